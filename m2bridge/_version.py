@@ -1,0 +1,2 @@
+"""The package version, read by the build."""
+__version__ = "0.1.0"

@@ -1,0 +1,146 @@
+"""Every error m2bridge raises on purpose, and the exit code each one means.
+
+::
+
+    M2BridgeError                        exit 1
+    ├── InputError                       exit 2   something the user wrote is wrong
+    │   ├── SpecError                             a model specification
+    │   ├── ParseError                            polynomial text or a file, with its position
+    │   └── OutOfReachError                       certainly too large; `--force` tries anyway
+    ├── NotPolynomialError               exit 2   an ideal was asked of a map that is not polynomial
+    ├── RecordError                      exit 2   a record that cannot be read
+    ├── NoEngineError                    exit 4   no working Macaulay2
+    ├── EngineError                      exit 1   a run of Macaulay2 went wrong; carries `run`
+    │   ├── ScriptError                           Macaulay2 reported an error (file, line, column)
+    │   ├── CrashError                            the process died of a signal
+    │   ├── OutputError                           truncated or malformed output
+    │   └── LimitError                   exit 5   a limit was reached
+    │       ├── TimeLimitError                    wall clock or CPU
+    │       ├── MemoryLimitError                  memory
+    │       └── OutputLimitError                  output size
+    ├── DisagreementError                exit 3   independent witnesses contradict each other
+    └── CertificateError                 exit 7   a certificate was rejected
+
+Errors carry fields, survive pickling, and their message says what was wrong, with which value, and what to do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from m2bridge.engine.base import Run
+
+
+class M2BridgeError(Exception):
+    """Base of all errors raised on purpose.
+
+    Keyword arguments become attributes; the positional argument is the message.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, **fields: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fields = fields
+
+    def __getattr__(self, name: str) -> Any:
+        fields = self.__dict__.get("fields", {})
+        if name in fields:
+            return fields[name]
+        raise AttributeError(name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.fields)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def _rebuild(kind: type[M2BridgeError], message: str, fields: dict[str, Any]) -> M2BridgeError:
+    return kind(message, **fields)
+
+
+class InputError(M2BridgeError):
+    """Something the user gave is wrong."""
+
+    exit_code = 2
+
+
+class SpecError(InputError):
+    """A model specification cannot be understood or has impossible sizes."""
+
+
+class ParseError(InputError):
+    """Text could not be parsed; fields `source`, `line`, `column` say where."""
+
+
+class OutOfReachError(InputError):
+    """The request is certainly too large; field `estimate` says how large."""
+
+
+class NotPolynomialError(M2BridgeError):
+    """An algebraic question was asked of a map that is not polynomial."""
+
+    exit_code = 2
+
+
+class RecordError(M2BridgeError):
+    """A record is damaged or of an unknown schema version."""
+
+    exit_code = 2
+
+
+class NoEngineError(M2BridgeError):
+    """No working Macaulay2 was found; field `candidates` says what was tried."""
+
+    exit_code = 4
+
+
+class EngineError(M2BridgeError):
+    """A run of Macaulay2 went wrong; field `run` is the :class:`~m2bridge.engine.base.Run`."""
+
+    run: Run
+
+
+class ScriptError(EngineError):
+    """Macaulay2 reported an error; fields `file`, `line`, `column`, `error`."""
+
+
+class CrashError(EngineError):
+    """The process died of a signal; field `signal`."""
+
+
+class OutputError(EngineError):
+    """The output is truncated or malformed; field `line_number` where known."""
+
+
+class LimitError(EngineError):
+    """A limit was reached; what was found before it is in `run.stdout`."""
+
+    exit_code = 5
+
+
+class TimeLimitError(LimitError):
+    """The time limit was reached; field `seconds`."""
+
+
+class MemoryLimitError(LimitError):
+    """The memory limit was reached; field `bytes`."""
+
+
+class OutputLimitError(LimitError):
+    """More output than allowed; field `bytes`."""
+
+
+class DisagreementError(M2BridgeError):
+    """Independent witnesses contradict each other; field `conflicts`."""
+
+    exit_code = 3
+
+
+class CertificateError(M2BridgeError):
+    """A certificate was rejected; field `reason`."""
+
+    exit_code = 7

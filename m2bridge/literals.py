@@ -1,0 +1,69 @@
+"""Scripts stage: a Python value becomes Macaulay2 source text. The only place that quotes.
+
+Nothing reaches a script except through :func:`literal`, and :func:`literal` accepts only values whose Macaulay2
+text is known to be inert: integers, booleans, None, Fractions, short printable strings, and sequences of these.
+
+>>> literal(((1, 2), (3, -4)))
+'{{1,2},{3,-4}}'
+>>> literal("a \\"b\\"")
+'"a \\\\"b\\\\""'
+>>> literal((7,))
+'{7}'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from m2bridge.errors import InputError
+
+NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9]{0,63}")
+"""A Macaulay2 name we are ready to assign to."""
+
+_LONGEST_STRING = 10_000
+
+
+def literal(value: object) -> str:
+    """Macaulay2 source text that evaluates to `value`.
+
+    Raises
+    ------
+    InputError
+        For a value of any other type (floats among them: an inexact number never enters an exact computation),
+        and for a string with control or non-ASCII characters.
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, Fraction):
+        return f"({value.numerator}/{value.denominator})"
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, np.ndarray):
+        return literal(value.tolist())
+    if isinstance(value, Sequence):
+        return "{" + ",".join(literal(item) for item in value) + "}"
+    raise InputError(f"a {type(value).__name__} cannot be written as a Macaulay2 value: {value!r}")
+
+
+def _string(text: str) -> str:
+    if len(text) > _LONGEST_STRING:
+        raise InputError(f"a string of {len(text)} characters is too long for a script (at most {_LONGEST_STRING})")
+    for position, char in enumerate(text):
+        if not " " <= char <= "~":
+            raise InputError(f"character {char!r} at position {position} cannot be put into a Macaulay2 string")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def assignment(name: str, value: object) -> str:
+    """One Macaulay2 statement ``name = value;`` with both sides checked."""
+    if not NAME.fullmatch(name):
+        raise InputError(f"{name!r} is not a name that a script may assign to")
+    return f"{name} = {literal(value)};"

@@ -1,0 +1,193 @@
+"""Models stage: what a parametrization is, for every question that comes after.
+
+A model is a polynomial (or, for softmax, analytic) map from weights to functions. It is written once, from the
+network's definition, with ``+ - * @`` and transposes, and that one definition is run over every arithmetic: float64, F_p,
+tangent vectors, polynomials, balls (:mod:`m2bridge.models.arrays`). Its Macaulay2 twin is a template partial that shares
+no code with it: that is what makes the two independent witnesses.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from m2bridge.errors import NotPolynomialError
+
+Shape = tuple[int, ...]
+Weights = Mapping[str, Any]
+"""Parameter name -> array. The arrays are of one arithmetic (see :mod:`m2bridge.models.arrays`); leading axes are batches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formula:
+    """A dimension formula from the literature, with its hypotheses as they stand for one instance.
+
+    `value` is None when a hypothesis fails: outside its hypotheses a formula says nothing.
+    """
+
+    value: int | None
+    citation: str
+    hypotheses: tuple[tuple[str, bool], ...]
+
+    @property
+    def applies(self) -> bool:
+        return all(holds for _, holds in self.hypotheses)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symmetry:
+    """A group acting on the weights without changing the function.
+
+    Attributes
+    ----------
+    name, citation: what it is and where it is stated.
+    group: its name, e.g. ``GL(2)``; `dim` its dimension.
+    generators: weights over F_p (or floats, or polynomials) -> array of shape (dim, parameter_count): the
+        infinitesimal action of a basis of the Lie algebra at that point, flattened like :meth:`Model.flatten`.
+    """
+
+    name: str
+    citation: str
+    group: str
+    dim: int
+    generators: Callable[[Weights], Any]
+
+
+class Model(ABC):
+    """A parametrization: weights in, a function (or a vector of coordinates) out.
+
+    Subclasses are frozen dataclasses whose fields are the arguments of the spec string.
+    """
+
+    family: ClassVar[str]
+    """The word before the parenthesis in the spec, e.g. ``lightning``."""
+    polynomial: ClassVar[bool] = True
+    """Whether the map is polynomial in the weights; False for softmax."""
+
+    # -- identity ---------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def spec(self) -> str:
+        """The canonical spec string; ``parse_spec(model.spec) == model``."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """One line for people, e.g. ``lightning self-attention, d=2, d'=1, a=2, t=2``."""
+
+    # -- source -----------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Shape]:
+        """Names and shapes of the weights, in the order in which they are flattened."""
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of scalar weights."""
+        return sum(int(np.prod(shape)) for shape in self.parameters.values())
+
+    @property
+    def parameter_dim(self) -> int:
+        """Dimension of the parameter space; below `parameter_count` when the weights satisfy constraints."""
+        return self.parameter_count
+
+    @property
+    def free(self) -> Model:
+        """A model with the same image whose weights are unconstrained; the model itself unless it has constraints.
+
+        One-layer attention by (A, V) with rk A <= a < d answers with the one by (Q, K, V).
+        """
+        return self
+
+    def flatten(self, weights: Weights) -> Any:
+        """Weights as vectors: the last axis has length `parameter_count`, in the order of `parameters`."""
+        first = weights[next(iter(self.parameters))]
+        batch = first.shape[: first.ndim - len(next(iter(self.parameters.values())))]
+        parts = [weights[name].reshape(*batch, int(np.prod(shape))) for name, shape in self.parameters.items()]
+        return np.concatenate(parts, axis=-1)
+
+    def unflatten(self, vector: Any) -> dict[str, Any]:
+        """The inverse of :meth:`flatten`."""
+        weights: dict[str, Any] = {}
+        start = 0
+        for name, shape in self.parameters.items():
+            size = int(np.prod(shape))
+            weights[name] = vector[..., start : start + size].reshape(*vector.shape[:-1], *shape)
+            start += size
+        return weights
+
+    def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
+        """A random point of the parameter space over F_p, as int64 arrays with entries in [0, p)."""
+        return {name: rng.integers(0, p, size=shape, dtype=np.int64) for name, shape in self.parameters.items()}
+
+    # -- target -----------------------------------------------------------------------------------------------
+
+    @property
+    def input_shape(self) -> Shape | None:
+        """Shape of one input of the network; None for a map given by its coordinates alone."""
+        return None
+
+    @property
+    def output_shape(self) -> Shape | None:
+        """Shape of one output of the network; None for a map given by its coordinates alone."""
+        return None
+
+    def forward(self, weights: Weights, inputs: Any) -> Any:
+        """The network itself, from its definition; over any arithmetic, leading axes of `inputs` are batches."""
+        raise TypeError(f"{self.spec} is given by its coordinates and has no inputs")
+
+    def coordinates(self, weights: Weights) -> Any:
+        """The image point in the chosen target coordinates: the last axis has length `coordinate_count`."""
+        raise NotPolynomialError(f"{self.spec} has no polynomial coordinates")
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Readable names of the target coordinates (which monomial of which output)."""
+        raise NotPolynomialError(f"{self.spec} has no polynomial coordinates")
+
+    @property
+    def coordinate_count(self) -> int:
+        return len(self.coordinate_names)
+
+    @property
+    def ambient_dim(self) -> int:
+        """Dimension of the space of all functions of this kind (for one-layer attention: of Sym3)."""
+        return self.coordinate_count
+
+    # -- the Macaulay2 twin -----------------------------------------------------------------------------------
+
+    @property
+    def m2_partial(self) -> str:
+        """Name of the template partial that defines the model in Macaulay2, e.g. ``_lightning``."""
+        raise NotPolynomialError(f"{self.spec} is not polynomial: Macaulay2 cannot compute with it")
+
+    @property
+    def m2_parameters(self) -> dict[str, object]:
+        """Values for the partial's parameters."""
+        raise NotPolynomialError(f"{self.spec} is not polynomial: Macaulay2 cannot compute with it")
+
+    # -- what is known ----------------------------------------------------------------------------------------
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Groups proved to act on the weights without changing the function."""
+        return ()
+
+    @property
+    def grading(self) -> np.ndarray | None:
+        """Torus weights of the target coordinates: an integer matrix, one row a grading, one column a coordinate.
+
+        The image is stable under the torus with these weights. None when none is known beforehand.
+        """
+        return None
+
+    @property
+    def formula(self) -> Formula | None:
+        """The literature's formula for the dimension of the image, if there is one for this family."""
+        return None

@@ -1,0 +1,192 @@
+"""Protocol stage: a run's output becomes checked values, or a clear error.
+
+A script says what it found in lines of the form ``@m2b TAG JSON``, one value a line, as soon as it is known;
+``@m2b-step TEXT`` announces a step, and ``@m2b-end COUNT`` is the last word of a complete run, with the number of values
+that came before. Everything else on standard output is ignored. JSON is restricted to integers, booleans, null,
+strings and lists of these: exact numbers of other kinds travel as strings.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from m2bridge.engine.base import Outcome, Run
+from m2bridge.errors import (
+    CrashError,
+    EngineError,
+    MemoryLimitError,
+    OutputError,
+    OutputLimitError,
+    ScriptError,
+    TimeLimitError,
+)
+
+_VALUE = re.compile(r"@m2b ([a-z][a-z0-9_]*) (.*)")
+_END = re.compile(r"@m2b-end (\d{1,9})")
+_STEP = re.compile(r"@m2b-step (.*)")
+_ERROR = re.compile(r"^(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)[^\n]*?: error: (?P<error>.*)$", re.MULTILINE)
+_DEEPEST = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Mapping[str, Any]):
+    """The values a script emitted, by tag; `complete` when the script reached its last line."""
+
+    entries: dict[str, Any]
+    complete: bool
+    run: Run
+
+    def __getitem__(self, tag: str) -> Any:
+        try:
+            return self.entries[tag]
+        except KeyError:
+            raise OutputError(f"script {self.run.script.name} did not emit {tag!r}", run=self.run) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __contains__(self, tag: object) -> bool:
+        return tag in self.entries
+
+    def get(self, tag: str, default: Any = None) -> Any:
+        return self.entries.get(tag, default)
+
+    def integer(self, tag: str) -> int:
+        """The value of `tag`, which must be an integer."""
+        value = self[tag]
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise OutputError(f"{tag} should be an integer, the script emitted {value!r}", run=self.run)
+        return value
+
+    def integers(self, tag: str) -> tuple[int, ...]:
+        """The value of `tag`, which must be a list of integers."""
+        value = self[tag]
+        if not isinstance(value, list) or any(isinstance(v, bool) or not isinstance(v, int) for v in value):
+            raise OutputError(f"{tag} should be a list of integers, the script emitted {value!r}", run=self.run)
+        return tuple(value)
+
+    def strings(self, tag: str) -> tuple[str, ...]:
+        """The value of `tag`, which must be a list of strings."""
+        value = self[tag]
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+            raise OutputError(f"{tag} should be a list of strings, the script emitted {value!r}", run=self.run)
+        return tuple(value)
+
+
+def step_of(line: str) -> str | None:
+    """The step that a line of output announces, or None."""
+    match = _STEP.fullmatch(line)
+    return match.group(1) if match else None
+
+
+def parse(run: Run) -> Values:
+    """Values in a run's output, complete or cut off.
+
+    Raises
+    ------
+    OutputError
+        A tagged line is malformed, a tag is emitted twice, or the count in the last line is wrong.
+    """
+    entries: dict[str, Any] = {}
+    complete = False
+    lines = run.stdout.split("\n")
+    cut_off = lines.pop()  # what follows the last newline is an unfinished line
+    for number, line in enumerate(lines, start=1):
+        if not line.startswith("@m2b"):
+            continue
+        if complete:
+            raise OutputError(f"output line {number} comes after the last one", run=run, line_number=number)
+        if match := _VALUE.fullmatch(line):
+            tag = match.group(1)
+            if tag in entries:
+                raise OutputError(f"output line {number} emits {tag!r} a second time", run=run, line_number=number)
+            entries[tag] = _value(match.group(2), run, number)
+        elif match := _END.fullmatch(line):
+            if int(match.group(1)) != len(entries):
+                raise OutputError(
+                    f"the script emitted {match.group(1)} values, {len(entries)} arrived", run=run, line_number=number
+                )
+            complete = True
+        elif not _STEP.fullmatch(line):
+            raise OutputError(f"output line {number} is malformed: {line[:80]!r}", run=run, line_number=number)
+    if complete and cut_off.startswith("@m2b"):
+        raise OutputError("output goes on after the last line", run=run, line_number=len(lines) + 1)
+    return Values(entries, complete, run)
+
+
+def read(run: Run) -> Values:
+    """Values of a run that finished and said so; anything else is an error of its own type.
+
+    The partial values of a run that reached a limit are in the error's field ``values``.
+    """
+    if run.outcome is not Outcome.FINISHED:
+        raise _failure(run)
+    values = parse(run)
+    if not values.complete:
+        raise OutputError(f"the output of script {run.script.name} is truncated: its last line is missing", run=run)
+    return values
+
+
+def _failure(run: Run) -> EngineError:
+    name, after = run.script.name, f"after {run.seconds:.1f} s"
+    try:
+        values: Values | None = parse(run)
+    except OutputError:
+        values = None
+    if run.outcome is Outcome.TIMED_OUT:
+        return TimeLimitError(
+            f"script {name} was stopped {after} by its time limit; allow more with --timeout",
+            run=run, values=values, seconds=run.seconds,
+        )  # fmt: skip
+    if run.outcome is Outcome.OUT_OF_MEMORY:
+        return MemoryLimitError(
+            f"script {name} ran out of memory {after}; allow more with --memory",
+            run=run, values=values, bytes=run.limits.memory_bytes,
+        )  # fmt: skip
+    if run.outcome is Outcome.TOO_MUCH_OUTPUT:
+        return OutputLimitError(
+            f"script {name} was stopped {after}: it printed more than {run.limits.output_bytes} bytes",
+            run=run, values=values, bytes=run.limits.output_bytes,
+        )  # fmt: skip
+    if run.outcome is Outcome.CRASHED:
+        return CrashError(f"Macaulay2 died of signal {run.signal} in script {name} {after}", run=run, signal=run.signal)
+    if match := _ERROR.search(run.stderr):
+        where = {"file": match["file"], "line": int(match["line"]), "column": int(match["column"])}
+        message = f"Macaulay2 stopped in script {name}, line {match['line']}, column {match['column']}: {match['error']}"
+        return ScriptError(message, run=run, error=match["error"], **where)
+    tail = run.stderr.strip().splitlines()[-1:] or ["(nothing on standard error)"]
+    return ScriptError(
+        f"Macaulay2 stopped in script {name} with exit status {run.exit_status}: {tail[0]}",
+        run=run, error=tail[0], file=None, line=None, column=None,
+    )  # fmt: skip
+
+
+def _value(text: str, run: Run, number: int) -> Any:
+    def refuse(_: str) -> Any:
+        raise ValueError("not an exact value")
+
+    try:
+        value = json.loads(text, parse_float=refuse, parse_constant=refuse)
+        _check(value, 0)
+    except (ValueError, RecursionError) as error:
+        raise OutputError(
+            f"output line {number} holds no exact value ({error}): {text[:80]!r}", run=run, line_number=number
+        ) from None
+    return value
+
+
+def _check(value: Any, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise ValueError("nested too deeply")
+    if isinstance(value, dict):
+        raise ValueError("objects are not allowed")
+    if isinstance(value, list):
+        for item in value:
+            _check(item, depth + 1)

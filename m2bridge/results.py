@@ -1,0 +1,126 @@
+"""Results stage: what an analysis answers, and what each number rests on.
+
+An answer is a set of quantities; each quantity is supported by :class:`Evidence` from witnesses that share no
+code. :func:`weigh` compares the witnesses: it never decides by majority, it reports a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+Value = Any
+"""A JSON value: int, bool, None, str, list or dict of such. Floats only where the quantity is a real number."""
+
+
+class Certainty(StrEnum):
+    """How sure a number is, from strongest to weakest."""
+
+    PROVED = "proved"
+    """Holds over QQ (or RR), by an exact argument that can be checked again."""
+    PROBABLE = "probable"
+    """Exact over F_p, or at random points; wrong with a probability that is stated."""
+    NUMERIC = "numeric"
+    """Floating point with a visible gap."""
+
+    @staticmethod
+    def weakest(items: Iterable[Certainty]) -> Certainty:
+        """The certainty of a conclusion that needs all of `items`."""
+        order = list(Certainty)
+        return max(items, key=order.index, default=Certainty.NUMERIC)
+
+
+Relation = Literal["=", ">=", "<="]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One witness's word on one quantity.
+
+    Attributes
+    ----------
+    quantity: the name of the quantity, as in the JSON output (``image_dim``).
+    witness: who says it. Two pieces of evidence are independent when their witnesses differ: ``macaulay2``,
+        ``modular`` (exact F_p linear algebra from the forward pass), ``numpy`` (float64), ``symmetry``, ``ball``.
+    method: how, in a few words.
+    value: the value, or None for "undecided".
+    relation: whether the quantity equals the value or is only bounded by it.
+    certainty: how sure the witness is of this statement.
+    prime: the characteristic it was computed in, if any.
+    error_probability: an upper bound of the probability that the statement is wrong, where one is known.
+    seconds: how long it took.
+    detail: what a reader needs to judge it (singular value gap, number of samples), JSON values only.
+    """
+
+    quantity: str
+    witness: str
+    method: str
+    value: Value
+    relation: Relation = "="
+    certainty: Certainty = Certainty.PROBABLE
+    prime: int | None = None
+    error_probability: float | None = None
+    seconds: float = 0.0
+    detail: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Two pieces of evidence that cannot both be true."""
+
+    quantity: str
+    first: Evidence
+    second: Evidence
+
+    def __str__(self) -> str:
+        a, b = self.first, self.second
+        return (
+            f"{self.quantity}: {a.witness} ({a.method}) says {a.relation} {a.value}, "
+            f"{b.witness} ({b.method}) says {b.relation} {b.value}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """Whether the witnesses agree: True, False, or None when no quantity has two decided witnesses."""
+
+    verdict: bool | None
+    conflicts: tuple[Conflict, ...] = ()
+
+
+def contradicts(first: Evidence, second: Evidence) -> bool:
+    """Whether two statements about one quantity cannot both hold."""
+    if first.value is None or second.value is None or first.quantity != second.quantity:
+        return False
+    if first.relation == second.relation:
+        return first.relation == "=" and bool(first.value != second.value)
+    if "=" in (first.relation, second.relation):
+        exact, bound = (first, second) if first.relation == "=" else (second, first)
+        return bool(exact.value < bound.value if bound.relation == ">=" else exact.value > bound.value)
+    low, high = (first, second) if first.relation == ">=" else (second, first)
+    return bool(low.value > high.value)
+
+
+def weigh(evidence: Iterable[Evidence]) -> Agreement:
+    """Compare all evidence, quantity by quantity.
+
+    The verdict is False when any two statements contradict each other, True when at least one quantity has decided
+    statements of two different witnesses and nothing contradicts, None otherwise.
+    """
+    by_quantity: dict[str, list[Evidence]] = {}
+    for item in evidence:
+        if item.value is not None:
+            by_quantity.setdefault(item.quantity, []).append(item)
+    conflicts = tuple(
+        Conflict(quantity=name, first=a, second=b)
+        for name, items in by_quantity.items()
+        for i, a in enumerate(items)
+        for b in items[i + 1 :]
+        if contradicts(a, b)
+    )
+    if conflicts:
+        return Agreement(verdict=False, conflicts=conflicts)
+    compared = any(len({item.witness for item in items}) > 1 for items in by_quantity.values())
+    return Agreement(verdict=True if compared else None)

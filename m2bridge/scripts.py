@@ -1,0 +1,132 @@
+"""Scripts stage: a template and values become a :class:`Script`.
+
+A template is a Macaulay2 file that runs as it stands: it begins with default values for its parameters, and the line
+``--% include "_params.m2.j2"`` marks where the caller's values go, after the defaults. Jinja sees only lines that begin
+with ``--%`` (comments to Macaulay2) and, inside partials, ``@{ value }@``; loops belong to Macaulay2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import jinja2
+
+from m2bridge.errors import InputError
+from m2bridge.literals import assignment
+
+SUFFIX = ".m2.j2"
+PARAMETERS_LINE = re.compile(r'^--%\s*include\s+"_params\.m2\.j2"\s*$', re.MULTILINE)
+_DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """A rendered Macaulay2 script: its name, its text and the sha256 of the text."""
+
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@cache
+def template_directory() -> Path:
+    """Where the templates are: inside the installed package, or beside it in a checkout."""
+    package = Path(str(resources.files("m2bridge")))
+    for directory in (package / "m2_templates", package.parent / "m2_templates"):
+        if directory.is_dir():
+            return directory
+    raise InputError(f"the template directory is missing beside {package}; install m2bridge again")
+
+
+def _environment(*directories: Path) -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader([str(d) for d in directories]),
+        undefined=jinja2.StrictUndefined,
+        line_statement_prefix="--%",
+        variable_start_string="@{",
+        variable_end_string="}@",
+        block_start_string="<%%",
+        block_end_string="%%>",
+        comment_start_string="<##",
+        comment_end_string="##>",
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def template_names() -> tuple[str, ...]:
+    """Names of the templates that can be rendered (partials begin with an underscore and are left out)."""
+    names = (path.name.removesuffix(SUFFIX) for path in template_directory().glob(f"*{SUFFIX}"))
+    return tuple(sorted(name for name in names if not name.startswith("_")))
+
+
+def declared_parameters(source: str) -> frozenset[str]:
+    """The parameters a template declares: names assigned before the line that includes the caller's values."""
+    marker = PARAMETERS_LINE.search(source)
+    if marker is None:
+        raise InputError('the template has no line `--% include "_params.m2.j2"`')
+    return frozenset(_DEFAULT.findall(source[: marker.start()]))
+
+
+def render(template: str | Path, parameters: Mapping[str, object], *, partial: str | None = None) -> Script:
+    """Render a template with the caller's values.
+
+    Parameters
+    ----------
+    template
+        A template's name (``"singular_locus"``), or the path of a ``.m2.j2`` file of one's own.
+    parameters
+        Values for the parameters that the template (or the model partial) declares; each passes through
+        :func:`m2bridge.literals.literal`.
+    partial
+        The model partial to put in place of the template's default one (``"_lightning"``).
+
+    Raises
+    ------
+    InputError
+        For an unknown template, an undeclared parameter, or a value that is not allowed in a script.
+    """
+    directories = [template_directory()]
+    if isinstance(template, Path):
+        if not template.is_file():
+            raise InputError(f"template {template} does not exist")
+        directories.insert(0, template.resolve().parent)
+        name = template.name
+    else:
+        name = f"{template}{SUFFIX}"
+    environment = _environment(*directories)
+    try:
+        source, _, _ = environment.loader.get_source(environment, name)  # type: ignore[union-attr]
+    except jinja2.TemplateNotFound:
+        known = ", ".join(template_names())
+        raise InputError(f"there is no template {template!r}; there are: {known}") from None
+    declared = declared_parameters(source)
+    if partial is not None:
+        partial_source, _, _ = environment.loader.get_source(environment, f"{partial}{SUFFIX}")  # type: ignore[union-attr]
+        declared |= declared_model_parameters(partial_source)
+    unknown = sorted(set(parameters) - declared)
+    if unknown:
+        raise InputError(f"template {name} does not declare {', '.join(unknown)}; it declares {', '.join(sorted(declared))}")
+    assignments = "\n".join(assignment(key, value) for key, value in parameters.items())
+    try:
+        text = environment.from_string(source).render(
+            assignments=assignments, model_partial=f"{partial or '_lightning'}{SUFFIX}"
+        )
+    except jinja2.TemplateError as error:
+        raise InputError(f"template {name} cannot be rendered: {error}") from error
+    return Script(name=name.removesuffix(SUFFIX), text=text)
+
+
+def declared_model_parameters(source: str) -> frozenset[str]:
+    """The parameters that a model partial reads, from its header line ``-- parameters: d, dp, a, t``."""
+    match = re.search(r"^-- parameters:(.*)$", source, re.MULTILINE)
+    return frozenset(re.findall(r"[a-zA-Z][a-zA-Z0-9]*", match.group(1))) if match else frozenset()
