@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 Value = Any
 """A JSON value: int, bool, None, str, list or dict of such. Floats only where the quantity is a real number."""
@@ -124,3 +124,62 @@ def weigh(evidence: Iterable[Evidence]) -> Agreement:
         return Agreement(verdict=False, conflicts=conflicts)
     compared = any(len({item.witness for item in items}) > 1 for items in by_quantity.values())
     return Agreement(verdict=True if compared else None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineUse:
+    """Which Macaulay2 a result used: its version and where it came from, without machine paths."""
+
+    version: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptUse:
+    """A script that a result used: the template's name and the sha256 of the rendered text."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What every answer carries, whatever was asked. Subclasses add the quantities of their question.
+
+    Attributes
+    ----------
+    model: the spec string; `parameters`: what else determines the answer (prime, bounds, method).
+    certainty: of the answer as a whole: the weakest of what it needs.
+    agreement: of the witnesses among themselves (:func:`weigh`).
+    """
+
+    ANALYSIS: ClassVar[str]
+    VERSION: ClassVar[int]
+
+    model: str
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    certainty: Certainty
+    agreement: bool | None
+    evidence: tuple[Evidence, ...]
+    engine: EngineUse | None = None
+    scripts: tuple[ScriptUse, ...] = ()
+    seed: int
+    seconds: float
+    peak_memory_bytes: int | None = None
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Pairs of evidence that contradict each other; empty unless `agreement` is False."""
+        return weigh(self.evidence).conflicts
+
+
+RESULT_TYPES: dict[str, type[Result]] = {}
+"""Result types by the name of their analysis, as in the CLI: filled by :func:`register_result`."""
+
+_R = TypeVar("_R", bound=Result)
+
+
+def register_result(kind: type[_R]) -> type[_R]:
+    """Class decorator: make a result type known to records by its ``ANALYSIS`` name."""
+    RESULT_TYPES[kind.ANALYSIS] = kind
+    return kind

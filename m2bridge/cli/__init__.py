@@ -1,0 +1,108 @@
+"""The command line: argument parsing and printing only. Each command is a file with ``register(app)``."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+from typing import Annotated
+
+import typer
+
+from m2bridge._version import __version__
+from m2bridge.errors import DisagreementError, M2BridgeError
+
+COMMANDS = (
+    "singular_locus",
+    "dimension",
+    "closure",
+    "ideal",
+    "models",
+    "render",
+    "template",
+    "check",
+    "schema",
+    "doctor",
+    "engine",
+)
+"""Modules of this package that register commands, in the order of ``--help``."""
+
+EXIT_CODES = """\
+Exit codes: 0 answered (a theorem that fails is an answer); 1 unexpected error; 2 usage or bad input; 3 witnesses disagree; \
+4 no Macaulay2; 5 a limit was reached, what was found is printed; 6 a recorded verdict changed; 7 a certificate was rejected; \
+130 interrupted."""
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(f"m2bridge {__version__}")
+        raise typer.Exit
+
+
+def build_app() -> typer.Typer:
+    """The application with all its commands."""
+    app = typer.Typer(
+        name="m2bridge",
+        help="From a polynomial network to its geometry, with proof.",
+        epilog=EXIT_CODES,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def root(
+        version: Annotated[
+            bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        ] = False,
+    ) -> None:
+        """From a polynomial network to its geometry, with proof."""
+
+    present = {module.name for module in pkgutil.iter_modules(__path__)}
+    for name in COMMANDS:
+        if name not in present:
+            continue
+        importlib.import_module(f"m2bridge.cli.{name}").register(app)
+    return app
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    command = typer.main.get_command(build_app())
+    try:
+        code = command.main(args=arguments, prog_name="m2bridge", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except M2BridgeError as error:
+        _complain(str(error))
+        if isinstance(error, DisagreementError):
+            for conflict in error.fields.get("conflicts", ()):
+                _complain(str(conflict))
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("interrupted")
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the option parser
+            message = error.format_message()
+            if not message:  # no arguments at all: the parser has printed the help
+                return 2
+            _complain(f"{message} (see m2bridge --help)")
+            return int(error.exit_code)
+        if os.environ.get("M2BRIDGE_DEBUG"):
+            raise
+        _complain(f"unexpected error: {type(error).__name__}: {error} (set M2BRIDGE_DEBUG=1 for the traceback)")
+        return 1
+
+
+def _complain(message: str) -> None:
+    print("m2bridge: " + " ".join(message.split()), file=sys.stderr)
+
+
+def entry() -> None:
+    """The console script."""
+    sys.exit(main())

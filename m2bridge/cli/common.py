@@ -1,0 +1,168 @@
+"""CLI: what the commands share: options, consoles, printing of results, exit codes. No mathematics here."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from m2bridge import records
+from m2bridge.engine.base import Limits
+from m2bridge.errors import InputError
+from m2bridge.results import Certainty, Evidence, Result
+
+PrimeOption = Annotated[int, typer.Option("--prime", help="Characteristic of the finite field.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
+TimeoutOption = Annotated[str, typer.Option("--timeout", help="Time limit of each Macaulay2 run: seconds, or 90s, 10m, 2h.")]
+MemoryOption = Annotated[str, typer.Option("--memory", help="Memory limit of each Macaulay2 run: 512M, 4G.")]
+EngineOption = Annotated[
+    str | None, typer.Option("--engine", envvar="M2BRIDGE_M2", help="Path of the Macaulay2 to use (default: the first that works).")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+SaveOption = Annotated[Path | None, typer.Option("--save", help="Directory to write the record into.")]
+KeepOption = Annotated[Path | None, typer.Option("--keep", help="Directory to keep scripts and raw output in.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Try even what is certainly out of reach.")]
+DOption = Annotated[int | None, typer.Option("--d", help="Width of a token (input).")]
+DpOption = Annotated[int | None, typer.Option("--dp", help="Width of a token (output), d' in the paper.")]
+AOption = Annotated[int | None, typer.Option("--a", help="Bound of the rank of the attention matrix (default: d).")]
+TOption = Annotated[int | None, typer.Option("--t", help="Number of tokens (default: 2).")]
+
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that colours only on a terminal (and not with NO_COLOR); 100 columns in a pipe unless COLUMNS says otherwise."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else 100
+    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on standard output."""
+    print(records.dumps(document))
+
+
+def parse_limits(timeout: str, memory: str) -> Limits:
+    """Limits from the texts of ``--timeout`` and ``--memory``; ``none`` lifts a limit."""
+    return Limits(wall_seconds=_parse_seconds(timeout), memory_bytes=_parse_bytes(memory))
+
+
+def _parse_seconds(text: str) -> float | None:
+    if text.lower() == "none":
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip().lower())
+    if match is None or float(match[1]) <= 0:
+        raise InputError(f"--timeout {text!r} is not a duration; write 90, 90s, 10m, 2h or none")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def _parse_bytes(text: str) -> int | None:
+    if text.lower() == "none":
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", text.strip().lower())
+    if match is None or float(match[1]) <= 0:
+        raise InputError(f"--memory {text!r} is not a size; write 512M, 4G or none")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def check_directory(option: str, directory: Path | None) -> None:
+    """Refuse, before any work is done, a directory that is not there or cannot be written."""
+    if directory is None:
+        return
+    if not directory.is_dir():
+        raise InputError(f"{option} {directory}: there is no such directory; create it first")
+    if not os.access(directory, os.W_OK):
+        raise InputError(f"{option} {directory}: the directory cannot be written to")
+
+
+def finish(result: Result, *, as_json: bool, save: Path | None, show: Callable[[Console], None]) -> None:
+    """Print a result (JSON, or `show` for people), save its record, and exit 3 when the witnesses disagree."""
+    if as_json:
+        print_json(records.to_document(result))
+    else:
+        show(console())
+    if save is not None:
+        path = records.save(result, save)
+        console(stderr=True).print(f"record: {path}", markup=False)
+    if result.agreement is False:
+        err = console(stderr=True)
+        for conflict in result.conflicts:
+            err.print(f"witnesses disagree: {conflict}", style="bold red", markup=False)
+        raise typer.Exit(3)
+
+
+_STYLE = {Certainty.PROVED: "green", Certainty.PROBABLE: "yellow", Certainty.NUMERIC: "cyan"}
+
+
+def certainty_text(certainty: Certainty) -> str:
+    """A certainty with its colour, as Rich markup."""
+    return f"[{_STYLE[certainty]}]{certainty.value}[/]"
+
+
+def evidence_table(evidence: tuple[Evidence, ...], *, title: str = "Witnesses") -> Table:
+    """Every piece of evidence as a row: quantity, value, who says it and how, how sure, how long."""
+    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+    for name, justify in (("quantity", "left"), ("", "right"), ("witness", "left"), ("certainty", "left"), ("s", "right")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for item in evidence:
+        value = "undecided" if item.value is None else short(item.value)
+        relation = {"=": "", ">=": "≥ ", "<=": "≤ "}[item.relation]
+        over = f" over F_{item.prime}" if item.prime else ""
+        table.add_row(
+            item.quantity,
+            relation + value,
+            f"{item.witness}: {item.method}{over}",
+            certainty_text(item.certainty),
+            f"{item.seconds:.2f}",
+        )
+    return table
+
+
+def short(value: Any, longest: int = 32) -> str:
+    """A value as text of bounded length."""
+    text = ", ".join(f"{k}:{v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+class Progress:
+    """The current step of a long computation, shown on standard error once it lasts longer than two seconds."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.step = "starting"
+        self._quiet = quiet or not sys.stderr.isatty()
+        self._done = threading.Event()
+
+    def __call__(self, step: str) -> None:
+        self.step = step
+
+    @contextmanager
+    def shown(self) -> Iterator[Progress]:
+        if self._quiet:
+            yield self
+            return
+        thread = threading.Thread(target=self._show, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._done.set()
+            thread.join()
+
+    def _show(self) -> None:
+        start = time.monotonic()
+        if self._done.wait(2.0):
+            return
+        with console(stderr=True).status("") as status:
+            while not self._done.wait(0.2):
+                status.update(f"{self.step} ({time.monotonic() - start:.0f} s)")

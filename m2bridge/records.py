@@ -1,0 +1,179 @@
+"""Records stage: a result becomes a versioned JSON document and comes back equal.
+
+The document that ``--json`` prints is the record that ``--save`` writes: the envelope (schema and package version, the
+analysis and its version) and the fields of the result, flat. The same type annotations drive encoding, decoding and the JSON
+Schema of each analysis, so the three cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import tempfile
+import types
+import typing
+from collections.abc import Mapping
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, Union
+
+import m2bridge.analyses  # noqa: F401 - registers the result types
+from m2bridge._version import __version__
+from m2bridge.errors import InputError, RecordError
+from m2bridge.results import RESULT_TYPES, Result
+
+SCHEMA_VERSION = 1
+_ENVELOPE = ("schema_version", "analysis", "analysis_version", "package_version")
+
+
+def to_document(result: Result) -> dict[str, Any]:
+    """The JSON document of a result."""
+    kind = type(result)
+    envelope = dict(zip(_ENVELOPE, (SCHEMA_VERSION, kind.ANALYSIS, kind.VERSION, __version__), strict=True))
+    return {**envelope, **_encode(result)}
+
+
+def from_document(document: Any) -> Result:
+    """The result that a document holds; ``from_document(to_document(r)) == r``.
+
+    Raises
+    ------
+    RecordError
+        The document is not a record, has an unknown schema version or analysis, or lacks a field.
+    """
+    if not isinstance(document, dict) or "schema_version" not in document:
+        raise RecordError("this is not an m2bridge record: it has no schema_version")
+    if document["schema_version"] != SCHEMA_VERSION:
+        raise RecordError(
+            f"the record has schema version {document['schema_version']!r}; this m2bridge reads version {SCHEMA_VERSION}: "
+            "use the version of m2bridge that wrote it"
+        )
+    kind = RESULT_TYPES.get(document.get("analysis", ""))
+    if kind is None:
+        raise RecordError(f"the record is of an unknown analysis {document.get('analysis')!r}")
+    if document.get("analysis_version") != kind.VERSION:
+        raise RecordError(
+            f"the record is of version {document.get('analysis_version')!r} of {kind.ANALYSIS}; "
+            f"this m2bridge reads version {kind.VERSION}: compute it again"
+        )
+    body = {key: value for key, value in document.items() if key not in _ENVELOPE}
+    result: Result = _decode(kind, body, kind.ANALYSIS)
+    return result
+
+
+def dumps(document: Mapping[str, Any]) -> str:
+    """The text of a document: indented, keys in the order of the fields, no NaN."""
+    return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+
+
+def save(result: Result, directory: Path) -> Path:
+    """Write a result's record into `directory`, atomically and durably; returns the path.
+
+    The file name is made of the analysis and a hash of what determines the answer, so running the same question again
+    replaces its record.
+    """
+    if not directory.is_dir():
+        raise InputError(f"--save {directory}: there is no such directory; create it first")
+    key = dumps({"model": result.model, "parameters": dict(result.parameters), "seed": result.seed})
+    slug = re.sub(r"[^a-z0-9]+", "-", result.model.lower()).strip("-")[:60]
+    path = directory / f"{result.ANALYSIS}-{slug}-{sha256(key.encode()).hexdigest()[:12]}.json"
+    write_atomically(path, dumps(to_document(result)) + "\n")
+    return path
+
+
+def load(path: Path) -> Result:
+    """Read a record from a file."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise RecordError(f"{path} is not a record: {error}") from None
+    return from_document(document)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace `path` by a file with this text: after a crash there is the old file or the new one, never a part."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _encode(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _encode(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_encode(item) for item in value]
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return value.item()
+    return value
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    return {f.name: hints[f.name] for f in dataclasses.fields(kind)}
+
+
+def _decode(kind: Any, value: Any, where: str) -> Any:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any or origin is Literal:
+        return value
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return _decode_dataclass(kind, value, where)
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in arguments:
+            return None
+        choices = [a for a in arguments if a is not type(None)]
+        for choice in choices[:-1]:
+            if isinstance(choice, type) and isinstance(value, choice):
+                return value
+        return _decode(choices[-1], value, where)
+    if origin in (tuple, list):
+        if not isinstance(value, list):
+            raise RecordError(f"{where} should be a list, the record has {value!r}")
+        element = arguments if len(arguments) == len(value) and Ellipsis not in arguments else (arguments[0],) * len(value)
+        items = [_decode(e, item, f"{where}[{i}]") for i, (e, item) in enumerate(zip(element, value, strict=True))]
+        return tuple(items) if origin is tuple else items
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        if not isinstance(value, dict):
+            raise RecordError(f"{where} should be an object, the record has {value!r}")
+        key_type = int if arguments[0] is int else str
+        return {key_type(key): _decode(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(kind, type) and issubclass(kind, (Enum, Fraction)):
+        return kind(value)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(kind, type) and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
+        raise RecordError(f"{where} should be {kind.__name__}, the record has {value!r}")
+    return value
+
+
+def _decode_dataclass(kind: type, value: Any, where: str) -> Any:
+    if not isinstance(value, dict):
+        raise RecordError(f"{where} should be an object, the record has {value!r}")
+    hints = _hints(kind)
+    if missing := sorted(set(hints) - set(value)):
+        raise RecordError(f"{where} lacks {', '.join(missing)}")
+    if unknown := sorted(set(value) - set(hints)):
+        raise RecordError(f"{where} has unknown fields {', '.join(unknown)}")
+    return kind(**{name: _decode(hint, value[name], f"{where}.{name}") for name, hint in hints.items()})

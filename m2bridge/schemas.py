@@ -1,0 +1,75 @@
+"""Records stage: the JSON Schema of each analysis's document, from the types of its result.
+
+``m2bridge schema NAME`` prints it; the files in ``m2bridge/schemas/`` ship the same text.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from enum import Enum
+from fractions import Fraction
+from typing import Any, Literal, Union
+
+import m2bridge.analyses  # noqa: F401 - registers the result types
+from m2bridge.errors import InputError
+from m2bridge.records import SCHEMA_VERSION
+from m2bridge.results import RESULT_TYPES
+
+_PLAIN: dict[Any, dict[str, Any]] = {
+    int: {"type": "integer"},
+    bool: {"type": "boolean"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    type(None): {"type": "null"},
+    Any: {},
+    Fraction: {"type": "string", "pattern": r"^-?\d+(/\d+)?$"},
+}
+
+
+def schema(analysis: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of the document that `analysis` prints with ``--json``."""
+    kind = RESULT_TYPES.get(analysis)
+    if kind is None:
+        raise InputError(f"there is no schema for {analysis!r}; there are: {', '.join(sorted(RESULT_TYPES))}")
+    body = _schema_of(kind)
+    properties = {
+        "schema_version": {"const": SCHEMA_VERSION},
+        "analysis": {"const": analysis},
+        "analysis_version": {"const": kind.VERSION},
+        "package_version": {"type": "string"},
+        **body["properties"],
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"m2bridge {analysis}",
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _schema_of(kind: Any) -> dict[str, Any]:
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [_schema_of(a) for a in arguments]}
+    if origin in (tuple, list):
+        if origin is tuple and Ellipsis not in arguments:
+            return {"type": "array", "prefixItems": [_schema_of(a) for a in arguments], "minItems": len(arguments)}
+        return {"type": "array", "items": _schema_of(arguments[0])}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": _schema_of(arguments[1])}
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"enum": [member.value for member in kind]}
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        hints = typing.get_type_hints(kind)
+        properties = {f.name: _schema_of(hints[f.name]) for f in dataclasses.fields(kind)}
+        return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    raise TypeError(f"no schema for {kind!r}")
