@@ -1,0 +1,192 @@
+"""Rank stage: arithmetic of F_p in float64 arrays, exact by construction.
+
+Integers enter, balanced residues leave: float64 numbers that are integers of absolute value at most
+:attr:`Field.bound`, a little over p/2. A product of two of them is below 2^45 for p < 2^23, so that BLAS
+adds several hundred products without rounding; longer sums are cut into pieces that are reduced in between.
+Nothing here can overflow silently: the length of each piece is computed from p, and a prime for which no
+piece fits is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from m2bridge.errors import InputError
+
+DEFAULT_PRIME = 8_388_593
+"""The largest prime below 2^23."""
+LARGEST_BLAS_PRIME = 2**23
+"""Primes below this one use float64 BLAS; larger ones, below 2^63, use FLINT."""
+
+_EXACT = 2**53
+_CHUNK = 1 << 16
+
+Floats = NDArray[np.float64]
+
+
+def is_prime(n: int) -> bool:
+    """Whether n is prime: Miller and Rabin's test with the bases that decide every n < 3.3e24.
+
+    >>> is_prime(8388593), is_prime(8388593 * 2 + 1), is_prime(32003)
+    (True, False, True)
+    """
+    if n < 2:
+        return False
+    small = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
+    for q in small:
+        if n % q == 0:
+            return n == q
+    odd, twos = n - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for base in small:
+        x = pow(base, odd, n)
+        if x in (1, n - 1):
+            continue
+        for _ in range(twos - 1):
+            x = x * x % n
+            if x == n - 1:
+                break
+        else:
+            return False
+    return True
+
+
+def check_prime(p: int) -> int:
+    """p, when it is a prime that the exact routes can use.
+
+    Raises
+    ------
+    InputError
+        When p is not prime, or not below 2^63.
+    """
+    if not isinstance(p, (int, np.integer)) or isinstance(p, bool):
+        raise InputError(f"the prime must be an integer, not {p!r}")
+    p = int(p)
+    if p >= 2**63:
+        raise InputError(f"the prime {p} is too large: choose one below 2^63")
+    if not is_prime(p):
+        raise InputError(f"{p} is not prime; {DEFAULT_PRIME} is the default")
+    return p
+
+
+def integer_matrix(matrix: Any) -> NDArray[Any]:
+    """A two-dimensional array of exact integers (int64 or Python integers).
+
+    Raises
+    ------
+    InputError
+        For floats and other inexact entries, and for arrays that are not two-dimensional.
+    """
+    array = np.asarray(matrix)
+    if array.ndim != 2:
+        raise InputError(f"a matrix has two axes, this array has {array.ndim}")
+    if array.dtype == object:
+        if not all(isinstance(entry, (int, np.integer)) for entry in array.flat):
+            raise InputError("an exact rank needs integer entries")
+        return array
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        return array.astype(object)
+    if array.size and array.dtype.kind not in "iu":
+        raise InputError(f"an exact rank needs integer entries, not {array.dtype}")
+    return array.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """F_p for a prime p < 2^23, on float64 arrays of balanced residues.
+
+    Examples
+    --------
+    >>> field = Field(7)
+    >>> field.matmul(field.residues([[3, 5]]), field.residues([[4], [6]])).tolist()
+    [[0.0]]
+    """
+
+    p: int
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.p < LARGEST_BLAS_PRIME:
+            raise InputError(f"exact BLAS needs a prime below 2^23, not {self.p}")
+
+    @property
+    def bound(self) -> int:
+        """Largest absolute value that :meth:`reduce` leaves.
+
+        The quotient of a number below 2^53 by p is found with an absolute error of at most 2/p, so that the
+        remainder misses p/2 by at most 2; a multiple of p leaves exactly 0.
+        """
+        return self.p // 2 + 4
+
+    @property
+    def terms(self) -> int:
+        """How many products of two residues can be added to a residue before the sum may round."""
+        return min(int((_EXACT - 2 * self.p - self.bound) // self.bound**2), 1 << 16)
+
+    def residues(self, array: Any) -> Floats:
+        """Balanced residues of an array of integers of any size."""
+        values = np.asarray(array)
+        if values.dtype.kind not in "iu" and values.dtype != object and values.size:
+            raise InputError(f"residues need integers, not {values.dtype}")
+        small = np.asarray(values % self.p, dtype=np.float64) if values.size else values.astype(np.float64)
+        return self.reduce(small)
+
+    def reduce(self, array: Floats) -> Floats:
+        """Bring integers of absolute value below 2^53 - 2p to balanced residues, in place where it can be."""
+        inverse = 1.0 / self.p
+        if array.size <= _CHUNK or not array.flags.c_contiguous:
+            if array.ndim == 2 and array.size > _CHUNK:
+                rows = max(1, _CHUNK // array.shape[1])
+                for start in range(0, array.shape[0], rows):
+                    _reduce(array[start : start + rows], self.p, inverse)
+            else:
+                _reduce(array, self.p, inverse)
+            return array
+        flat = array.reshape(-1)
+        for start in range(0, flat.size, _CHUNK):
+            _reduce(flat[start : start + _CHUNK], self.p, inverse)
+        return array
+
+    def matmul(self, left: Floats, right: Floats) -> Floats:
+        """Product of residue arrays (leading axes are batches, as in ``numpy.matmul``), reduced."""
+        inner = left.shape[-1]
+        terms = self.terms
+        if inner <= terms:
+            return self.reduce(np.matmul(left, right))
+        total = self.reduce(np.matmul(left[..., :terms], right[..., :terms, :]))
+        for start in range(terms, inner, terms):
+            stop = min(start + terms, inner)
+            total += np.matmul(left[..., start:stop], right[..., start:stop, :])
+            self.reduce(total)
+        return total
+
+    def subtract_product(self, target: Floats, left: Floats, right: Floats) -> None:
+        """target -= left @ right, reduced, for matrices; temporary memory is bounded by a band of rows."""
+        inner = left.shape[1]
+        band = max(64, (1 << 21) // max(1, target.shape[1]))
+        for top in range(0, target.shape[0], band):
+            rows = target[top : top + band]
+            for start in range(0, inner, self.terms):
+                stop = min(start + self.terms, inner)
+                rows -= np.matmul(left[top : top + band, start:stop], right[start:stop])
+                self.reduce(rows)
+
+    def inverse(self, x: float) -> float:
+        """1/x for a non-zero residue, balanced."""
+        value = pow(int(x) % self.p, -1, self.p)
+        return float(value - self.p if value > self.p // 2 else value)
+
+    def canonical(self, array: Floats) -> NDArray[np.int64]:
+        """Residues in 0..p-1 as int64."""
+        return array.astype(np.int64) % self.p
+
+
+def _reduce(array: Floats, p: int, inverse: float) -> None:
+    quotient = np.multiply(array, inverse)
+    np.rint(quotient, out=quotient)
+    quotient *= p
+    array -= quotient

@@ -1,0 +1,104 @@
+"""Exact rank over F_p against FLINT, and the places where float64 would round or integers would wrap."""
+
+from __future__ import annotations
+
+import flint
+import numpy as np
+import pytest
+
+from m2bridge.errors import InputError
+from m2bridge.rank.integer import rank_over_q
+from m2bridge.rank.modular import eliminate, nullspace_mod, rank_mod
+from m2bridge.rank.residues import DEFAULT_PRIME, Field, is_prime
+
+
+def low_rank(rng: np.random.Generator, rows: int, columns: int, rank: int, p: int) -> np.ndarray:
+    left = rng.integers(0, p, (rows, rank)).astype(object)
+    right = rng.integers(0, p, (rank, columns)).astype(object)
+    return np.asarray((left @ right) % p, dtype=np.int64)
+
+
+def flint_rank(matrix: np.ndarray, p: int) -> int:
+    return flint.nmod_mat(*matrix.shape, [int(x) % p for x in matrix.flat], p).rank()
+
+
+@pytest.mark.parametrize("p", [2, 3, 5, 101, 32003, DEFAULT_PRIME, 2**31 - 1])
+@pytest.mark.parametrize(
+    ("rows", "columns", "rank"), [(1, 1, 1), (7, 5, 3), (150, 131, 140), (131, 170, 60), (200, 200, 0)]
+)
+def test_rank_and_pivots_agree_with_flint(p: int, rows: int, columns: int, rank: int) -> None:
+    rng = np.random.default_rng(7)
+    matrix = low_rank(rng, rows, columns, rank, p)
+    if columns > 4:
+        matrix[:, 2] = 0
+        matrix[:, 4] = matrix[:, 1]
+    expected = flint_rank(matrix, p)
+    found = eliminate(matrix, p)
+    assert rank_mod(matrix, p) == found.rank == expected
+    minor = matrix[np.ix_(found.pivot_rows, found.pivot_columns)]
+    assert flint_rank(minor, p) == expected if expected else minor.size == 0
+
+
+@pytest.mark.parametrize("p", [3, DEFAULT_PRIME, 2**61 - 1])
+def test_nullspace_is_the_kernel(p: int) -> None:
+    rng = np.random.default_rng(1)
+    matrix = low_rank(rng, 140, 170, 125, min(p, 2**31))
+    kernel = nullspace_mod(matrix, p)
+    assert kernel.shape == (170 - flint_rank(matrix, p), 170)
+    assert not ((matrix.astype(object) @ kernel.T.astype(object)) % p).any()
+    assert rank_mod(kernel, p) == kernel.shape[0]
+
+
+def test_sums_that_would_round_are_cut() -> None:
+    """600 products of (p-1)/2 squared pass 2^53: an unreduced float64 sum would be wrong."""
+    p = DEFAULT_PRIME
+    field = Field(p)
+    assert 600 * ((p - 1) // 2) ** 2 > 2**53 > field.terms * field.bound**2 + field.bound
+    half = np.full((1, 600), (p - 1) // 2, dtype=np.int64)
+    exact = 600 * ((p - 1) // 2) ** 2 % p
+    product = field.matmul(field.residues(half), field.residues(half.T))
+    assert field.canonical(product).item() == exact
+    offset = field.residues(half - np.arange(600))
+    exact = sum((int(a) * int(b)) for a, b in zip(half[0], half[0] - np.arange(600), strict=True)) % p
+    assert field.canonical(field.matmul(field.residues(half), offset.T.copy())).item() == exact
+
+
+def test_a_matrix_whose_elimination_would_overflow() -> None:
+    """Entries at the extreme residues, rank 300 of 700: unreduced, sums of products pass 2^53."""
+    p = DEFAULT_PRIME
+    rng = np.random.default_rng(0)
+    extreme = rng.choice([(p - 1) // 2, (p + 1) // 2, p - 1, 1], size=(700, 300))
+    matrix = np.asarray(
+        extreme.astype(object) @ rng.choice([1, p - 1, (p + 1) // 2], size=(300, 700)).astype(object) % p
+    )
+    assert rank_mod(matrix, p) == flint_rank(matrix, p) == 300
+    assert rank_mod(matrix.astype(object) + p * 10**30, p) == 300
+
+
+def test_integers_beyond_int64_are_exact() -> None:
+    big = np.array([[10**40, 2 * 10**40], [1, 2 + 32003]], dtype=object)
+    assert rank_mod(big, 32003) == 1
+    assert rank_over_q(big) == 2
+    assert rank_mod(np.array([[2**64 - 1]], dtype=np.uint64), 2) == 1
+
+
+def test_bad_primes_and_entries_are_refused() -> None:
+    with pytest.raises(InputError, match="not prime"):
+        rank_mod([[1]], 8388593 * 3)
+    with pytest.raises(InputError, match="too large"):
+        rank_mod([[1]], 2**64 + 13)
+    with pytest.raises(InputError, match="integer"):
+        rank_mod([[0.5]], 7)
+    with pytest.raises(InputError, match="below 2\\^23"):
+        Field(8388617)
+    with pytest.raises(InputError, match="two axes"):
+        rank_mod([1, 2], 7)
+
+
+def test_primality() -> None:
+    sieve = [n for n in range(2000) if n > 1 and all(n % q for q in range(2, int(n**0.5) + 1))]
+    assert [n for n in range(2000) if is_prime(n)] == sieve
+    assert not is_prime(
+        3215031751
+    )  # strong pseudoprime to the bases 2, 3, 5, 7 (Pomerance, Selfridge, Wagstaff 1980)
+    assert is_prime(2**61 - 1)

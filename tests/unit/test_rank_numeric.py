@@ -1,0 +1,31 @@
+"""The numerical rank: right where a gap is, silent where none is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from m2bridge.rank.numeric import numeric_rank
+
+
+def test_rank_with_a_gap_and_bad_scaling() -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(60, 12)) @ rng.normal(size=(12, 40))
+    matrix *= 10.0 ** rng.integers(-6, 6, size=(60, 1))
+    found = numeric_rank(matrix)
+    assert found.rank == found.candidate == 12
+    assert found.gap > 1e4
+
+
+def test_no_gap_is_undecided() -> None:
+    rng = np.random.default_rng(0)
+    left, _ = np.linalg.qr(rng.normal(size=(40, 40)))
+    right, _ = np.linalg.qr(rng.normal(size=(40, 40)))
+    smooth = left @ np.diag(10.0 ** -np.linspace(0, 18, 40)) @ right
+    assert numeric_rank(smooth).rank is None
+
+
+def test_degenerate_shapes() -> None:
+    assert numeric_rank(np.zeros((3, 4))).rank == 0
+    assert numeric_rank(np.zeros((0, 4))).rank == 0
+    assert numeric_rank(np.eye(5)).rank == 5
+    assert numeric_rank(np.array([[np.inf, 1.0]])).rank is None
