@@ -151,6 +151,7 @@ class Result:
     model: the spec string; `parameters`: what else determines the answer (prime, bounds, method).
     certainty: of the answer as a whole: the weakest of what it needs.
     agreement: of the witnesses among themselves (:func:`weigh`).
+    limit: None, or which limit stopped the computation: then the answer holds what was found before.
     """
 
     ANALYSIS: ClassVar[str]
@@ -166,6 +167,7 @@ class Result:
     seed: int
     seconds: float
     peak_memory_bytes: int | None = None
+    limit: str | None = None
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:

@@ -87,7 +87,7 @@ def check_directory(option: str, directory: Path | None) -> None:
 
 
 def finish(result: Result, *, as_json: bool, save: Path | None, show: Callable[[Console], None]) -> None:
-    """Print a result (JSON, or `show` for people), save its record, and exit 3 when the witnesses disagree."""
+    """Print a result (JSON, or `show` for people), save its record, and exit 3 when the witnesses disagree, 5 at a limit."""
     if as_json:
         print_json(records.to_document(result))
     else:
@@ -100,6 +100,9 @@ def finish(result: Result, *, as_json: bool, save: Path | None, show: Callable[[
         for conflict in result.conflicts:
             err.print(f"witnesses disagree: {conflict}", style="bold red", markup=False)
         raise typer.Exit(3)
+    if result.limit is not None:
+        console(stderr=True).print(f"partial answer: {result.limit}", markup=False)
+        raise typer.Exit(5)
 
 
 _STYLE = {Certainty.PROVED: "green", Certainty.PROBABLE: "yellow", Certainty.NUMERIC: "cyan"}

@@ -1,0 +1,43 @@
+# The few verbs of this project. Needs make and Python >= 3.11 with venv; everything else is set up here.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: run test test-all check format engine benchmarks schemas clean help
+
+help:            ## list the verbs
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+run: engine      ## set everything up and print the singular locus of M(2,1,2)
+	$(BIN)/m2bridge singular-locus --d 2 --dp 1
+
+test: engine     ## set everything up and run the tests, with the real Macaulay2
+	$(BIN)/python -m pytest -q -m "not faults and not image and not browser and not slow"
+
+test-all: engine ## the slower suites too: faults, long computations, image, browser
+	$(BIN)/python -m pytest -q
+
+check: $(STAMP)  ## format, lint, types, unit tests: before every commit
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/unit tests/property
+
+format: $(STAMP) ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+engine: $(STAMP) ## make sure that a Macaulay2 works; install one if none does
+	@$(BIN)/m2bridge doctor --quiet || $(BIN)/m2bridge engine install
+
+schemas: $(STAMP) ## write the JSON Schemas that ship with the package
+	$(BIN)/python -m m2bridge.schemas
+
+clean:           ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist build
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,plot]"
+	touch $(STAMP)
