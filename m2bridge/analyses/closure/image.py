@@ -1,0 +1,143 @@
+"""Analyses stage, closure: the image of a model as a cone in the space of its coordinates.
+
+A model enters; random points of its image, tangent spaces there, its coordinates as integer polynomials, and the linear span leave.
+When the image is not stable under scaling, one more coordinate, equal to 1 on the image, makes it a cone: homogeneous
+equations of that cone are the equations of the closure with powers of the new coordinate filled in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from m2bridge.analyses.closure.echelon import Clock, Matrix, check_prime, kernel, rank
+from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.models.arrays import Mod
+from m2bridge.models.base import Model
+from m2bridge.models.jets import seeded
+
+LARGE_PRIME = 8_388_593
+"""The largest prime below 2^23: for facts about the model that do not depend on the user's prime."""
+_SEED = 7
+_MOST_TERMS = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The linear span of the image.
+
+    Attributes
+    ----------
+    basis: indices of coordinates that are linearly independent on the image; equations are written in these.
+    linear_forms: one for each other coordinate: {coordinate index: coefficient mod p}, vanishing on the image.
+    ambient: number of coordinates (the homogenizing one included).
+    """
+
+    basis: tuple[int, ...]
+    linear_forms: tuple[dict[int, int], ...]
+    ambient: int
+
+    @property
+    def dim(self) -> int:
+        return len(self.basis)
+
+
+class Image:
+    """The image of a model with unconstrained weights, made a cone."""
+
+    def __init__(self, model: Model) -> None:
+        if not model.polynomial:
+            raise NotPolynomialError(f"{model.spec} is not polynomial: its image has no ideal of this kind")
+        self.model = model
+        self.source = model.free
+        self.homogenized = False
+        self.homogenized = not self._is_cone()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coordinates; the homogenizing one is called ``1``."""
+        return (*self.source.coordinate_names, "1") if self.homogenized else tuple(self.source.coordinate_names)
+
+    @property
+    def count(self) -> int:
+        """Number of coordinates, the homogenizing one included."""
+        return self.source.coordinate_count + self.homogenized
+
+    def draw(self, rng: np.random.Generator, count: int, p: int) -> dict[str, Matrix]:
+        """Random weights over F_p: arrays with a leading axis of length `count`."""
+        return {n: rng.integers(0, p, size=(count, *s), dtype=np.int64) for n, s in self.source.parameters.items()}
+
+    def at(self, weights: dict[str, Matrix], p: int) -> Matrix:
+        """Image points of a batch of weights, mod p."""
+        values: Matrix = self.source.coordinates({n: Mod(w, p) for n, w in weights.items()}).values
+        return _with_column(values, 1) if self.homogenized else values
+
+    def points(self, rng: np.random.Generator, count: int, p: int) -> Matrix:
+        """Random points of the image over F_p, one a row."""
+        chunk = max(1, 2_000_000 // max(1, self.count * max(1, self.source.parameter_count)))
+        parts = [self.at(self.draw(rng, min(chunk, count - s), p), p) for s in range(0, count, chunk)]
+        return np.concatenate(parts) if parts else np.zeros((0, self.count), dtype=np.int64)
+
+    def tangents(self, rng: np.random.Generator, p: int) -> tuple[Matrix, Matrix]:
+        """A random point of the image cone over F_p and vectors (rows) that span the tangent space there."""
+        weights = {n: Mod(w[0], p) for n, w in self.draw(rng, 1, p).items()}
+        jet = self.source.coordinates(seeded(weights, self.source.parameters))
+        point, rows = jet.value.values, jet.tangents.values
+        if self.homogenized:
+            point = np.append(point, 1)
+            rows = np.concatenate([_with_column(rows, 0), point[None]])
+        return point, rows
+
+    def _is_cone(self) -> bool:
+        """Whether the point itself is tangent, at a random point over a large prime: then scaling preserves the closure."""
+        point, rows = self.tangents(np.random.default_rng(_SEED), LARGE_PRIME)
+        both = np.concatenate([rows, point[None]])
+        return rank(both, LARGE_PRIME) == rank(rows, LARGE_PRIME)
+
+    def dim(self, rng: np.random.Generator, p: int) -> int:
+        """Rank of the tangent space at a random point over F_p: a lower bound of the dimension of the cone over QQ."""
+        return rank(self.tangents(rng, p)[1], p)
+
+    @cached_property
+    def polynomials(self) -> tuple[Any, ...] | None:
+        """The coordinates as integer polynomials in the weights (python-flint), or None when there are too many terms."""
+        import flint
+
+        count = self.source.parameter_count
+        context = flint.fmpz_mpoly_ctx.get([f"w{i}" for i in range(count)], "degrevlex")
+        flat = np.empty(count, dtype=object)
+        flat[:] = context.gens()
+        if self.count * count > _MOST_TERMS:
+            return None
+        values = np.asarray(self.source.coordinates(self.source.unflatten(flat)), dtype=object).reshape(-1)
+        zero = context.gens()[0] * 0
+        found = tuple(zero + value for value in values)
+        return (*found, zero + 1) if self.homogenized else found
+
+    def span(self, rng: np.random.Generator, p: int, clock: Clock | None = None) -> Span:
+        """The linear span of the image, with coordinates of few terms preferred as its basis."""
+        order = np.arange(self.count)
+        points = self.points(rng, self.count + 12, p)
+        basis, pivots, free = kernel(points, p, clock)
+        if free and self.polynomials is not None:
+            lengths = [len(f.monoms()) for f in self.polynomials]
+            order = np.argsort(np.array(lengths), kind="stable")
+            basis, pivots, free = kernel(points[:, order], p, clock)
+        forms = tuple({int(order[i]): int(row[i]) for i in np.flatnonzero(row)} for row in basis)
+        chosen = tuple(sorted(int(order[i]) for i in pivots))
+        return Span(basis=chosen, linear_forms=forms, ambient=self.count)
+
+
+def image_of(model: Model, prime: int = LARGE_PRIME) -> Image:
+    """The image of a polynomial model."""
+    check_prime(prime)
+    if model.polynomial and model.free.coordinate_count == 0:
+        raise InputError(f"{model.spec} has no coordinates")
+    return Image(model)
+
+
+def _with_column(matrix: Matrix, value: int) -> Matrix:
+    return np.concatenate([matrix, np.full((len(matrix), 1), value, dtype=np.int64)], axis=1)
