@@ -1,9 +1,9 @@
 """Models stage: what a parametrization is, for every question that comes after.
 
-A model is a polynomial (or, for softmax, analytic) map from weights to functions. It is written once, from the
-network's definition, with ``+ - * @`` and transposes, and that one definition is run over every arithmetic: float64, F_p,
-tangent vectors, polynomials, balls (:mod:`m2bridge.models.arrays`). Its Macaulay2 twin is a template partial that shares
-no code with it: that is what makes the two independent witnesses.
+A model is a polynomial (or, for softmax, analytic) map from weights to functions. It is written once, from
+the network's definition, with ``+ - * @`` and transposes, and that one definition is run over every
+arithmetic: float64, F_p, tangent vectors, polynomials, balls (:mod:`m2bridge.models.arrays`). Its Macaulay2
+twin is a template partial that shares no code with it: that is what makes the two independent witnesses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from m2bridge.errors import NotPolynomialError
 
 Shape = tuple[int, ...]
 Weights = Mapping[str, Any]
-"""Parameter name -> array. The arrays are of one arithmetic (see :mod:`m2bridge.models.arrays`); leading axes are batches."""
+"""Parameter name -> array. The arrays are of one arithmetic (see :mod:`m2bridge.models.arrays`); leading
+axes are batches.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,8 @@ class Symmetry:
     name, citation: what it is and where it is stated.
     group: its name, e.g. ``GL(2)``; `dim` its dimension.
     generators: weights over F_p (or floats, or polynomials) -> array of shape (dim, parameter_count): the
-        infinitesimal action of a basis of the Lie algebra at that point, flattened like :meth:`Model.flatten`.
+        infinitesimal action of a basis of the Lie algebra at that point, flattened like
+        :meth:`Model.flatten`.
     """
 
     name: str
@@ -68,7 +71,7 @@ class Model(ABC):
     polynomial: ClassVar[bool] = True
     """Whether the map is polynomial in the weights; False for softmax."""
 
-    # -- identity ---------------------------------------------------------------------------------------------
+    # -- identity ----------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -80,7 +83,7 @@ class Model(ABC):
     def title(self) -> str:
         """One line for people, e.g. ``lightning self-attention, d=2, d'=1, a=2, t=2``."""
 
-    # -- source -----------------------------------------------------------------------------------------------
+    # -- source ------------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -99,7 +102,8 @@ class Model(ABC):
 
     @property
     def free(self) -> Model:
-        """A model with the same image whose weights are unconstrained; the model itself unless it has constraints.
+        """A model with the same image whose weights are unconstrained; the model itself unless it has
+        constraints.
 
         One-layer attention by (A, V) with rk A <= a < d answers with the one by (Q, K, V).
         """
@@ -109,7 +113,9 @@ class Model(ABC):
         """Weights as vectors: the last axis has length `parameter_count`, in the order of `parameters`."""
         first = weights[next(iter(self.parameters))]
         batch = first.shape[: first.ndim - len(next(iter(self.parameters.values())))]
-        parts = [weights[name].reshape(*batch, int(np.prod(shape))) for name, shape in self.parameters.items()]
+        parts = [
+            weights[name].reshape(*batch, int(np.prod(shape))) for name, shape in self.parameters.items()
+        ]
         return np.concatenate(parts, axis=-1)
 
     def unflatten(self, vector: Any) -> dict[str, Any]:
@@ -124,9 +130,15 @@ class Model(ABC):
 
     def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
         """A random point of the parameter space over F_p, as int64 arrays with entries in [0, p)."""
-        return {name: rng.integers(0, p, size=shape, dtype=np.int64) for name, shape in self.parameters.items()}
+        return {
+            name: rng.integers(0, p, size=shape, dtype=np.int64) for name, shape in self.parameters.items()
+        }
 
-    # -- target -----------------------------------------------------------------------------------------------
+    def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """A random point of the parameter space in float64, entries of order one."""
+        return {name: rng.standard_normal(shape) for name, shape in self.parameters.items()}
+
+    # -- target ------------------------------------------------------------------------------------------
 
     @property
     def input_shape(self) -> Shape | None:
@@ -139,7 +151,9 @@ class Model(ABC):
         return None
 
     def forward(self, weights: Weights, inputs: Any) -> Any:
-        """The network itself, from its definition; over any arithmetic, leading axes of `inputs` are batches."""
+        """The network itself, from its definition; over any arithmetic, leading axes of `inputs` are
+        batches.
+        """
         raise TypeError(f"{self.spec} is given by its coordinates and has no inputs")
 
     def coordinates(self, weights: Weights) -> Any:
@@ -160,7 +174,7 @@ class Model(ABC):
         """Dimension of the space of all functions of this kind (for one-layer attention: of Sym3)."""
         return self.coordinate_count
 
-    # -- the Macaulay2 twin -----------------------------------------------------------------------------------
+    # -- the Macaulay2 twin ------------------------------------------------------------------------------
 
     @property
     def m2_partial(self) -> str:
@@ -172,7 +186,7 @@ class Model(ABC):
         """Values for the partial's parameters."""
         raise NotPolynomialError(f"{self.spec} is not polynomial: Macaulay2 cannot compute with it")
 
-    # -- what is known ----------------------------------------------------------------------------------------
+    # -- what is known -----------------------------------------------------------------------------------
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
@@ -181,7 +195,8 @@ class Model(ABC):
 
     @property
     def grading(self) -> np.ndarray | None:
-        """Torus weights of the target coordinates: an integer matrix, one row a grading, one column a coordinate.
+        """Torus weights of the target coordinates: an integer matrix, one row a grading, one column a
+        coordinate.
 
         The image is stable under the torus with these weights. None when none is known beforehand.
         """
@@ -190,4 +205,17 @@ class Model(ABC):
     @property
     def formula(self) -> Formula | None:
         """The literature's formula for the dimension of the image, if there is one for this family."""
+        return None
+
+    @property
+    def parameter_grading(self) -> np.ndarray | None:
+        """Torus weights of the flattened parameters, one row for each row of :attr:`grading`.
+
+        Moving the weights by the torus moves each target coordinate by its character in :attr:`grading`.
+        """
+        return None
+
+    @property
+    def dimension_bound(self) -> Formula | None:
+        """A proved upper bound of the dimension of the image, where one is known in closed form."""
         return None

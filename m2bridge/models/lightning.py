@@ -1,0 +1,304 @@
+"""Models stage: one layer of lightning self-attention, X -> V X X^T A X with A = K^T Q.
+
+Reference: Henry, Marchetti, Kohn, *Geometry of Lightning Self-Attention*, arXiv:2408.17221, Definition 1 and
+Equation 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import comb
+from typing import Any, ClassVar
+
+import numpy as np
+
+from m2bridge.errors import SpecError
+from m2bridge.models.arrays import Mod, lift, mT
+from m2bridge.models.base import Formula, Shape, Symmetry, Weights
+from m2bridge.models.network import NetworkModel
+from m2bridge.models.spec import Arguments, check_choice, check_sizes, written
+from m2bridge.models.symmetries import gl, query_key_action, torus
+
+PAPER = "Henry, Marchetti, Kohn, arXiv:2408.17221"
+PARAMETRIZATIONS = ("weights", "attention")
+COORDINATE_SYSTEMS = ("segre", "full")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lightning(NetworkModel):
+    """One layer of lightning self-attention.
+
+    Attributes
+    ----------
+    d, dp: rows of the inputs and of the outputs (dp is the paper's d').
+    a: rows of Q and K, so that rk A <= a; d unless given.
+    t: number of tokens.
+    parametrization: ``weights`` for (Q, K, V), ``attention`` for (A, V) with rk A <= a.
+    coordinate_system: ``segre`` for the coordinates of Proposition A.5 (argument ``coordinates`` of the
+        spec), ``full`` for all coefficients of all outputs; segre unless t = 1, where it does not determine
+        the function.
+
+    Examples
+    --------
+    >>> model = Lightning(d=2, dp=1)
+    >>> model.spec, model.parameter_count, model.coordinate_count, model.formula.value
+    ('lightning(d=2,dp=1,a=2,t=2)', 10, 6, 5)
+    """
+
+    family: ClassVar[str] = "lightning"
+
+    d: int
+    dp: int
+    a: int = None  # type: ignore[assignment]
+    t: int = 2
+    parametrization: str = "weights"
+    coordinate_system: str = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.a is None:
+            object.__setattr__(self, "a", self.d)
+        check_sizes(self.family, d=self.d, dp=self.dp, a=self.a, t=self.t)
+        check_choice(self.family, "parametrization", self.parametrization, PARAMETRIZATIONS)
+        if self.coordinate_system is None:
+            object.__setattr__(self, "coordinate_system", "segre" if self.t > 1 else "full")
+        check_choice(self.family, "coordinates", self.coordinate_system, COORDINATE_SYSTEMS)
+        if self.t == 1 and self.coordinate_system == "segre":
+            raise SpecError(
+                "lightning: Segre coordinates compare two tokens and need t >= 2; use coordinates=full",
+                argument="coordinates",
+            )
+
+    @classmethod
+    def from_arguments(cls, arguments: Arguments) -> Lightning:
+        arguments.only("d", "dp", "a", "t", "parametrization", "coordinates")
+        return cls(
+            d=arguments.integer("d"),
+            dp=arguments.integer("dp"),
+            a=arguments.optional("a"),  # type: ignore[arg-type]
+            t=arguments.integer("t", 2),
+            parametrization=arguments.word("parametrization", PARAMETRIZATIONS) or "weights",
+            coordinate_system=arguments.word("coordinates", COORDINATE_SYSTEMS),  # type: ignore[arg-type]
+        )
+
+    @property
+    def spec(self) -> str:
+        default = "segre" if self.t > 1 else "full"
+        return written(
+            self.family,
+            d=self.d,
+            dp=self.dp,
+            a=self.a,
+            t=self.t,
+            parametrization=None if self.parametrization == "weights" else self.parametrization,
+            coordinates=None if self.coordinate_system == default else self.coordinate_system,
+        )
+
+    @property
+    def title(self) -> str:
+        by = "(Q, K, V)" if self.parametrization == "weights" else "(A, V)"
+        return f"lightning self-attention by {by}, d={self.d}, d'={self.dp}, a={self.a}, t={self.t}"
+
+    # -- source ------------------------------------------------------------------------------------------
+
+    @property
+    def attention_rank(self) -> int:
+        """The rank of a generic attention matrix, min(a, d)."""
+        return min(self.a, self.d)
+
+    @property
+    def parameters(self) -> dict[str, Shape]:
+        if self.parametrization == "attention":
+            return {"A": (self.d, self.d), "V": (self.dp, self.d)}
+        return {"Q": (self.a, self.d), "K": (self.a, self.d), "V": (self.dp, self.d)}
+
+    @property
+    def parameter_dim(self) -> int:
+        """Dimension of the space of (Q, K, V), or of {rk A <= a} times the space of V."""
+        if self.parametrization == "weights":
+            return self.parameter_count
+        return self.attention_rank * (2 * self.d - self.attention_rank) + self.dp * self.d
+
+    @property
+    def free(self) -> Lightning:
+        constrained = self.parametrization == "attention" and self.a < self.d
+        return replace(self, parametrization="weights") if constrained else self
+
+    def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
+        if self.free is self:
+            return NetworkModel.draw_weights(self, rng, p)
+        drawn = self.free.draw_weights(rng, p)
+        return {"A": _attention_mod(drawn["Q"], drawn["K"], p), "V": drawn["V"]}
+
+    def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        if self.free is self:
+            return NetworkModel.draw_real_weights(self, rng)
+        drawn = self.free.draw_real_weights(rng)
+        return {"A": drawn["K"].T @ drawn["Q"], "V": drawn["V"]}
+
+    # -- target ------------------------------------------------------------------------------------------
+
+    @property
+    def input_shape(self) -> Shape:
+        return (self.d, self.t)
+
+    @property
+    def output_shape(self) -> Shape:
+        return (self.dp, self.t)
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        return (3,)
+
+    def attention(self, weights: Weights) -> Any:
+        """The attention matrix A = K^T Q (Equation 3)."""
+        return weights["A"] if self.parametrization == "attention" else mT(weights["K"]) @ weights["Q"]
+
+    def forward(self, weights: Weights, inputs: Any) -> Any:
+        X, V = inputs, weights["V"]
+        return V @ X @ (mT(X) @ (self.attention(weights) @ X))
+
+    @property
+    def coordinate_count(self) -> int:
+        if self.coordinate_system == "segre":
+            return self.d * self.dp * comb(self.d + 1, 2)
+        return self.ambient_dim
+
+    def coordinates(self, weights: Weights) -> Any:
+        """Coefficients of x_(m,1) x_(i,2) x_(j,2), i <= j, in the first token's output, or all coefficients.
+
+        In Segre coordinates these are the products of the m-th column of A with the n-th row of V in Sym2,
+        ordered by n, then m, then (i, j) lexicographically.
+        """
+        if self.coordinate_system == "full":
+            return NetworkModel.coordinates(self, weights)
+        columns, V = (
+            mT(self.attention(weights)),
+            weights["V"],
+        )  # the m-th row of `columns` is the linear form alpha_m
+        i, j = np.triu_indices(self.d)
+        straight = columns[..., None, :, i] * V[..., :, None, j]
+        crossed = columns[..., None, :, j] * V[..., :, None, i]
+        table = straight + crossed * lift((i < j).astype(np.int64), V)
+        return table.reshape(*table.shape[: table.ndim - 3], self.coordinate_count)
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        if self.coordinate_system == "full":
+            return NetworkModel.coordinate_names.fget(self)  # type: ignore[attr-defined,no-any-return]
+        squares = [
+            f"x[{i + 1},2]^2" if i == j else f"x[{i + 1},2]*x[{j + 1},2]"
+            for i, j in zip(*np.triu_indices(self.d), strict=True)
+        ]
+        return tuple(
+            f"y[{n + 1},1]: x[{m + 1},1]*{square}"
+            for n in range(self.dp)
+            for m in range(self.d)
+            for square in squares
+        )
+
+    # -- the Macaulay2 twin ------------------------------------------------------------------------------
+
+    @property
+    def m2_partial(self) -> str:
+        return "_lightning"
+
+    @property
+    def m2_parameters(self) -> dict[str, object]:
+        return {
+            "d": self.d,
+            "dp": self.dp,
+            "a": self.a,
+            "t": self.t,
+            "parametrization": self.parametrization,
+            "coordinateSystem": self.coordinate_system,
+        }
+
+    # -- what is known -----------------------------------------------------------------------------------
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        scaled = "A" if self.parametrization == "attention" else "Q"
+        characters = {
+            scaled: np.ones((1, *self.parameters[scaled]), dtype=np.int64),
+            "V": -np.ones((1, *self.parameters["V"]), dtype=np.int64),
+        }
+        scaling = torus(self, characters, name="(s A, V / s)", citation=f"{PAPER}, Theorem 3.2")
+        if self.parametrization == "attention":
+            return (scaling,)
+        change = query_key_action("Q", "K")
+        return (gl(self, self.a, change, name="(C^-T Q, C K)", citation=f"{PAPER}, Lemma 3.1"), scaling)
+
+    @property
+    def grading(self) -> np.ndarray:
+        """Torus weights of the coordinates: rows of V's image, then scalings of the inputs.
+
+        Segre: A -> g A h, V -> k V g^T for diagonal g, h, k (rows: g, h, k). Full: X -> g X and k on the
+        outputs (rows: g, k).
+        """
+        return _coordinate_grading(self)
+
+    @property
+    def parameter_grading(self) -> np.ndarray:
+        unit, none = np.eye(self.d, dtype=np.int64), np.zeros((self.dp, self.d), dtype=np.int64)
+        g_left, k_out = unit, np.eye(self.dp, dtype=np.int64)
+        segre = self.coordinate_system == "segre"
+        rows = []
+        blocks = [("g", self.d)] + ([("h", self.d)] if segre else []) + [("k", self.dp)]
+        for block, count in blocks:
+            for r in range(count):
+                key = g_left[r] if block == "g" else none[0]
+                query = unit[r] if block == "h" or (block == "g" and not segre) else none[0]
+                value = g_left[r][None, :] + none if block == "g" else none
+                if block == "k":
+                    value = k_out[r][:, None] + none
+                rows.append(np.concatenate([*self._source_weights(query, key), value.reshape(-1)]))
+        return np.array(rows)
+
+    def _source_weights(self, query: np.ndarray, key: np.ndarray) -> list[np.ndarray]:
+        if self.parametrization == "attention":
+            return [(key[:, None] + query[None, :]).reshape(-1)]
+        return [np.tile(query, self.a), np.tile(key, self.a)]
+
+    @property
+    def formula(self) -> Formula:
+        """Dimension by Corollary 3.3 (Equation 7)."""
+        hypotheses = (
+            ("t >= 2", self.t >= 2),
+            ("d, d' >= 2 or d, a >= 2", self.d >= 2 and (self.dp >= 2 or self.a >= 2)),
+        )
+        r = self.attention_rank
+        value = 2 * r * self.d - r * r + self.d * self.dp - 1
+        holds = all(truth for _, truth in hypotheses)
+        return Formula(
+            value=value if holds else None,
+            citation=f"{PAPER}, Corollary 3.3, Equation 7",
+            hypotheses=hypotheses,
+        )
+
+
+def _attention_mod(Q: np.ndarray, K: np.ndarray, p: int) -> np.ndarray:
+    return np.asarray((Mod(K, p).mT @ Mod(Q, p)).values)
+
+
+def _coordinate_grading(model: Lightning) -> np.ndarray:
+    d, dp = model.d, model.dp
+    if model.coordinate_system == "segre":
+        i, j = np.triu_indices(d)
+        unit = np.eye(d, dtype=np.int64)
+        square = unit[:, i] + unit[:, j]
+        g = np.tile(square, (1, dp * d))
+        h = np.tile(np.repeat(unit, len(i), axis=1), (1, dp))
+        k = np.repeat(np.eye(dp, dtype=np.int64), d * len(i), axis=1)
+        return np.concatenate([g, h, k])
+    return full_grading(model)
+
+
+def full_grading(model: NetworkModel) -> np.ndarray:
+    """Degrees in each input row (summed over tokens), then the row of the output."""
+    rows, tokens = model.input_shape
+    table = model.monomials
+    by_row = table.reshape(len(table), tokens, rows).sum(axis=1).T
+    outputs, columns = model.output_shape
+    g = np.tile(by_row, (1, outputs * columns))
+    k = np.repeat(np.eye(outputs, dtype=np.int64), columns * len(table), axis=1)
+    return np.concatenate([g, k])

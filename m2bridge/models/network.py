@@ -1,0 +1,105 @@
+"""Models stage: what all networks have in common: target coordinates are the coefficients of the polynomial
+function.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import lru_cache
+from math import comb, prod
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import OutOfReachError
+from m2bridge.models.base import Model, Shape, Weights
+from m2bridge.models.forms import generic_input, monomials
+
+MOST_COORDINATES = 500_000
+
+
+class NetworkModel(Model):
+    """A model with inputs and outputs whose target coordinates are, unless said otherwise, all coefficients.
+
+    Order: output entries row by row, then monomials of the input entries by ascending degree, within a
+    degree in descending lexicographic order; the entries of an input matrix are ordered column by column
+    (the first token first).
+    """
+
+    @property
+    @abstractmethod
+    def input_shape(self) -> Shape: ...
+
+    @property
+    @abstractmethod
+    def output_shape(self) -> Shape: ...
+
+    @property
+    @abstractmethod
+    def degrees(self) -> tuple[int, ...]:
+        """Degrees in the inputs that occur, ascending."""
+
+    @abstractmethod
+    def forward(self, weights: Weights, inputs: Any) -> Any: ...
+
+    @property
+    def coordinate_count(self) -> int:
+        return self.ambient_dim
+
+    @property
+    def ambient_dim(self) -> int:
+        """Dimension of the space of polynomial functions with these degrees, inputs and outputs."""
+        variables = prod(self.input_shape)
+        return prod(self.output_shape) * sum(comb(variables + k - 1, k) for k in self.degrees)
+
+    @property
+    def monomials(self) -> np.ndarray:
+        """Exponents of the monomials in the inputs, in the order of the coordinates."""
+        if self.coordinate_count > MOST_COORDINATES:
+            raise OutOfReachError(
+                f"{self.spec} has {self.coordinate_count} target coordinates, more than {MOST_COORDINATES}",
+                estimate=self.coordinate_count,
+            )
+        return _monomials(prod(self.input_shape), self.degrees)
+
+    def coordinates(self, weights: Weights) -> Any:
+        first = next(iter(self.parameters))
+        outputs = self.forward(weights, generic_input(self.input_shape, weights[first]))
+        table = outputs.gather(self.monomials)  # (monomials, *batch, *output_shape)
+        batch = table.shape[1 : table.ndim - len(self.output_shape)]
+        flat = table.reshape(table.shape[0], prod(batch), prod(self.output_shape))
+        rows = [flat[:, :, k] for k in range(flat.shape[2])]  # each (monomials, batch)
+        stacked = np.concatenate([row.reshape(len(self.monomials), prod(batch)) for row in rows], axis=0)
+        return _mT(stacked).reshape(*batch, self.coordinate_count)
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        outputs = [f"y{_index(i)}" for i in np.ndindex(self.output_shape)]
+        inputs = [f"x{_index(tuple(reversed(i)))}" for i in np.ndindex(tuple(reversed(self.input_shape)))]
+        terms = [monomial_name(row, inputs) for row in self.monomials]
+        return tuple(f"{output}: {term}" for output in outputs for term in terms)
+
+
+@lru_cache(maxsize=16)
+def _monomials(variables: int, degrees: tuple[int, ...]) -> np.ndarray:
+    table = np.concatenate([monomials(variables, degree) for degree in degrees])
+    table.setflags(write=False)
+    return table
+
+
+def _mT(array: Any) -> Any:
+    return np.swapaxes(array, -1, -2) if isinstance(array, np.ndarray) else array.mT
+
+
+def _index(index: tuple[int, ...]) -> str:
+    return "[" + ",".join(str(i + 1) for i in index) + "]"
+
+
+def monomial_name(exponents: Any, names: list[str]) -> str:
+    """A monomial as text, e.g. ``x[1,1]*x[2,2]^2``."""
+    factors = [
+        name if power == 1 else f"{name}^{power}"
+        for name, power in zip(names, exponents, strict=True)
+        if power
+    ]
+    return "*".join(factors) or "1"

@@ -1,0 +1,258 @@
+"""Models stage: the spec string, one spelling of a model for the command line, records and job files alike.
+
+``family(key=value,...)``, or ``family:key=value,...`` where a shell would need quotes; lists are ``[2,3,2]``
+or ``2-3-2``. :func:`read` turns the text into :class:`Arguments`; what a family accepts is decided by the
+family.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from typing import NoReturn
+
+from m2bridge.errors import SpecError
+
+LARGEST_SIZE = 100_000
+LONGEST_SPEC = 2_000
+
+Value = int | bool | str | Fraction | tuple[int, ...]
+
+_FAMILY = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
+_KEY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_DASHED = re.compile(r"\d{1,18}(?:-\d{1,18})+")
+_INTEGER = re.compile(r"-?\d{1,18}")
+_FRACTION = re.compile(r"-?\d{1,18}/\d{1,18}")
+_WORD = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
+
+
+def suggestion(word: str, known: Sequence[str]) -> str:
+    """The hint that closes an error message: the nearest known word, or all of them."""
+    near = get_close_matches(word, known, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments in a spec string, with the position (from 1) of each."""
+
+    text: str
+    family: str
+    values: dict[str, Value]
+    positions: dict[str, int]
+
+    def fail(self, message: str, key: str | None = None) -> NoReturn:
+        position = self.positions.get(key or "", 1)
+        raise SpecError(f"{self.text}: {message} (position {position})", text=self.text, position=position)
+
+    def only(self, *keys: str) -> None:
+        """Refuse any argument that is not among `keys`."""
+        for key in self.values:
+            if key not in keys:
+                self.fail(f"{self.family} has no argument {key!r}; {suggestion(key, keys)}", key)
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        value = self.values.get(key, default)
+        if value is None:
+            self.fail(f"{self.family} needs {key}=")
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.fail(f"{key} should be an integer, not {_shown(value)}", key)
+        return value
+
+    def optional(self, key: str) -> int | None:
+        return self.integer(key) if key in self.values else None
+
+    def integers(self, key: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """A list of integers."""
+        value = self.values.get(key, tuple(default) if default is not None else None)
+        if value is None:
+            self.fail(f"{self.family} needs {key}=[...]")
+        if not isinstance(value, tuple):
+            self.fail(f"{key} should be a list such as [2,3,2] or 2-3-2, not {_shown(value)}", key)
+        return value
+
+    def per_layer(self, key: str, layers: int, default: Sequence[int]) -> tuple[int, ...]:
+        """A list with one integer a layer; a single integer stands for all layers."""
+        value = self.values.get(key)
+        if value is None:
+            return tuple(default)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return (value,) * layers
+        return self.integers(key)
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            self.fail(f"{key} should be true or false, not {_shown(value)}", key)
+        return value
+
+    def word(self, key: str, choices: Sequence[str]) -> str | None:
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, str) or value not in choices:
+            self.fail(f"{key}={_shown(value)} is not known; {suggestion(str(value), choices)}", key)
+        return value
+
+    def fraction(self, key: str, default: Fraction) -> Fraction:
+        value = self.values.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
+            self.fail(f"{key} should be a number such as 2 or 1/2, not {_shown(value)}", key)
+        return Fraction(value)
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def fail(self, message: str) -> NoReturn:
+        position = self.at + 1
+        raise SpecError(f"{self.text}: {message} at position {position}", text=self.text, position=position)
+
+    def space(self) -> None:
+        while self.at < len(self.text) and self.text[self.at] == " ":
+            self.at += 1
+
+    def peek(self) -> str:
+        self.space()
+        return self.text[self.at : self.at + 1]
+
+    def take(self, pattern: re.Pattern[str]) -> str | None:
+        self.space()
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            return None
+        self.at = match.end()
+        return match.group()
+
+    def expect(self, char: str) -> None:
+        if self.peek() != char:
+            found = repr(self.peek()) if self.peek() else "the end"
+            self.fail(f"expected {char!r}, found {found}")
+        self.at += 1
+
+    def value(self) -> Value:
+        if self.peek() == "[":
+            return self.bracketed()
+        if (text := self.take(_DASHED)) is not None:
+            return tuple(int(part) for part in text.split("-"))
+        if (text := self.take(_FRACTION)) is not None:
+            numerator, denominator = text.split("/")
+            if int(denominator) == 0:
+                self.fail("a fraction has denominator 0")
+            return Fraction(int(numerator), int(denominator))
+        if (text := self.take(_INTEGER)) is not None:
+            if self.peek().isdigit():
+                self.fail("a number is too long")
+            return int(text)
+        if (text := self.take(_WORD)) is not None:
+            return {"true": True, "false": False}.get(text, text)
+        found = repr(self.peek()) if self.peek() else "the end"
+        self.fail(f"expected a value, found {found}")
+
+    def bracketed(self) -> tuple[int, ...]:
+        self.expect("[")
+        items: list[int] = []
+        while True:
+            text = self.take(_INTEGER)
+            if text is None:
+                self.fail(f"expected an integer in a list, found {self.peek() or 'the end'!r}")
+            items.append(int(text))
+            if self.peek() != ",":
+                self.expect("]")
+                return tuple(items)
+            self.at += 1
+
+
+def read(text: str) -> Arguments:
+    """The family and arguments in a spec string.
+
+    >>> read("mlp:widths=2-3-2,r=2").values
+    {'widths': (2, 3, 2), 'r': 2}
+
+    Raises
+    ------
+    SpecError
+        The text is not of the form ``family(key=value,...)``; the message names the position.
+    """
+    if len(text) > LONGEST_SPEC:
+        raise SpecError(
+            f"a spec of {len(text)} characters is too long (at most {LONGEST_SPEC})", text=text[:80]
+        )
+    text = text.strip()
+    for position, char in enumerate(text, start=1):
+        if not " " <= char <= "~":
+            raise SpecError(
+                f"character {char!r} at position {position} does not belong in a spec", position=position
+            )
+    reader = _Reader(text)
+    family = reader.take(_FAMILY)
+    if family is None:
+        reader.fail("expected a family such as lightning")
+    values: dict[str, Value] = {}
+    positions: dict[str, int] = {}
+    opening = reader.peek()
+    if opening not in ("(", ":", ""):
+        reader.fail(f"expected '(' or ':' after {family}, found {opening!r}")
+    reader.at += len(opening)
+    if opening and reader.peek() not in ("", ")"):
+        while True:
+            reader.space()
+            start = reader.at + 1
+            key = reader.take(_KEY)
+            if key is None:
+                reader.fail(f"expected an argument's name, found {reader.peek() or 'the end'!r}")
+            if key in values:
+                reader.fail(f"argument {key!r} is given twice")
+            reader.expect("=")
+            values[key], positions[key] = reader.value(), start
+            if reader.peek() != ",":
+                break
+            reader.at += 1
+    if opening == "(":
+        reader.expect(")")
+    if reader.peek():
+        reader.fail(f"unexpected {reader.peek()!r}")
+    return Arguments(text, family, values, positions)
+
+
+def check_sizes(family: str, **sizes: int | tuple[int, ...]) -> None:
+    """Refuse sizes that are not integers from 1 to 100,000; field `argument` names the culprit."""
+    for name, size in sizes.items():
+        for value in size if isinstance(size, tuple) else (size,):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise SpecError(f"{family}: {name} should be an integer, not {value!r}", argument=name)
+            if not 1 <= value <= LARGEST_SIZE:
+                raise SpecError(
+                    f"{family}: {name} should be between 1 and {LARGEST_SIZE}, not {value}", argument=name
+                )
+
+
+def check_choice(family: str, name: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a word that is not among `choices`."""
+    if value not in choices:
+        raise SpecError(
+            f"{family}: {name}={value!r} is not known; {suggestion(str(value), choices)}", argument=name
+        )
+
+
+def written(family: str, **values: object) -> str:
+    """The canonical spec string; arguments that are None are left out.
+
+    >>> written("mlp", widths=(2, 3, 2), r=2, skip=None)
+    'mlp(widths=[2,3,2],r=2)'
+    """
+    shown = ",".join(f"{key}={_shown(value)}" for key, value in values.items() if value is not None)
+    return f"{family}({shown})"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return "[" + ",".join(str(item) for item in value) + "]"
+    return str(value)
