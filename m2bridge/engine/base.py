@@ -1,7 +1,8 @@
 """Engine stage: the interface through which every Macaulay2 script is run.
 
-A :class:`~m2bridge.scripts.Script` and :class:`Limits` enter, a :class:`Run` leaves. An engine never raises for what
-a script did: it reports the outcome, and :func:`m2bridge.protocol.read` turns a run into values or a typed error.
+A :class:`~m2bridge.scripts.Script` and :class:`Limits` enter, a :class:`Run` leaves. An engine never raises
+for what a script did: it reports the outcome, and :func:`m2bridge.protocol.read` turns a run into values or a
+typed error.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ from m2bridge.scripts import Script
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a run may use. None means no limit."""
+    """What a run may use. None means no limit.
+
+    `memory_bytes` is address space on top of what an idle Macaulay2 has mapped (not enforced on macOS);
+    `cpu_seconds` is rounded up to whole seconds; `output_bytes` counts standard output and standard error
+    together.
+    """
 
     wall_seconds: float | None = 600.0
     cpu_seconds: float | None = None
@@ -39,7 +45,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineInfo:
-    """Which Macaulay2 ran: its version and where it came from (``path``, ``wheel``, ``installed``, ``option``, ``replay``)."""
+    """Which Macaulay2 ran: its version and its origin.
+
+    The origin is ``option`` (named by the user), ``path``, ``wheel``, ``installed`` or ``replay``.
+    """
 
     version: str
     origin: str

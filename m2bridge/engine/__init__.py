@@ -1,0 +1,46 @@
+"""Engine stage: find a Macaulay2, run scripts in it under limits. A script enters, a :class:`Run` leaves.
+
+>>> from m2bridge.engine import open_engine
+>>> from m2bridge.scripts import Script
+>>> with open_engine() as engine:  # doctest: +SKIP
+...     engine.run(Script(name="two", text='<< 1+1 << endl;')).stdout
+'2\\n'
+"""
+
+from __future__ import annotations
+
+from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
+from m2bridge.engine.discovery import Candidate, candidates, find_engine
+from m2bridge.engine.process import ProcessEngine
+from m2bridge.engine.replay import ReplayEngine, Transcript
+
+__all__ = [
+    "Candidate",
+    "Engine",
+    "EngineInfo",
+    "Limits",
+    "Listener",
+    "Outcome",
+    "ProcessEngine",
+    "ReplayEngine",
+    "Run",
+    "Transcript",
+    "candidates",
+    "find_engine",
+    "open_engine",
+]
+
+
+def open_engine(explicit: str | None = None, *, warm: bool = False, workers: int = 1) -> Engine:
+    """An engine on the first Macaulay2 that works.
+
+    Parameters
+    ----------
+    explicit
+        The path of a Macaulay2; nothing else is tried then.
+    warm
+        Keep a Macaulay2 running and fork it for each script.
+    workers
+        How many scripts may run at once in a warm engine.
+    """
+    return ProcessEngine(find_engine(explicit))

@@ -1,0 +1,177 @@
+"""Engine stage: a Macaulay2 of m2bridge's own in the user's data directory, unpacked from a PyPI wheel.
+
+Progress messages leave while it works; :func:`installed` says which executables are there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from m2bridge.engine.places import data_directory
+from m2bridge.errors import M2BridgeError, NoEngineError
+
+PACKAGE, VERSION = "passagemath-macaulay2", "10.8.11"
+WHEEL_BINARY = Path("sage_wheels/bin/M2")
+PLATFORMS = "Linux x86_64 and aarch64 with glibc 2.28 or newer, macOS 13 or newer on x86_64 and arm64"
+OTHER_WAYS = "other ways: apt-get install macaulay2, or brew install Macaulay2/tap/M2"
+
+Progress = Callable[[str], None]
+
+
+def engines_directory() -> Path:
+    """Where engines are installed, one directory for each version of the wheel."""
+    return data_directory() / "engines"
+
+
+def installed() -> tuple[Path, ...]:
+    """The executables that :func:`install` put there, the pinned version first; not proved to work."""
+    found = sorted(engines_directory().glob(f"{PACKAGE}-*/{WHEEL_BINARY}"), reverse=True)
+    return tuple(sorted(found, key=lambda binary: VERSION not in str(binary)))
+
+
+def wheel_available() -> tuple[bool, str]:
+    """Whether PyPI has a wheel for this platform, and why not."""
+    machine, system = platform.machine().lower(), platform.system()
+    if system == "Linux":
+        libc, release = platform.libc_ver()
+        if machine not in ("x86_64", "aarch64"):
+            return False, f"there is no wheel for Linux on {machine}; there are wheels for {PLATFORMS}"
+        if libc != "glibc" or tuple(int(n) for n in release.split(".")[:2]) < (2, 28):
+            return (
+                False,
+                f"the wheel needs glibc 2.28 or newer, here is {libc or 'another libc'} {release}".strip(),
+            )
+        return True, f"{PACKAGE} {VERSION} for Linux {machine}"
+    if system == "Darwin":
+        release = platform.mac_ver()[0]
+        if int(release.split(".")[0] or 0) < 13:
+            return False, f"the wheel needs macOS 13 or newer, here is {release}"
+        return True, f"{PACKAGE} {VERSION} for macOS {machine}"
+    return False, f"there is no wheel for {system}; there are wheels for {PLATFORMS}"
+
+
+def install(progress: Progress = lambda _: None, *, again: bool = False) -> Path:
+    """Download the pinned wheel without its dependencies, unpack it, prove that it works; the path of its M2.
+
+    Repeatable: what is installed and works is left as it is, unless `again`. The engine appears in its place
+    only once it has been seen to work.
+
+    Raises
+    ------
+    NoEngineError
+        There is no wheel for this platform, it cannot be downloaded, or what it holds does not run here.
+    """
+    from m2bridge.engine.discovery import prove
+
+    target = engines_directory() / f"{PACKAGE}-{VERSION}"
+    if not again and (target / WHEEL_BINARY).exists():
+        candidate = prove("installed", target / WHEEL_BINARY, fresh=True)
+        if candidate.works:
+            progress(f"Macaulay2 {candidate.info and candidate.info.version} is installed already")
+            return target / WHEEL_BINARY
+        progress(f"the installed Macaulay2 does not work ({candidate.reason}); installing it again")
+    available, why = wheel_available()
+    if not available:
+        raise NoEngineError(f"{why}; {OTHER_WAYS}", candidates=())
+    try:
+        engines_directory().mkdir(parents=True, exist_ok=True)
+        with _scratch(engines_directory()) as scratch:
+            wheel = _download(scratch, progress)
+            progress(f"unpacking {wheel.stat().st_size >> 20} MB")
+            _unpack(wheel, scratch / "engine")
+            progress("running it once")
+            candidate = prove("installed", scratch / "engine" / WHEEL_BINARY, fresh=True)
+            if not candidate.works:
+                raise NoEngineError(
+                    f"the downloaded Macaulay2 does not run here: {candidate.reason}", candidates=(candidate,)
+                )
+            _replace(scratch / "engine", target, scratch / "old")
+    except OSError as error:
+        raise M2BridgeError(f"the engine cannot be installed in {engines_directory()}: {error}") from error
+    candidate = prove("installed", target / WHEEL_BINARY, fresh=True)
+    if not candidate.works:
+        raise NoEngineError(
+            f"the installed Macaulay2 does not run: {candidate.reason}", candidates=(candidate,)
+        )
+    progress(f"Macaulay2 {candidate.info and candidate.info.version} is installed in {target}")
+    return target / WHEEL_BINARY
+
+
+def remove() -> tuple[Path, ...]:
+    """Remove every engine that :func:`install` put there; the directories that were removed."""
+    gone = []
+    for directory in sorted(engines_directory().glob("*")):
+        with _scratch(engines_directory()) as scratch:
+            # Renamed first, so that an interrupted removal leaves nothing that looks like an engine.
+            directory.rename(scratch / "old")
+        gone.append(directory)
+    with contextlib.suppress(OSError):
+        engines_directory().rmdir()
+    return tuple(directory for directory in gone if directory.name.startswith(PACKAGE))
+
+
+@contextlib.contextmanager
+def _scratch(parent: Path) -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix=".part-", dir=parent))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _download(directory: Path, progress: Progress) -> Path:
+    if importlib.util.find_spec("pip") is None:
+        raise NoEngineError(f"this Python has no pip to download Macaulay2 with; {OTHER_WAYS}", candidates=())
+    progress(f"downloading {PACKAGE} {VERSION} (about 330 MB)")
+    command = [
+        sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps",
+        "--only-binary=:all:", "--progress-bar=off", "--dest", str(directory), f"{PACKAGE}=={VERSION}",
+    ]  # fmt: skip
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as pip:
+        assert pip.stdout is not None
+        said = []
+        try:
+            for line in pip.stdout:
+                said.append(line.rstrip())
+                if "Downloading" in line:
+                    progress(" ".join(line.split()))
+        except BaseException:
+            pip.kill()
+            raise
+    wheels = list(directory.glob("*.whl"))
+    if pip.returncode != 0 or len(wheels) != 1:
+        reason = next(
+            (line for line in reversed(said) if line.lower().startswith("error")), (said or ["no output"])[-1]
+        )
+        raise NoEngineError(
+            f"pip could not download {PACKAGE} {VERSION}: {reason}; {OTHER_WAYS}", candidates=()
+        )
+    return wheels[0]
+
+
+def _unpack(wheel: Path, directory: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(directory)
+        for entry in archive.infolist():
+            mode = entry.external_attr >> 16
+            path = directory / entry.filename
+            if path.is_file() and (mode & 0o111 or path.parent == directory / WHEEL_BINARY.parent):
+                path.chmod(0o755)
+
+
+def _replace(new: Path, target: Path, aside: Path) -> None:
+    if target.exists():
+        os.rename(target, aside)
+    os.rename(new, target)

@@ -1,0 +1,73 @@
+"""Engine stage: a fresh Macaulay2 for each script. A script enters, a `Run` leaves."""
+
+from __future__ import annotations
+
+import logging
+from types import TracebackType
+from typing import Self
+
+from m2bridge.engine.base import EngineInfo, Limits, Listener, Run
+from m2bridge.engine.keeper import Cancellation, Command, Keeper, KeeperLostError, file_name
+from m2bridge.errors import InputError
+from m2bridge.scripts import Script
+
+log = logging.getLogger(__name__)
+
+FIXED_SEED = "setRandomSeed 0;"
+"""Both engines begin every script with Macaulay2's random numbers in the same state."""
+
+
+class ProcessEngine:
+    """Runs each script in a Macaulay2 of its own; any number of threads may run scripts at once."""
+
+    def __init__(self, info: EngineInfo) -> None:
+        if info.path is None:
+            raise InputError("an engine that runs Macaulay2 needs its path")
+        self._info = info
+        self._path = info.path
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._info
+
+    def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:
+        """Run `script` to its end or to the first limit reached; thread-safe."""
+        return self.run_cancellable(script, limits, listener, None)
+
+    def run_cancellable(
+        self,
+        script: Script,
+        limits: Limits | None,
+        listener: Listener | None,
+        cancellation: Cancellation | None,
+    ) -> Run:
+        """As :meth:`run`; `cancellation` lets another thread end the job."""
+        command = Command(
+            path=self._path,
+            expression=f'get "../gate"; {FIXED_SEED} load "./{file_name(script)}"; exit 0',
+        )
+        limits = limits or Limits()
+        for attempt in (1, 2):
+            keeper = Keeper()
+            try:
+                return keeper.run(
+                    command, script, limits, listener=listener, info=self._info, cancellation=cancellation
+                )
+            except KeeperLostError as error:
+                if error.started or attempt == 2:
+                    raise
+                log.warning("%s; starting another", error)
+            finally:
+                keeper.close()
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        """Nothing is kept between runs."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
