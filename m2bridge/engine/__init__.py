@@ -9,15 +9,24 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+
 from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
 from m2bridge.engine.discovery import Candidate, candidates, find_engine
+from m2bridge.engine.pool import EnginePool
 from m2bridge.engine.process import ProcessEngine
 from m2bridge.engine.replay import ReplayEngine, Transcript
+from m2bridge.engine.server import ForkServerEngine
+
+log = logging.getLogger(__name__)
 
 __all__ = [
     "Candidate",
     "Engine",
     "EngineInfo",
+    "EnginePool",
+    "ForkServerEngine",
     "Limits",
     "Listener",
     "Outcome",
@@ -43,4 +52,10 @@ def open_engine(explicit: str | None = None, *, warm: bool = False, workers: int
     workers
         How many scripts may run at once in a warm engine.
     """
-    return ProcessEngine(find_engine(explicit))
+    info = find_engine(explicit)
+    if not warm:
+        return ProcessEngine(info)
+    if sys.platform != "linux":
+        log.warning("the warm engine needs Linux; each script starts a Macaulay2 of its own here")
+        return ProcessEngine(info)
+    return EnginePool(info, workers=workers)

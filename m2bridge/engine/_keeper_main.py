@@ -32,7 +32,8 @@ from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LINUX = sys.platform == "linux"
-SERVER_PATIENCE = 60.0  # seconds a warm Macaulay2 may take to start, or to answer, before it counts as stuck
+START_PATIENCE = 120.0  # seconds until a Macaulay2 that starts counts as stuck
+SERVER_PATIENCE = 10.0  # and one that is warm
 SWEEP_PATIENCE = 10.0
 
 
@@ -216,7 +217,12 @@ class Keeper:
         begun = time.monotonic()
         deadline = begun + job["wall_seconds"] if job["wall_seconds"] is not None else float("inf")
         self.prepare(job)
-        pid, gate = self.start_warm(job) if job["server_script"] else self.start_fresh(job, deadline)
+        if job["warm"]:
+            pid, gate = self.start_warm(job)
+            deadline += time.monotonic() - begun  # the time that a warm Macaulay2 takes is not the script's
+            begun = time.monotonic()
+        else:
+            pid, gate = self.start_fresh(job, deadline)
         cpu_limit = None
         if gate is not None:
             cpu_limit = self.limit(pid, job)
@@ -255,9 +261,8 @@ class Keeper:
 
     def start_warm(self, job: dict[str, Any]) -> tuple[int, int | None]:
         """A child forked by the warm Macaulay2, which is started first if need be."""
-        deadline = time.monotonic() + SERVER_PATIENCE
+        deadline = time.monotonic() + (SERVER_PATIENCE if self.server is not None else START_PATIENCE)
         if self.server is None:
-            (self.root / "server.m2").write_text(job["server_script"], encoding="utf-8")
             self.server = self.spawn(job["command"], job["environment"], None)
         server = self.server
         jobs = self.reader_of("jobs", server, deadline, 0.0005)

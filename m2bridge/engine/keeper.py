@@ -17,14 +17,15 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from m2bridge.engine.base import EngineInfo, Limits, Listener, Run
+from m2bridge.engine.base import EngineInfo, Limits, Listener, Outcome, Run
 from m2bridge.engine.outcome import Fate, outcome
+from m2bridge.engine.queueing import Cancellation
+from m2bridge.errors import EngineError
 from m2bridge.scripts import Script
 
 _PROGRAM = Path(__file__).with_name("_keeper_main.py")
@@ -42,11 +43,11 @@ class KeeperLostError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """How Macaulay2 is started: path, expression to evaluate, and the server's script if it stays warm."""
+    """How Macaulay2 is started: path, expression to evaluate, and whether it stays warm and forks."""
 
     path: Path
     expression: str
-    server_script: str | None = None
+    warm: bool = False
 
     def words(self) -> list[str]:
         flags = ("-q", "--silent", "--stop", "--no-debug", "--read-only-files")
@@ -66,27 +67,6 @@ class Command:
 def file_name(script: Script) -> str:
     """The name under which Macaulay2 sees the script, and names it in its errors."""
     return f"{script.name if _FILE_NAME.fullmatch(script.name) else 'script'}.m2"
-
-
-class Cancellation:
-    """Lets another thread stop a job: :meth:`cancel` before or while it runs."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._keeper: Keeper | None = None
-        self.cancelled = False
-
-    def cancel(self) -> None:
-        with self._lock:
-            self.cancelled = True
-            if self._keeper is not None:
-                self._keeper.kill()
-
-    def attach(self, keeper: Keeper | None) -> None:
-        with self._lock:
-            self._keeper = keeper
-            if keeper is not None and self.cancelled:
-                keeper.kill()
 
 
 class Keeper:
@@ -138,7 +118,7 @@ class Keeper:
         cancellation: Cancellation | None = None,
     ) -> Run:
         """Run one job; on any exception the keeper is closed, and with it all that it started."""
-        conversation = _Conversation(self, limits, listener, forget_startup=command.server_script is not None)
+        conversation = _Conversation(self, limits, listener, forget_startup=command.warm)
         try:
             self._send(
                 request="job",
@@ -146,25 +126,25 @@ class Keeper:
                 text=script.text,
                 command=command.words(),
                 environment=command.environment(),
-                server_script=command.server_script,
+                warm=command.warm,
                 wall_seconds=limits.wall_seconds,
                 memory_bytes=limits.memory_bytes,
                 cpu_seconds=None if limits.cpu_seconds is None else max(1, math.ceil(limits.cpu_seconds)),
             )
             if cancellation is not None:
-                cancellation.attach(self)
+                cancellation.stop_with(self.kill)
             fate = conversation.follow()
         except BaseException:
             self.close()
             raise
         finally:
             if cancellation is not None:
-                cancellation.attach(None)
+                cancellation.stop_with(None)
         stdout, stderr = conversation.text()
         result, exit_status, signal_number = outcome(
             fate, stdout, stderr, output_limit_reached=conversation.output_limit_reached
         )
-        return Run(
+        run = Run(
             script=script,
             engine=info,
             outcome=result,
@@ -176,6 +156,9 @@ class Keeper:
             exit_status=exit_status,
             signal=signal_number,
         )
+        if cancellation is not None and cancellation.cancelled and fate.stopped == "asked":
+            raise EngineError(f"script {script.name} was called off after {fate.seconds:.1f} s", run=run)
+        return run
 
     def kill(self) -> None:
         """Ask the keeper to end the current job; callable from any thread."""
@@ -305,6 +288,20 @@ class _Conversation:
     def text(self) -> tuple[str, str]:
         stdout, stderr = (buffer.decode("utf-8", "replace") for buffer in self.buffers)
         return stdout, stderr
+
+
+def lost_run(script: Script, info: EngineInfo, limits: Limits, reason: str) -> Run:
+    """The run of a script that was lost with its keeper, or that no keeper could start."""
+    return Run(
+        script=script,
+        engine=info,
+        outcome=Outcome.CRASHED,
+        stdout="",
+        stderr=f"{reason}\n",
+        seconds=0.0,
+        limits=limits,
+        signal=int(signal.SIGKILL),
+    )
 
 
 def _bytes(maxrss: int | None) -> int | None:

@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import Self
 
 from m2bridge.engine.base import EngineInfo, Limits, Listener, Run
-from m2bridge.engine.keeper import Cancellation, Command, Keeper, KeeperLostError, file_name
+from m2bridge.engine.keeper import Command, Keeper, KeeperLostError, file_name, lost_run
+from m2bridge.engine.queueing import Cancellation
 from m2bridge.errors import InputError
 from m2bridge.scripts import Script
 
@@ -15,6 +16,9 @@ log = logging.getLogger(__name__)
 
 FIXED_SEED = "setRandomSeed 0;"
 """Both engines begin every script with Macaulay2's random numbers in the same state."""
+
+
+ATTEMPTS = 3
 
 
 class ProcessEngine:
@@ -47,19 +51,21 @@ class ProcessEngine:
             expression=f'get "../gate"; {FIXED_SEED} load "./{file_name(script)}"; exit 0',
         )
         limits = limits or Limits()
-        for attempt in (1, 2):
+        reason = ""
+        for _ in range(ATTEMPTS):
             keeper = Keeper()
             try:
                 return keeper.run(
                     command, script, limits, listener=listener, info=self._info, cancellation=cancellation
                 )
             except KeeperLostError as error:
-                if error.started or attempt == 2:
-                    raise
-                log.warning("%s; starting another", error)
+                reason = str(error)
+                if error.started:
+                    break
+                log.warning("%s; starting another", reason)
             finally:
                 keeper.close()
-        raise AssertionError("unreachable")
+        return lost_run(script, self._info, limits, reason)
 
     def close(self) -> None:
         """Nothing is kept between runs."""
