@@ -35,6 +35,12 @@ J = ideal(x^2-y, x*y-1);
 << "@m2b-probe " << version#"VERSION" << " " << numcols gens gb I << " " << degree J << endl << flush;
 """,
 )
+ONE_LINE = (
+    "no working Macaulay2 was found; get one with `m2bridge engine install` (330 MB, into your data directory), "
+    '`pip install "m2bridge[macaulay2]"`, `apt-get install macaulay2` (Debian, Ubuntu) or '
+    "`brew install Macaulay2/tap/M2` (macOS), or name one with --engine or M2BRIDGE_M2; "
+    "`m2bridge doctor` says what was tried"
+)
 ADVICE = """no working Macaulay2 was found. Any of these gives one:
   m2bridge engine install               downloads one into your data directory (330 MB)
   pip install "m2bridge[macaulay2]"     the same with its dependencies (1.6 GB)
@@ -161,5 +167,5 @@ def find_engine(explicit: str | None = None) -> EngineInfo:
             raise InputError(
                 f"{path} ({source}) is not a Macaulay2 that works: {candidate.reason}", path=path
             )
-    passed_over = "".join(f"\npassed over: {c.path}: {c.reason}" for c in tried)
-    raise NoEngineError(ADVICE + passed_over, candidates=tuple(tried))
+    passed_over = "".join(f"; passed over {c.path}: {c.reason}" for c in tried)
+    raise NoEngineError(ONE_LINE + passed_over, candidates=tuple(tried))

@@ -1,0 +1,58 @@
+"""CLI: ``m2bridge doctor``: which Macaulay2 is used here, which are passed over, and why."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from typing import Annotated
+
+import typer
+
+from m2bridge._version import __version__
+from m2bridge.cli.common import EngineOption, JsonOption, console, print_json
+from m2bridge.cli.engine import candidate_document, candidate_table
+from m2bridge.engine.discovery import ADVICE, candidates
+from m2bridge.engine.install import wheel_available
+from m2bridge.errors import NoEngineError
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("doctor")
+    def command(
+        engine: EngineOption = None,
+        as_json: JsonOption = False,
+        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing, only exit 0 or 4.")] = False,
+    ) -> None:
+        """Say which Macaulay2 is used, what else was tried, and why it was passed over."""
+        found = candidates(engine, fresh=True)
+        used = next((candidate for candidate in found if candidate.works), None)
+        available, wheel = wheel_available()
+        document = {
+            "m2bridge": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "warm_engine": sys.platform == "linux",
+            "memory_limit": sys.platform == "linux",
+            "candidates": [candidate_document(candidate) for candidate in found],
+            "used": candidate_document(used) if used is not None else None,
+            "wheel": {"available": available, "detail": wheel},
+        }
+        if as_json:
+            print_json(document)
+        elif not quiet:
+            out = console()
+            out.print(f"m2bridge {__version__}, Python {platform.python_version()}", markup=False)
+            out.print(platform.platform(), markup=False)
+            if sys.platform != "linux":
+                out.print(
+                    "no fork server and no memory limit on this platform; both need Linux", style="yellow"
+                )
+            out.print(f"wheel: {wheel}", markup=False)
+            out.print()
+            out.print(candidate_table(found) if found else "no Macaulay2 in any of the usual places")
+        if used is None:
+            if quiet or as_json:
+                raise typer.Exit(NoEngineError.exit_code)
+            out.print()
+            out.print(ADVICE, markup=False)
+            raise typer.Exit(NoEngineError.exit_code)
