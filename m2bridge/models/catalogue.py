@@ -7,18 +7,43 @@ from dataclasses import dataclass
 
 from m2bridge.errors import SpecError
 from m2bridge.models.base import Model
+from m2bridge.models.convolution import Convolution
+from m2bridge.models.deep import DeepLightning
 from m2bridge.models.lightning import Lightning
+from m2bridge.models.linear import Linear
+from m2bridge.models.mlp import MLP
+from m2bridge.models.softmax import Softmax
 from m2bridge.models.spec import Arguments, read, suggestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """A family of models: its name in specs, what it is, and an example of each spelling."""
+    """A family of models: its name in specs, what it is, an example, and how to build one."""
 
     name: str
     summary: str
     example: str
     build: Callable[[Arguments], Model]
+
+
+def _multi_head(arguments: Arguments) -> DeepLightning:
+    arguments.only("d", "dp", "a", "heads", "t", "parametrization", "coordinates")
+    d = arguments.integer("d")
+    return DeepLightning(
+        d=(d, arguments.integer("dp")),
+        a=(arguments.integer("a", d),),
+        heads=(arguments.integer("heads"),),
+        t=arguments.integer("t", 2),
+        parametrization=arguments.word("parametrization", ("weights", "attention")) or "weights",
+        coordinate_system=arguments.word("coordinates", ("segre", "full")),  # type: ignore[arg-type]
+    )
+
+
+def _skip_lightning(arguments: Arguments) -> DeepLightning:
+    arguments.only("d", "a", "t", "heads", "parametrization", "coordinates")
+    return DeepLightning.from_arguments(
+        Arguments(arguments.text, arguments.family, arguments.values | {"skip": True}, arguments.positions)
+    )
 
 
 FAMILIES: dict[str, Family] = {
@@ -29,6 +54,48 @@ FAMILIES: dict[str, Family] = {
             summary="one layer of lightning self-attention, V X X^T A X",
             example="lightning(d=2,dp=1,a=2,t=2)",
             build=Lightning.from_arguments,
+        ),
+        Family(
+            name="deep-lightning",
+            summary="layers of lightning self-attention; heads=, skip=, parametrization=",
+            example="deep-lightning(d=[3,3,3],a=[2,2],t=3)",
+            build=DeepLightning.from_arguments,
+        ),
+        Family(
+            name="multi-head",
+            summary="one layer of lightning self-attention with several heads (short for deep-lightning)",
+            example="multi-head(d=3,dp=3,a=3,heads=2,t=2)",
+            build=_multi_head,
+        ),
+        Family(
+            name="skip-lightning",
+            summary="lightning self-attention with skip connections (short for deep-lightning)",
+            example="skip-lightning(d=[2,2,2],a=[2,2],t=2)",
+            build=_skip_lightning,
+        ),
+        Family(
+            name="softmax",
+            summary="normalised self-attention; analytic, so it has a dimension but no ideal",
+            example="softmax(d=[3,3,3],a=[2,2],t=3)",
+            build=Softmax.from_arguments,
+        ),
+        Family(
+            name="mlp",
+            summary="perceptron with activation x^r",
+            example="mlp(widths=[2,3,2],r=2)",
+            build=MLP.from_arguments,
+        ),
+        Family(
+            name="convolution",
+            summary="convolutional network with activation x^r; strides=",
+            example="convolution(filters=[2,2],r=2)",
+            build=Convolution.from_arguments,
+        ),
+        Family(
+            name="linear",
+            summary="product of matrices",
+            example="linear(widths=[3,2,3])",
+            build=Linear.from_arguments,
         ),
     )
 }

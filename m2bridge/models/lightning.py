@@ -7,15 +7,16 @@ Equation 2.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.arrays import Mod, lift, mT
+from m2bridge.models.arrays import Mod, mT
 from m2bridge.models.base import Formula, Shape, Symmetry, Weights
+from m2bridge.models.gradings import attention_characters, coefficient_rows, output_rows, parameter_rows
 from m2bridge.models.network import NetworkModel
+from m2bridge.models.segre import segre_coordinates, segre_count, segre_grading, segre_names
 from m2bridge.models.spec import Arguments, check_choice, check_sizes, written
 from m2bridge.models.symmetries import gl, query_key_action, torus
 
@@ -160,7 +161,7 @@ class Lightning(NetworkModel):
     @property
     def coordinate_count(self) -> int:
         if self.coordinate_system == "segre":
-            return self.d * self.dp * comb(self.d + 1, 2)
+            return segre_count(self.d, self.dp)
         return self.ambient_dim
 
     def coordinates(self, weights: Weights) -> Any:
@@ -171,30 +172,14 @@ class Lightning(NetworkModel):
         """
         if self.coordinate_system == "full":
             return NetworkModel.coordinates(self, weights)
-        columns, V = (
-            mT(self.attention(weights)),
-            weights["V"],
-        )  # the m-th row of `columns` is the linear form alpha_m
-        i, j = np.triu_indices(self.d)
-        straight = columns[..., None, :, i] * V[..., :, None, j]
-        crossed = columns[..., None, :, j] * V[..., :, None, i]
-        table = straight + crossed * lift((i < j).astype(np.int64), V)
+        table = segre_coordinates(self.attention(weights), weights["V"])
         return table.reshape(*table.shape[: table.ndim - 3], self.coordinate_count)
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
         if self.coordinate_system == "full":
             return NetworkModel.coordinate_names.fget(self)  # type: ignore[attr-defined,no-any-return]
-        squares = [
-            f"x[{i + 1},2]^2" if i == j else f"x[{i + 1},2]*x[{j + 1},2]"
-            for i, j in zip(*np.triu_indices(self.d), strict=True)
-        ]
-        return tuple(
-            f"y[{n + 1},1]: x[{m + 1},1]*{square}"
-            for n in range(self.dp)
-            for m in range(self.d)
-            for square in squares
-        )
+        return segre_names(self.d, self.dp)
 
     # -- the Macaulay2 twin ------------------------------------------------------------------------------
 
@@ -235,29 +220,24 @@ class Lightning(NetworkModel):
         Segre: A -> g A h, V -> k V g^T for diagonal g, h, k (rows: g, h, k). Full: X -> g X and k on the
         outputs (rows: g, k).
         """
-        return _coordinate_grading(self)
+        if self.coordinate_system == "segre":
+            return segre_grading(self.d, self.dp)
+        shape = (self.monomials, self.input_shape, self.dp, self.t)
+        return np.concatenate([coefficient_rows(*shape), output_rows(self.monomials, self.dp, self.t)])
 
     @property
     def parameter_grading(self) -> np.ndarray:
-        unit, none = np.eye(self.d, dtype=np.int64), np.zeros((self.dp, self.d), dtype=np.int64)
-        g_left, k_out = unit, np.eye(self.dp, dtype=np.int64)
+        names = {letter: letter for letter in self.parameters if letter != "V"}
         segre = self.coordinate_system == "segre"
-        rows = []
-        blocks = [("g", self.d)] + ([("h", self.d)] if segre else []) + [("k", self.dp)]
-        for block, count in blocks:
-            for r in range(count):
-                key = g_left[r] if block == "g" else none[0]
-                query = unit[r] if block == "h" or (block == "g" and not segre) else none[0]
-                value = g_left[r][None, :] + none if block == "g" else none
-                if block == "k":
-                    value = k_out[r][:, None] + none
-                rows.append(np.concatenate([*self._source_weights(query, key), value.reshape(-1)]))
-        return np.array(rows)
-
-    def _source_weights(self, query: np.ndarray, key: np.ndarray) -> list[np.ndarray]:
-        if self.parametrization == "attention":
-            return [(key[:, None] + query[None, :]).reshape(-1)]
-        return [np.tile(query, self.a), np.tile(key, self.a)]
+        none = np.zeros(self.d, dtype=np.int64)
+        rows = [
+            attention_characters(names, e, none if segre else e) | {"V": e[None, :]}
+            for e in np.eye(self.d, dtype=np.int64)
+        ]
+        if segre:
+            rows += [attention_characters(names, none, e) for e in np.eye(self.d, dtype=np.int64)]
+        rows += [{"V": e[:, None]} for e in np.eye(self.dp, dtype=np.int64)]
+        return parameter_rows(self.parameters, rows)
 
     @property
     def formula(self) -> Formula:
@@ -278,27 +258,3 @@ class Lightning(NetworkModel):
 
 def _attention_mod(Q: np.ndarray, K: np.ndarray, p: int) -> np.ndarray:
     return np.asarray((Mod(K, p).mT @ Mod(Q, p)).values)
-
-
-def _coordinate_grading(model: Lightning) -> np.ndarray:
-    d, dp = model.d, model.dp
-    if model.coordinate_system == "segre":
-        i, j = np.triu_indices(d)
-        unit = np.eye(d, dtype=np.int64)
-        square = unit[:, i] + unit[:, j]
-        g = np.tile(square, (1, dp * d))
-        h = np.tile(np.repeat(unit, len(i), axis=1), (1, dp))
-        k = np.repeat(np.eye(dp, dtype=np.int64), d * len(i), axis=1)
-        return np.concatenate([g, h, k])
-    return full_grading(model)
-
-
-def full_grading(model: NetworkModel) -> np.ndarray:
-    """Degrees in each input row (summed over tokens), then the row of the output."""
-    rows, tokens = model.input_shape
-    table = model.monomials
-    by_row = table.reshape(len(table), tokens, rows).sum(axis=1).T
-    outputs, columns = model.output_shape
-    g = np.tile(by_row, (1, outputs * columns))
-    k = np.repeat(np.eye(outputs, dtype=np.int64), columns * len(table), axis=1)
-    return np.concatenate([g, k])

@@ -20,16 +20,28 @@ basis.
 """
 
 
-def gl(
-    model: Model, n: int, action: Action, *, name: str, citation: str, batch: tuple[int, ...] = ()
-) -> Symmetry:
-    """The action of GL(n); `batch` puts axes between the basis and the matrices (heads)."""
-    basis = np.eye(n * n, dtype=np.int64).reshape(n * n, *(1,) * len(batch), n, n)
+def gl(model: Model, n: int, action: Action, *, name: str, citation: str) -> Symmetry:
+    """The action of GL(n) by the derivative `action`, linear in an n x n matrix."""
+    basis = np.eye(n * n, dtype=np.int64).reshape(n * n, n, n)
     return Symmetry(
         name=name,
         citation=citation,
         group=f"GL({n})",
         dim=n * n,
+        generators=_Generators(model, basis, action),
+    )
+
+
+def gl_each_head(model: Model, n: int, heads: int, action: Action, *, name: str, citation: str) -> Symmetry:
+    """One GL(n) for each head, on weights with a leading axis over the heads."""
+    single = np.eye(n * n, dtype=np.int64).reshape(1, n * n, 1, n, n)
+    which = np.eye(heads, dtype=np.int64).reshape(heads, 1, heads, 1, 1)
+    basis = (which * single).reshape(heads * n * n, heads, n, n)
+    return Symmetry(
+        name=name,
+        citation=citation,
+        group=f"GL({n})^{heads}",
+        dim=len(basis),
         generators=_Generators(model, basis, action),
     )
 
@@ -73,3 +85,10 @@ class _Generators:
 def query_key_action(query: str, key: str) -> Action:
     """K -> C K, Q -> C^-T Q, which leaves K^T Q alone (Lemma 3.1 of Henry, Marchetti, Kohn)."""
     return lambda E, w: {query: -(mT(E) @ w[query]), key: E @ w[key]}
+
+
+def rebased(symmetry: Symmetry, old: Model, new: Model) -> Symmetry:
+    """The same action for another model with the same weights."""
+    if old.parameters != new.parameters:
+        raise ValueError("the two models have different weights")
+    return symmetry

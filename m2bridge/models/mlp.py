@@ -1,0 +1,177 @@
+"""Models stage: polynomial multilayer perceptrons, x -> W_l s(W_{l-1} ... s(W_1 x)) with s(x) = x^r
+entrywise.
+
+Reference: Kileel, Trager, Bruna, *On the Expressive Power of Deep Polynomial Neural Networks*,
+arXiv:1905.12207.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import Any, ClassVar
+
+import numpy as np
+
+from m2bridge.errors import SpecError
+from m2bridge.models.arrays import power
+from m2bridge.models.base import Formula, Shape, Symmetry, Weights
+from m2bridge.models.gradings import coefficient_rows, output_rows, parameter_rows
+from m2bridge.models.linear import Linear, between_linear_layers
+from m2bridge.models.network import NetworkModel
+from m2bridge.models.spec import Arguments, check_sizes, written
+from m2bridge.models.symmetries import torus
+
+KILEEL = "Kileel, Trager, Bruna, arXiv:1905.12207"
+# Alexander and Hirschowitz: degree r, number of variables, number of summands of the exceptions with r >= 3
+_DEFECTIVE = {(3, 5, 7), (4, 3, 5), (4, 4, 9), (4, 5, 14)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MLP(NetworkModel):
+    """A perceptron with activation x^r.
+
+    Examples
+    --------
+    >>> model = MLP(widths=(2, 3, 2), r=2)
+    >>> model.spec, model.parameter_count, model.coordinate_count
+    ('mlp(widths=[2,3,2],r=2)', 12, 6)
+    """
+
+    family: ClassVar[str] = "mlp"
+
+    widths: tuple[int, ...]
+    r: int = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "widths", tuple(self.widths))
+        check_sizes(self.family, widths=self.widths, r=self.r)
+        if len(self.widths) < 2:
+            raise SpecError("mlp: widths lists at least two widths, such as [2,3,2]", argument="widths")
+        if self.r > 64 or self.r ** (self.layers - 1) > 10**6:
+            raise SpecError(f"mlp: r={self.r} gives functions of too high a degree", argument="r")
+
+    @classmethod
+    def from_arguments(cls, arguments: Arguments) -> MLP:
+        arguments.only("widths", "r")
+        return cls(widths=arguments.integers("widths"), r=arguments.integer("r", 2))
+
+    @property
+    def layers(self) -> int:
+        return len(self.widths) - 1
+
+    @property
+    def spec(self) -> str:
+        return written(self.family, widths=self.widths, r=self.r)
+
+    @property
+    def title(self) -> str:
+        return f"polynomial perceptron, widths {list(self.widths)}, activation x^{self.r}"
+
+    @property
+    def parameters(self) -> dict[str, Shape]:
+        return {f"W{i}": (self.widths[i], self.widths[i - 1]) for i in range(1, self.layers + 1)}
+
+    @property
+    def input_shape(self) -> Shape:
+        return (self.widths[0],)
+
+    @property
+    def output_shape(self) -> Shape:
+        return (self.widths[-1],)
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        return (self.r ** (self.layers - 1),)
+
+    def forward(self, weights: Weights, inputs: Any) -> Any:
+        x = weights["W1"] @ inputs[..., :, None]
+        for i in range(2, self.layers + 1):
+            x = weights[f"W{i}"] @ power(x, self.r)
+        return x[..., 0]
+
+    @property
+    def m2_partial(self) -> str:
+        return "_mlp"
+
+    @property
+    def m2_parameters(self) -> dict[str, object]:
+        return {"widths": self.widths, "r": self.r}
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Scalings of the hidden neurons; whole changes of basis for r = 1."""
+        if self.r == 1:
+            return tuple(between_linear_layers(self, i) for i in range(1, self.layers))
+        return tuple(self._neuron_scaling(i) for i in range(1, self.layers))
+
+    def _neuron_scaling(self, i: int) -> Symmetry:
+        unit = np.eye(self.widths[i], dtype=np.int64)
+        shapes = self.parameters
+        characters = {
+            f"W{i}": np.broadcast_to(unit[:, :, None], (len(unit), *shapes[f"W{i}"])),
+            f"W{i + 1}": np.broadcast_to(-self.r * unit[:, None, :], (len(unit), *shapes[f"W{i + 1}"])),
+        }
+        return torus(
+            self,
+            characters,
+            name=f"scaling of the neurons of layer {i}",
+            citation=f"{KILEEL}, multi-homogeneity",
+        )
+
+    @property
+    def grading(self) -> np.ndarray:
+        """Scalings of the inputs, then of the outputs."""
+        inputs = coefficient_rows(self.monomials, self.input_shape, self.widths[-1], 1)
+        return np.concatenate([inputs, output_rows(self.monomials, self.widths[-1], 1)])
+
+    @property
+    def parameter_grading(self) -> np.ndarray:
+        rows = [{"W1": e[None, :]} for e in np.eye(self.widths[0], dtype=np.int64)]
+        rows += [{f"W{self.layers}": e[:, None]} for e in np.eye(self.widths[-1], dtype=np.int64)]
+        return parameter_rows(self.parameters, rows)
+
+    @property
+    def formula(self) -> Formula | None:
+        """What is a theorem: linear networks, one hidden layer with one output, and equal widths."""
+        if self.r == 1 or self.layers == 1:
+            return Linear(widths=self.widths).formula
+        if self.layers == 2 and self.widths[-1] == 1:
+            value = waring_dim(self.widths[0], self.widths[1], self.r)
+            citation = f"Alexander, Hirschowitz, J. Algebraic Geom. 4 (1995); {KILEEL}, section 2"
+            return Formula(value=value, citation=citation, hypotheses=())
+        equal = len(set(self.widths)) == 1 and self.widths[0] >= 2
+        hypotheses = (("all widths are equal and >= 2", equal), ("r >= 2", self.r >= 2))
+        return Formula(
+            value=self._expected if equal else None,
+            citation="Finkel, Rodriguez, Wu, Yahl, arXiv:2408.04569 (equi-width architectures)",
+            hypotheses=hypotheses,
+        )
+
+    @property
+    def _expected(self) -> int:
+        weights = sum(before * after for before, after in zip(self.widths, self.widths[1:], strict=False))
+        return min(weights - sum(self.widths[1:-1]), self.ambient_dim)
+
+    @property
+    def dimension_bound(self) -> Formula | None:
+        """Weights minus scalings of hidden neurons, or the ambient dimension."""
+        if self.r == 1:
+            return Linear(widths=self.widths).formula
+        return Formula(value=self._expected, citation=f"{KILEEL}, section 3", hypotheses=())
+
+
+def waring_dim(variables: int, summands: int, r: int) -> int:
+    """Dimension of the affine cone of sums of `summands` r-th powers of linear forms (r >= 2).
+
+    Alexander and Hirschowitz: as expected but for quadrics (symmetric matrices of bounded rank) and four
+    exceptions.
+
+    >>> waring_dim(3, 2, 2), waring_dim(3, 5, 4)
+    (5, 14)
+    """
+    if r == 2:
+        rank = min(variables, summands)
+        return rank * variables - rank * (rank - 1) // 2
+    expected = min(variables * summands, comb(variables + r - 1, r))
+    return expected - ((r, variables, summands) in _DEFECTIVE)

@@ -1,0 +1,52 @@
+"""Models stage: the Segre coordinates of one-layer attention (Henry, Marchetti, Kohn, Proposition A.5).
+
+The coefficients of x_(m,1) x_(i,2) x_(j,2) in the first token's output are the products of the m-th column
+of A with the n-th row of V in Sym2. For t >= 2 all other coefficients are linear in them. Order: n, then m,
+then i <= j lexicographically.
+"""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from m2bridge.models.arrays import lift, mT
+
+
+def segre_count(d: int, dp: int) -> int:
+    """Number of Segre coordinates, d d' C(d+1, 2)."""
+    return d * dp * comb(d + 1, 2)
+
+
+def segre_coordinates(A: Any, V: Any) -> Any:
+    """The products of columns of A with rows of V in Sym2: the last three axes are n, m and (i, j), i <=
+    j.
+    """
+    columns = mT(A)  # the m-th row is the linear form alpha_m
+    i, j = np.triu_indices(A.shape[-1])
+    straight = columns[..., None, :, i] * V[..., :, None, j]
+    crossed = columns[..., None, :, j] * V[..., :, None, i]
+    return straight + crossed * lift((i < j).astype(np.int64), V)
+
+
+def segre_names(d: int, dp: int) -> tuple[str, ...]:
+    """Readable names: which monomial of which output."""
+    squares = [
+        f"x[{i + 1},2]^2" if i == j else f"x[{i + 1},2]*x[{j + 1},2]"
+        for i, j in zip(*np.triu_indices(d), strict=True)
+    ]
+    return tuple(
+        f"y[{n + 1},1]: x[{m + 1},1]*{square}" for n in range(dp) for m in range(d) for square in squares
+    )
+
+
+def segre_grading(d: int, dp: int) -> np.ndarray:
+    """Characters of A -> g A h, V -> k V g for diagonal g, h (of size d) and k (of size d'); rows g, h, k."""
+    i, j = np.triu_indices(d)
+    unit = np.eye(d, dtype=np.int64)
+    g = np.tile(unit[:, i] + unit[:, j], (1, dp * d))
+    h = np.tile(np.repeat(unit, len(i), axis=1), (1, dp))
+    k = np.repeat(np.eye(dp, dtype=np.int64), d * len(i), axis=1)
+    return np.concatenate([g, h, k])
