@@ -55,10 +55,14 @@ def literal(value: object) -> str:
 
 def _string(text: str) -> str:
     if len(text) > _LONGEST_STRING:
-        raise InputError(f"a string of {len(text)} characters is too long for a script (at most {_LONGEST_STRING})")
+        raise InputError(
+            f"a string of {len(text)} characters is too long for a script (at most {_LONGEST_STRING})"
+        )
     for position, char in enumerate(text):
         if not " " <= char <= "~":
-            raise InputError(f"character {char!r} at position {position} cannot be put into a Macaulay2 string")
+            raise InputError(
+                f"character {char!r} at position {position} cannot be put into a Macaulay2 string"
+            )
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

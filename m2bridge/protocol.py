@@ -28,7 +28,9 @@ from m2bridge.errors import (
 _VALUE = re.compile(r"@m2b ([a-z][a-z0-9_]*) (.*)")
 _END = re.compile(r"@m2b-end (\d{1,9})")
 _STEP = re.compile(r"@m2b-step (.*)")
-_ERROR = re.compile(r"^(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)[^\n]*?: error: (?P<error>.*)$", re.MULTILINE)
+_ERROR = re.compile(
+    r"^(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)[^\n]*?: error: (?P<error>.*)$", re.MULTILINE
+)
 _DEEPEST = 16
 
 
@@ -69,14 +71,18 @@ class Values(Mapping[str, Any]):
         """The value of `tag`, which must be a list of integers."""
         value = self[tag]
         if not isinstance(value, list) or any(isinstance(v, bool) or not isinstance(v, int) for v in value):
-            raise OutputError(f"{tag} should be a list of integers, the script emitted {value!r}", run=self.run)
+            raise OutputError(
+                f"{tag} should be a list of integers, the script emitted {value!r}", run=self.run
+            )
         return tuple(value)
 
     def strings(self, tag: str) -> tuple[str, ...]:
         """The value of `tag`, which must be a list of strings."""
         value = self[tag]
         if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise OutputError(f"{tag} should be a list of strings, the script emitted {value!r}", run=self.run)
+            raise OutputError(
+                f"{tag} should be a list of strings, the script emitted {value!r}", run=self.run
+            )
         return tuple(value)
 
 
@@ -106,16 +112,22 @@ def parse(run: Run) -> Values:
         if match := _VALUE.fullmatch(line):
             tag = match.group(1)
             if tag in entries:
-                raise OutputError(f"output line {number} emits {tag!r} a second time", run=run, line_number=number)
+                raise OutputError(
+                    f"output line {number} emits {tag!r} a second time", run=run, line_number=number
+                )
             entries[tag] = _value(match.group(2), run, number)
         elif match := _END.fullmatch(line):
             if int(match.group(1)) != len(entries):
                 raise OutputError(
-                    f"the script emitted {match.group(1)} values, {len(entries)} arrived", run=run, line_number=number
+                    f"the script emitted {match.group(1)} values, {len(entries)} arrived",
+                    run=run,
+                    line_number=number,
                 )
             complete = True
         elif not _STEP.fullmatch(line):
-            raise OutputError(f"output line {number} is malformed: {line[:80]!r}", run=run, line_number=number)
+            raise OutputError(
+                f"output line {number} is malformed: {line[:80]!r}", run=run, line_number=number
+            )
     if complete and cut_off.startswith("@m2b"):
         raise OutputError("output goes on after the last line", run=run, line_number=len(lines) + 1)
     return Values(entries, complete, run)
@@ -130,7 +142,9 @@ def read(run: Run) -> Values:
         raise _failure(run)
     values = parse(run)
     if not values.complete:
-        raise OutputError(f"the output of script {run.script.name} is truncated: its last line is missing", run=run)
+        raise OutputError(
+            f"the output of script {run.script.name} is truncated: its last line is missing", run=run
+        )
     return values
 
 
@@ -156,7 +170,9 @@ def _failure(run: Run) -> EngineError:
             run=run, values=values, bytes=run.limits.output_bytes,
         )  # fmt: skip
     if run.outcome is Outcome.CRASHED:
-        return CrashError(f"Macaulay2 died of signal {run.signal} in script {name} {after}", run=run, signal=run.signal)
+        return CrashError(
+            f"Macaulay2 died of signal {run.signal} in script {name} {after}", run=run, signal=run.signal
+        )
     if match := _ERROR.search(run.stderr):
         where = {"file": match["file"], "line": int(match["line"]), "column": int(match["column"])}
         message = f"Macaulay2 stopped in script {name}, line {match['line']}, column {match['column']}: {match['error']}"

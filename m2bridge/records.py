@@ -151,8 +151,14 @@ def _decode(kind: Any, value: Any, where: str) -> Any:
     if origin in (tuple, list):
         if not isinstance(value, list):
             raise RecordError(f"{where} should be a list, the record has {value!r}")
-        element = arguments if len(arguments) == len(value) and Ellipsis not in arguments else (arguments[0],) * len(value)
-        items = [_decode(e, item, f"{where}[{i}]") for i, (e, item) in enumerate(zip(element, value, strict=True))]
+        element = (
+            arguments
+            if len(arguments) == len(value) and Ellipsis not in arguments
+            else (arguments[0],) * len(value)
+        )
+        items = [
+            _decode(e, item, f"{where}[{i}]") for i, (e, item) in enumerate(zip(element, value, strict=True))
+        ]
         return tuple(items) if origin is tuple else items
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
         if not isinstance(value, dict):
@@ -163,7 +169,9 @@ def _decode(kind: Any, value: Any, where: str) -> Any:
         return kind(value)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if isinstance(kind, type) and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
+    if isinstance(kind, type) and (
+        not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
+    ):
         raise RecordError(f"{where} should be {kind.__name__}, the record has {value!r}")
     return value
 

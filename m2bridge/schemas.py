@@ -62,7 +62,11 @@ def _schema_of(kind: Any) -> dict[str, Any]:
         return {"anyOf": [_schema_of(a) for a in arguments]}
     if origin in (tuple, list):
         if origin is tuple and Ellipsis not in arguments:
-            return {"type": "array", "prefixItems": [_schema_of(a) for a in arguments], "minItems": len(arguments)}
+            return {
+                "type": "array",
+                "prefixItems": [_schema_of(a) for a in arguments],
+                "minItems": len(arguments),
+            }
         return {"type": "array", "items": _schema_of(arguments[0])}
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": _schema_of(arguments[1])}
@@ -71,5 +75,10 @@ def _schema_of(kind: Any) -> dict[str, Any]:
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         hints = typing.get_type_hints(kind)
         properties = {f.name: _schema_of(hints[f.name]) for f in dataclasses.fields(kind)}
-        return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
     raise TypeError(f"no schema for {kind!r}")

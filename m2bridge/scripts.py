@@ -115,7 +115,9 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
         declared |= declared_model_parameters(partial_source)
     unknown = sorted(set(parameters) - declared)
     if unknown:
-        raise InputError(f"template {name} does not declare {', '.join(unknown)}; it declares {', '.join(sorted(declared))}")
+        raise InputError(
+            f"template {name} does not declare {', '.join(unknown)}; it declares {', '.join(sorted(declared))}"
+        )
     assignments = "\n".join(assignment(key, value) for key, value in parameters.items())
     try:
         text = environment.from_string(source).render(

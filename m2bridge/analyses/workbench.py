@@ -56,7 +56,9 @@ class Workbench:
         if self._progress is not None:
             self._progress(step)
 
-    def ask(self, template: str | Path, parameters: Mapping[str, object], model: Model | None = None) -> Values:
+    def ask(
+        self, template: str | Path, parameters: Mapping[str, object], model: Model | None = None
+    ) -> Values:
         """The values that a template emits; a run that did not finish is an error of its own type."""
         return protocol.read(self._run(template, parameters, model))
 

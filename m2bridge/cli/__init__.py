@@ -55,7 +55,8 @@ def build_app() -> typer.Typer:
     @app.callback()
     def root(
         version: Annotated[
-            bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+            bool,
+            typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit."),
         ] = False,
     ) -> None:
         """From a polynomial network to its geometry, with proof."""
@@ -87,7 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except Exception as error:
-        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the option parser
+        if hasattr(error, "format_message") and hasattr(
+            error, "exit_code"
+        ):  # a usage error of the option parser
             message = error.format_message()
             if not message:  # no arguments at all: the parser has printed the help
                 return 2
@@ -95,7 +98,9 @@ def main(arguments: list[str] | None = None) -> int:
             return int(error.exit_code)
         if os.environ.get("M2BRIDGE_DEBUG"):
             raise
-        _complain(f"unexpected error: {type(error).__name__}: {error} (set M2BRIDGE_DEBUG=1 for the traceback)")
+        _complain(
+            f"unexpected error: {type(error).__name__}: {error} (set M2BRIDGE_DEBUG=1 for the traceback)"
+        )
         return 1
 
 

@@ -23,18 +23,27 @@ from m2bridge.results import Certainty, Evidence, Result
 
 PrimeOption = Annotated[int, typer.Option("--prime", help="Characteristic of the finite field.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
-TimeoutOption = Annotated[str, typer.Option("--timeout", help="Time limit of each Macaulay2 run: seconds, or 90s, 10m, 2h.")]
+TimeoutOption = Annotated[
+    str, typer.Option("--timeout", help="Time limit of each Macaulay2 run: seconds, or 90s, 10m, 2h.")
+]
 MemoryOption = Annotated[str, typer.Option("--memory", help="Memory limit of each Macaulay2 run: 512M, 4G.")]
 EngineOption = Annotated[
-    str | None, typer.Option("--engine", envvar="M2BRIDGE_M2", help="Path of the Macaulay2 to use (default: the first that works).")
+    str | None,
+    typer.Option(
+        "--engine", envvar="M2BRIDGE_M2", help="Path of the Macaulay2 to use (default: the first that works)."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 SaveOption = Annotated[Path | None, typer.Option("--save", help="Directory to write the record into.")]
-KeepOption = Annotated[Path | None, typer.Option("--keep", help="Directory to keep scripts and raw output in.")]
+KeepOption = Annotated[
+    Path | None, typer.Option("--keep", help="Directory to keep scripts and raw output in.")
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Try even what is certainly out of reach.")]
 DOption = Annotated[int | None, typer.Option("--d", help="Width of a token (input).")]
 DpOption = Annotated[int | None, typer.Option("--dp", help="Width of a token (output), d' in the paper.")]
-AOption = Annotated[int | None, typer.Option("--a", help="Bound of the rank of the attention matrix (default: d).")]
+AOption = Annotated[
+    int | None, typer.Option("--a", help="Bound of the rank of the attention matrix (default: d).")
+]
 TOption = Annotated[int | None, typer.Option("--t", help="Number of tokens (default: 2).")]
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -116,7 +125,13 @@ def certainty_text(certainty: Certainty) -> str:
 def evidence_table(evidence: tuple[Evidence, ...], *, title: str = "Witnesses") -> Table:
     """Every piece of evidence as a row: quantity, value, who says it and how, how sure, how long."""
     table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
-    for name, justify in (("quantity", "left"), ("", "right"), ("witness", "left"), ("certainty", "left"), ("s", "right")):
+    for name, justify in (
+        ("quantity", "left"),
+        ("", "right"),
+        ("witness", "left"),
+        ("certainty", "left"),
+        ("s", "right"),
+    ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for item in evidence:
         value = "undecided" if item.value is None else short(item.value)
@@ -130,6 +145,11 @@ def evidence_table(evidence: tuple[Evidence, ...], *, title: str = "Witnesses") 
             f"{item.seconds:.2f}",
         )
     return table
+
+
+def maybe(value: object) -> str:
+    """A value, or a question mark where it is not known."""
+    return "?" if value is None else str(value)
 
 
 def short(value: Any, longest: int = 32) -> str:

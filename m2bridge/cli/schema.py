@@ -12,6 +12,8 @@ from m2bridge.schemas import schema
 
 def register(app: typer.Typer) -> None:
     @app.command("schema")
-    def command(analysis: Annotated[str, typer.Argument(help="Name of an analysis, e.g. singular-locus.")]) -> None:
+    def command(
+        analysis: Annotated[str, typer.Argument(help="Name of an analysis, e.g. singular-locus.")],
+    ) -> None:
         """Print the JSON Schema of what an analysis prints with --json."""
         print_json(schema(analysis))

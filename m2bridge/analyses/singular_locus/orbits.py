@@ -1,0 +1,106 @@
+"""Orbits of one-layer attention: (g, h, k) in GL_d x GL_d x GL_d' acts by A -> g A h, V -> k V g^T.
+
+The action is linear on the Segre coordinates (g moves all linear forms, h mixes the columns of A, k the rows of V), so it
+maps the variety to itself, and whether a point is singular depends on its orbit alone. Pairs (A, V^T) are representations of
+the quiver * -> * <- *, so orbits are told apart by the ranks of A, of V and of [A | V^T], and one orbit lies in the closure
+of another exactly when these three ranks are not larger (Abeasis and Del Fra 1985 for type A with any orientation).
+All pairs with A = 0 or V = 0 map to the zero function: they are one orbit here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.models import Lightning
+from m2bridge.rank.integer import rank_over_q
+
+IntMatrix = np.ndarray
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Orbit:
+    """All (A, V) with given rk A, rk V and meet = dim(col A ∩ row V); (0, 0, 0) is the zero function."""
+
+    rank_a: int
+    rank_v: int
+    meet: int
+
+    @property
+    def joint_rank(self) -> int:
+        """rk [A | V^T], the dimension of col A + row V."""
+        return self.rank_a + self.rank_v - self.meet
+
+    @property
+    def is_zero(self) -> bool:
+        return self.rank_a * self.rank_v == 0
+
+    def in_closure_of(self, other: Orbit) -> bool:
+        """Whether the image of this orbit lies in the closure of the image of `other`."""
+        if self.is_zero:
+            return True
+        return (
+            self.rank_a <= other.rank_a
+            and self.rank_v <= other.rank_v
+            and self.joint_rank <= other.joint_rank
+        )
+
+    def representative(self, d: int, dp: int) -> tuple[IntMatrix, IntMatrix]:
+        """A pair (A, V) of 0/1 matrices in the orbit."""
+        if self.joint_rank > d or self.rank_v > dp or not 0 <= self.meet <= min(self.rank_a, self.rank_v):
+            raise InputError(
+                f"no (A, V) with d={d}, d'={dp} has ranks {self.rank_a}, {self.rank_v} and meet {self.meet}"
+            )
+        A = np.zeros((d, d), dtype=np.int64)
+        V = np.zeros((dp, d), dtype=np.int64)
+        for i in range(self.rank_a):
+            A[i, i] = 1
+        for n in range(self.rank_v):
+            V[n, n if n < self.meet else self.rank_a + n - self.meet] = 1
+        return A, V
+
+    def __str__(self) -> str:
+        return "0" if self.is_zero else f"({self.rank_a},{self.rank_v},{self.meet})"
+
+
+def all_orbits(d: int, dp: int, a: int) -> tuple[Orbit, ...]:
+    """Every orbit of pairs with rk A <= a, the zero function first."""
+    orbits = [Orbit(0, 0, 0)]
+    for r in range(1, min(a, d) + 1):
+        for s in range(1, min(d, dp) + 1):
+            orbits += [Orbit(r, s, c) for c in range(min(r, s), max(0, r + s - d) - 1, -1)]
+    return tuple(orbits)
+
+
+def orbit_of(A: IntMatrix, V: IntMatrix) -> Orbit:
+    """The orbit of a pair of integer matrices, by exact ranks."""
+    r, s = rank_over_q(A), rank_over_q(V)
+    if r * s == 0:
+        return Orbit(0, 0, 0)
+    return Orbit(r, s, r + s - rank_over_q(np.hstack([A, V.T])))
+
+
+def orbit_dim(model: Lightning, A: IntMatrix, V: IntMatrix) -> int:
+    """Dimension of the image of the orbit of (A, V): rank over QQ of the Lie algebra's action on the image point."""
+    d, dp = model.d, model.dp
+    moves_a, moves_v = [], []
+    for i in range(d):
+        for j in range(d):
+            e = np.zeros((d, d), dtype=np.int64)
+            e[i, j] = 1
+            moves_a += [e @ A, A @ e]
+            moves_v += [V @ e.T, np.zeros_like(V)]
+    for i in range(dp):
+        for j in range(dp):
+            e = np.zeros((dp, dp), dtype=np.int64)
+            e[i, j] = 1
+            moves_a.append(np.zeros_like(A))
+            moves_v.append(e @ V)
+    # the coordinates are bilinear in (A, V), so their derivative along (A', V') is c(A', V) + c(A, V')
+    derivative = [
+        model.coordinates({"A": da, "V": V}) + model.coordinates({"A": A, "V": dv})
+        for da, dv in zip(moves_a, moves_v, strict=True)
+    ]
+    return rank_over_q(np.array(derivative))

@@ -1,0 +1,137 @@
+"""Lower bounds of Zariski tangent spaces from curves in the image: no equations needed.
+
+If W(s) = W + s B is a line of weights and the image point moves as z + s^k w + ..., with w the first coefficient that does not
+vanish, then w lies in the tangent cone at z and hence in the Zariski tangent space. Spans of such w, over lines through
+every known weight of the fiber, bound the tangent space from below. All of them are computed over ZZ, so the bound is a
+statement over QQ; :func:`numeric_span` does the same in float64 from the network's forward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import flint
+import numpy as np
+
+from m2bridge.models.arrays import object_array
+from m2bridge.models.base import Model, Weights
+from m2bridge.rank.integer import rank_over_q
+from m2bridge.rank.numeric import NumericRank, numeric_rank
+
+_PATIENCE = 4
+"""Stop after this many further curves that add nothing; stopping early only weakens the bound."""
+
+
+def exact_span(model: Model, fiber: Sequence[Weights], rng: np.random.Generator) -> int:
+    """Dimension of the span, over QQ, of tangent vectors of curves through the common image point of `fiber`.
+
+    Parameters
+    ----------
+    model
+        A model without constraints on its weights (:attr:`~m2bridge.models.base.Model.free`).
+    fiber
+        Integer weights that all map to the point; more of them can only raise the bound.
+
+    Returns
+    -------
+    int
+        A lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ.
+    """
+    vectors: list[list[int]] = []
+    for weights in fiber:
+        base = model.flatten(weights).astype(object)
+        unit = np.eye(model.parameter_count, dtype=int)
+        first_order = [_leading(model, base, direction, orders=(1,)) for direction in unit]
+        vectors += [v for v in first_order if any(v)]
+        kernel = _integer_kernel(np.array(first_order, dtype=object).T)
+        vectors = _grow(vectors, lambda b=base, k=kernel: _kernel_curve(model, b, k, rng), len(kernel))
+    return rank_over_q(np.array(vectors, dtype=object)) if vectors else 0
+
+
+def _grow(vectors: list[list[int]], draw: Callable[[], list[int]], kernel_dim: int) -> list[list[int]]:
+    """Add curves along random kernel directions until they stop adding to the span."""
+    rank = rank_over_q(np.array(vectors, dtype=object)) if vectors else 0
+    idle = 0 if kernel_dim else _PATIENCE
+    while idle < _PATIENCE:
+        candidate = [*vectors, draw()]
+        new_rank = rank_over_q(np.array(candidate, dtype=object))
+        if new_rank > rank:
+            vectors, rank, idle = candidate, new_rank, 0
+        else:
+            idle += 1
+    return vectors
+
+
+def _kernel_curve(model: Model, base: np.ndarray, kernel: np.ndarray, rng: np.random.Generator) -> list[int]:
+    direction = rng.integers(-3, 4, size=len(kernel)).astype(object) @ kernel
+    return _leading(model, base, direction, orders=range(2, 8))
+
+
+def _leading(model: Model, base: np.ndarray, direction: np.ndarray, orders: Sequence[int]) -> list[int]:
+    """First non-zero coefficient, among `orders`, of the image point along base + s * direction; zeros if none."""
+    line = object_array(
+        [flint.fmpz_poly([int(b), int(v)]) for b, v in zip(base, direction, strict=True)], base.shape
+    )
+    point = [_polynomial(c) for c in model.coordinates(model.unflatten(line)).ravel()]
+    for order in orders:
+        coefficient = [int(c[order]) for c in point]
+        if any(coefficient):
+            return coefficient
+    return [0] * len(point)
+
+
+def _polynomial(value: Any) -> Any:
+    return value if isinstance(value, flint.fmpz_poly) else flint.fmpz_poly([int(value)])
+
+
+def _integer_kernel(matrix: np.ndarray) -> np.ndarray:
+    """Integer basis of the kernel over QQ of an integer matrix, one vector a row."""
+    rows, columns = matrix.shape
+    basis, nullity = flint.fmpz_mat(rows, columns, [int(x) for x in matrix.ravel()]).nullspace()
+    return np.array(
+        [[int(basis[i, j]) for i in range(columns)] for j in range(nullity)], dtype=object
+    ).reshape(nullity, columns)
+
+
+def numeric_span(
+    evaluate: Callable[[np.ndarray], np.ndarray],
+    jacobian: Callable[[np.ndarray], np.ndarray],
+    fiber: Sequence[np.ndarray],
+    rng: np.random.Generator,
+    *,
+    curves: int,
+) -> NumericRank:
+    """The same span in float64, for a map that is cubic in its weights (one layer of attention by (Q, K, V)).
+
+    Parameters
+    ----------
+    evaluate, jacobian
+        The map from flat weights to values at sample inputs, and its Jacobian, from the network's forward pass.
+    fiber
+        Flat weights that all map to the point.
+    curves
+        How many random directions in the kernel of the Jacobian to follow at each of them.
+    """
+    vectors: list[np.ndarray] = []
+    for weights in fiber:
+        J = jacobian(weights)
+        vectors += [column for column in J.T if np.linalg.norm(column) > 0]
+        kernel = _float_kernel(J)
+        value = evaluate(weights)
+        for _ in range(curves if len(kernel) else 0):
+            direction = rng.standard_normal(len(kernel)) @ kernel
+            plus, minus = evaluate(weights + direction), evaluate(weights - direction)
+            second = (plus + minus) / 2 - value
+            third = (plus - minus) / 2
+            scale = np.linalg.norm(plus) + np.linalg.norm(minus) + np.linalg.norm(value)
+            leading = second if np.linalg.norm(second) > 1e-9 * scale else third
+            if np.linalg.norm(leading) > 1e-9 * scale:
+                vectors.append(leading)
+    return numeric_rank(np.array(vectors))
+
+
+def _float_kernel(matrix: np.ndarray) -> np.ndarray:
+    _, values, right = np.linalg.svd(matrix, full_matrices=True)
+    largest = values[0] if len(values) and values[0] > 0 else 1.0
+    return right[int(np.sum(values > 1e-9 * largest)) :]

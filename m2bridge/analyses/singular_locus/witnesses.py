@@ -1,0 +1,202 @@
+"""The second witnesses: everything that Macaulay2 says, computed again from the network's own forward pass.
+
+Nothing here reads a template. Macaulay2's equations are used only to check that they vanish on points of the image that the forward
+pass produced, and that ranks of their Jacobians were computed rightly: those are checks of the equations and of the rank.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from m2bridge.analyses.closure.image import image_of
+from m2bridge.analyses.closure.interpolation import interpolate
+from m2bridge.analyses.singular_locus import degree as degrees
+from m2bridge.analyses.singular_locus.equations import Equation
+from m2bridge.analyses.singular_locus.equations import degrees as count_degrees
+from m2bridge.models import Lightning, Mod
+from m2bridge.models.jets import seeded
+from m2bridge.protocol import Values
+from m2bridge.rank.modular import rank_mod
+from m2bridge.rank.numeric import numeric_rank
+from m2bridge.results import Certainty, Evidence
+
+if TYPE_CHECKING:
+    from m2bridge.analyses.singular_locus.analysis import Question
+
+RANK_PRIME = 8_388_593
+_FRESH_POINTS = 20
+
+
+def image_dim(model: Lightning, seed: int) -> tuple[int, list[Evidence]]:
+    """Dimension of the image of (Q, K, V) -> network, bounded from both sides exactly and estimated in float64."""
+    free = replace(model, parametrization="weights")
+    rng = np.random.default_rng([seed, 1])
+    start = time.perf_counter()
+    weights = {name: Mod(value, RANK_PRIME) for name, value in free.draw_weights(rng, RANK_PRIME).items()}
+    samples = -(-free.parameter_count // (free.dp * free.t)) + 2
+    inputs = Mod(rng.integers(0, RANK_PRIME, size=(samples, free.d, free.t)), RANK_PRIME)
+    jet = free.forward(seeded(weights, free.parameters), inputs)
+    lower = rank_mod(jet.tangents.values.reshape(free.parameter_count, -1), RANK_PRIME)
+    middle = time.perf_counter()
+    moves = np.concatenate([symmetry.generators(weights).values for symmetry in free.symmetries])
+    upper = free.parameter_count - rank_mod(moves, RANK_PRIME)
+    after = time.perf_counter()
+    J = float_jacobian(free, _float_weights(free, rng), rng.standard_normal((samples, free.d, free.t)))
+    numeric = numeric_rank(J)
+    done = time.perf_counter()
+    evidence = [
+        Evidence(
+            quantity="image_dim", witness="modular", method="rank of the forward pass's Jacobian at a random point", value=lower,
+            relation=">=", certainty=Certainty.PROVED, prime=RANK_PRIME, seconds=middle - start, detail={"inputs": samples},
+        ),
+        Evidence(
+            quantity="image_dim", witness="symmetry", method="weights minus rank of the symmetries' infinitesimal action",
+            value=upper, relation="<=", certainty=Certainty.PROVED, prime=RANK_PRIME, seconds=after - middle,
+        ),
+        Evidence(
+            quantity="image_dim", witness="numpy", method="singular values of the forward pass's Jacobian", value=numeric.rank,
+            certainty=Certainty.NUMERIC, seconds=done - after, detail={"gap": finite(numeric.gap)},
+        ),
+    ]  # fmt: skip
+    return lower, evidence
+
+
+def finite(number: float) -> float | None:
+    """A float that JSON can hold; None for an infinite gap."""
+    return float(number) if np.isfinite(number) else None
+
+
+def _float_weights(model: Lightning, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {name: rng.standard_normal(shape) for name, shape in model.parameters.items()}
+
+
+def float_jacobian(model: Lightning, weights: dict[str, np.ndarray], inputs: np.ndarray) -> np.ndarray:
+    """Jacobian of the outputs at all inputs with respect to the weights, a column a weight."""
+    jet = model.forward(seeded(weights, model.parameters), inputs)
+    return np.asarray(jet.tangents).reshape(model.parameter_count, -1).T
+
+
+def of_the_script(question: Question, values: Values, seconds: float) -> list[Evidence]:
+    """Macaulay2's network against ours: value at one input, image point, dimension, span, degree."""
+    model, p = question.model, question.prime
+    evidence: list[Evidence] = []
+
+    def said(quantity: str, tag: str, method: str, **fields: object) -> None:
+        if tag in values:
+            evidence.append(
+                Evidence(
+                    quantity=quantity,
+                    witness="macaulay2",
+                    method=method,
+                    value=fields.pop("value", values[tag]),
+                    prime=p,
+                    seconds=seconds,
+                    **fields,
+                )  # type: ignore[arg-type]  # fmt: skip
+            )
+
+    weights = {name: Mod(value, p) for name, value in question.weights.items()}
+    output = model.forward(weights, Mod(question.inputs, p)).values.ravel().tolist()
+    point = model.coordinates(weights).values.tolist()
+    for quantity, tag, ours in (("network output", "output", output), ("image point", "image_point", point)):
+        if tag in values:
+            said(
+                quantity,
+                tag,
+                "the script's network at a random point",
+                value=[int(v) % p for v in values.strings(tag)],
+            )
+            evidence.append(
+                Evidence(
+                    quantity=quantity,
+                    witness="modular",
+                    method="the forward pass at the same point",
+                    value=ours,
+                    prime=p,
+                )
+            )
+    said("image_dim", "jacobian_rank", "rank of the coordinates' Jacobian at a random point", relation=">=",
+         certainty=Certainty.PROVED)  # fmt: skip
+    said("span_dim", "span_dim", "independent coordinates")
+    evidence.append(
+        Evidence(
+            quantity="span_dim",
+            witness="modular",
+            method="rank of outputs at random weights and inputs",
+            value=function_span(model, question.seed),
+            prime=RANK_PRIME,
+        )  # fmt: skip
+    )
+    return evidence
+
+
+def function_span(model: Lightning, seed: int) -> int:
+    """Dimension of the linear span of all networks as functions of X, from the forward pass with t tokens."""
+    rng = np.random.default_rng([seed, 2])
+    count = model.coordinate_count + 8
+    inputs = Mod(rng.integers(0, RANK_PRIME, size=(count, model.d, model.t)), RANK_PRIME)
+    rows = []
+    for _ in range(count):
+        weights = {
+            name: Mod(value, RANK_PRIME) for name, value in model.draw_weights(rng, RANK_PRIME).items()
+        }
+        rows.append(model.forward(weights, inputs).values.ravel())
+    return rank_mod(np.array(rows), RANK_PRIME)
+
+
+def of_the_closure(
+    question: Question, found: tuple[Equation, ...], values: Values, *, kernel: bool
+) -> list[Evidence]:
+    """Macaulay2's equations against points of the image: vanishing, generators, Hilbert function, dimension, degree."""
+    model, p = question.model, question.prime
+    evidence: list[Evidence] = []
+    if "equations" not in values:
+        return evidence
+    start = time.perf_counter()
+    fresh = image_of(model).points(np.random.default_rng([question.seed, 3]), _FRESH_POINTS, p).astype(object)
+    vanish = all(not equation.at(fresh).any() for equation in found)
+    evidence += [
+        Evidence(quantity="equations vanish", witness="macaulay2", method="kernel of the coordinate map", value=True, prime=p),
+        Evidence(quantity="equations vanish", witness="modular", method=f"{_FRESH_POINTS} fresh points of the image",
+                 value=vanish, prime=p, seconds=time.perf_counter() - start),
+    ]  # fmt: skip
+    if not kernel:
+        return evidence
+    start = time.perf_counter()
+    interpolation = interpolate(model, question.hilbert_degrees, prime=p, seed=question.seed)
+    seconds = time.perf_counter() - start
+    reached = interpolation.degree_reached
+    evidence += [
+        Evidence(quantity="generators", witness="macaulay2", method="minimal generators of the kernel",
+                 value={k: n for k, n in count_degrees(found).items() if int(k) <= reached}, prime=p),
+        Evidence(quantity="generators", witness="interpolation", method=f"points of the image, up to degree {reached}",
+                 value={str(k): n for k, n in interpolation.counts.items()}, prime=p, seconds=seconds),
+    ]  # fmt: skip
+    if "hilbert_function" in values:
+        evidence += [
+            Evidence(quantity="Hilbert function", witness="macaulay2", method="of the kernel",
+                     value=list(values.integers("hilbert_function"))[:reached], prime=p),
+            Evidence(quantity="Hilbert function", witness="interpolation", method="ranks of monomials at image points",
+                     value=list(interpolation.hilbert_function[1:]), prime=p, seconds=seconds),
+        ]  # fmt: skip
+    if "codim" in values:
+        evidence.append(
+            Evidence(
+                quantity="image_dim",
+                witness="macaulay2",
+                method="dimension of the closure's ideal",
+                value=model.coordinate_count - values.integer("codim"),
+                prime=p,
+            )  # fmt: skip
+        )
+    if "degree" in values:
+        evidence += [
+            Evidence(quantity="degree", witness="macaulay2", method="of the kernel", value=values.integer("degree"), prime=p),
+            Evidence(quantity="degree", witness="intersection theory", method=degrees.CITATION,
+                     value=degrees.intersection_degree(model), certainty=Certainty.PROVED),
+        ]  # fmt: skip
+    return evidence

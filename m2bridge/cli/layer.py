@@ -1,0 +1,24 @@
+"""CLI: which model a command is about: a spec string, or ``--d --dp --a --t`` for one layer of lightning attention."""
+
+from __future__ import annotations
+
+from m2bridge.errors import InputError
+from m2bridge.models import Lightning, Model, parse_spec
+
+
+def model_from(spec: str | None, d: int | None, dp: int | None, a: int | None, t: int | None) -> Model:
+    """The model that the arguments name; exactly one of the two ways must be used."""
+    sizes = {"--d": d, "--dp": dp, "--a": a, "--t": t}
+    given = [name for name, value in sizes.items() if value is not None]
+    if spec is not None:
+        if given:
+            raise InputError(f"give either a model specification or {', '.join(given)}, not both")
+        return parse_spec(spec)
+    if d is None or dp is None:
+        raise InputError(
+            "say which model: a specification such as 'lightning(d=2,dp=1)', or --d and --dp for one layer"
+        )
+    for name, value in sizes.items():
+        if value is not None and value < 1:
+            raise InputError(f"{name} {value}: a size is a positive integer")
+    return Lightning(d=d, dp=dp, a=d if a is None else a, t=2 if t is None else t)
