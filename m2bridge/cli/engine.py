@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
     def install_command(
         again: Annotated[bool, typer.Option("--again", help="Download it even if one is installed.")] = False,
     ) -> None:
-        """Download a Macaulay2 (330 MB), prove that it runs, and keep it in your data directory."""
+        """Download a Macaulay2 (75 MB), prove that it runs, and keep it in your data directory."""
         progress = console(stderr=True)
         path = install(lambda message: progress.print(message, markup=False), again=again)
         print(path)

@@ -19,6 +19,7 @@ import errno
 import json
 import os
 import resource
+import runpy
 import select
 import shutil
 import signal
@@ -28,9 +29,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+PR_SET_CHILD_SUBREAPER = 36
 LINUX = sys.platform == "linux"
 START_PATIENCE = 120.0  # seconds until a Macaulay2 that starts counts as stuck
 SERVER_PATIENCE = 10.0  # and one that is warm
@@ -43,12 +44,6 @@ class CallerGoneError(Exception):
 
 class ServerLostError(Exception):
     """The warm Macaulay2 died or does not answer."""
-
-
-def prctl(option: int, value: int) -> None:
-    """Linux's prctl; nothing elsewhere."""
-    if LINUX:
-        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
 class Keeper:
@@ -158,34 +153,12 @@ class Keeper:
             time.sleep(0.001)
         self.group = None
 
-    def spawn(self, command: list[str], environment: dict[str, str], cpu_seconds: int | None) -> int:
+    def spawn(self, job: dict[str, Any], cpu_seconds: int | None) -> int:
         pid = os.fork()
         if pid == 0:
-            self.become(command, environment, cpu_seconds)
+            become = runpy.run_path(str(Path(__file__).with_name("_sandbox.py")))["become"]
+            become(job["command"], job["environment"], self.work, cpu_seconds)
         return pid
-
-    def become(self, command: list[str], environment: dict[str, str], cpu_seconds: int | None) -> NoReturn:
-        try:
-            os.setsid()
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            os.chdir(self.work)
-            for number in (
-                signal.SIGCHLD,
-                signal.SIGPIPE,
-                signal.SIGXFSZ,
-                signal.SIGINT,
-                signal.SIGTERM,
-                signal.SIGHUP,
-            ):
-                signal.signal(number, signal.SIG_DFL)
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-            if cpu_seconds is not None:
-                resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
-            os.execve(command[0], command, environment)
-        except BaseException as error:
-            os.write(2, f"{command[0]} cannot be started: {error}\n".encode())
-        os._exit(127)
 
     def shutdown(self) -> None:
         if self.server is not None:
@@ -254,16 +227,14 @@ class Keeper:
 
     def start_fresh(self, job: dict[str, Any], deadline: float) -> tuple[int, int | None]:
         """A Macaulay2 of its own for the job, and its gate held open; no gate when it ended before."""
-        pid = self.group = self.spawn(
-            job["command"], job["environment"], None if LINUX else job["cpu_seconds"]
-        )
+        pid = self.group = self.spawn(job, None if LINUX else job["cpu_seconds"])
         return pid, self.reader_of("gate", pid, deadline, 0.002)
 
     def start_warm(self, job: dict[str, Any]) -> tuple[int, int | None]:
         """A child forked by the warm Macaulay2, which is started first if need be."""
         deadline = time.monotonic() + (SERVER_PATIENCE if self.server is not None else START_PATIENCE)
         if self.server is None:
-            self.server = self.spawn(job["command"], job["environment"], None)
+            self.server = self.spawn(job, None)
         server = self.server
         jobs = self.reader_of("jobs", server, deadline, 0.0005)
         if jobs is not None:
@@ -311,7 +282,8 @@ def main() -> None:
     caller.set_inheritable(False)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    if LINUX:
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     Keeper(caller).serve()
 
 

@@ -36,13 +36,13 @@ J = ideal(x^2-y, x*y-1);
 """,
 )
 ONE_LINE = (
-    "no working Macaulay2 was found; get one with `m2bridge engine install` (330 MB, into your data directory), "
+    "no working Macaulay2 was found; get one with `m2bridge engine install` (75 MB), "
     '`pip install "m2bridge[macaulay2]"`, `apt-get install macaulay2` (Debian, Ubuntu) or '
     "`brew install Macaulay2/tap/M2` (macOS), or name one with --engine or M2BRIDGE_M2; "
     "`m2bridge doctor` says what was tried"
 )
 ADVICE = """no working Macaulay2 was found. Any of these gives one:
-  m2bridge engine install               downloads one into your data directory (330 MB)
+  m2bridge engine install               downloads one into your data directory (75 MB)
   pip install "m2bridge[macaulay2]"     the same with its dependencies (1.6 GB)
   apt-get install macaulay2             Debian, Ubuntu
   brew install Macaulay2/tap/M2         macOS

@@ -12,7 +12,6 @@ import json
 import math
 import os
 import re
-import selectors
 import signal
 import socket
 import subprocess
@@ -23,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.engine.base import EngineInfo, Limits, Listener, Outcome, Run
-from m2bridge.engine.outcome import Fate, outcome
+from m2bridge.engine.conversation import Conversation
+from m2bridge.engine.outcome import outcome
 from m2bridge.engine.queueing import Cancellation
 from m2bridge.errors import EngineError
 from m2bridge.scripts import Script
@@ -31,14 +31,6 @@ from m2bridge.scripts import Script
 _PROGRAM = Path(__file__).with_name("_keeper_main.py")
 _CHUNK = 1 << 16
 _FILE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-
-
-class KeeperLostError(Exception):
-    """The keeper, or the warm Macaulay2 under it, is dead or stuck; `started` when the script had begun."""
-
-    def __init__(self, message: str, *, started: bool) -> None:
-        super().__init__(message)
-        self.started = started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +65,7 @@ class Keeper:
     """One keeper process. Not thread-safe but for :meth:`kill`: one job at a time."""
 
     def __init__(self) -> None:
-        self._caller, theirs = socket.socketpair()
+        self.caller, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-B", str(_PROGRAM), str(theirs.fileno())],
@@ -89,17 +81,17 @@ class Keeper:
                 },
             )
         except BaseException:
-            self._caller.close()
+            self.caller.close()
             raise
         finally:
             theirs.close()
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._pipes = (self._process.stdout, self._process.stderr)
-        for pipe in self._pipes:
+        self.pipes = (self._process.stdout, self._process.stderr)
+        for pipe in self.pipes:
             os.set_blocking(pipe.fileno(), False)
-        self._received = b""
-        self._job_pid: int | None = None
+        self.received = b""
+        self.job_pid: int | None = None
         self.owner = os.getpid()
         _living.add(self)
 
@@ -118,9 +110,9 @@ class Keeper:
         cancellation: Cancellation | None = None,
     ) -> Run:
         """Run one job; on any exception the keeper is closed, and with it all that it started."""
-        conversation = _Conversation(self, limits, listener, forget_startup=command.warm)
+        conversation = Conversation(self, limits, listener, forget_startup=command.warm)
         try:
-            self._send(
+            self.send(
                 request="job",
                 file=file_name(script),
                 text=script.text,
@@ -163,14 +155,14 @@ class Keeper:
     def kill(self) -> None:
         """Ask the keeper to end the current job; callable from any thread."""
         with contextlib.suppress(OSError):
-            self._send(request="kill")
+            self.send(request="kill")
 
     def close(self) -> None:
         """End everything below the keeper and wait until it is gone."""
         if os.getpid() != self.owner:
             self.abandon()
             return
-        self._caller.close()
+        self.caller.close()
         try:
             self._process.wait(timeout=15)
         except subprocess.TimeoutExpired:
@@ -182,112 +174,19 @@ class Keeper:
     def abandon(self) -> None:
         """Let go of the keeper without a word: in a forked copy of the caller it belongs to the original."""
         _living.discard(self)
-        self._caller.close()
-        for pipe in self._pipes:
+        self.caller.close()
+        for pipe in self.pipes:
             pipe.close()
 
-    def _send(self, **request: Any) -> None:
-        self._caller.sendall(json.dumps(request).encode() + b"\n")
+    def send(self, **request: Any) -> None:
+        self.caller.sendall(json.dumps(request).encode() + b"\n")
 
     def _kill_job(self) -> None:
         """For the case that the keeper was killed itself: its job is the leader of a process group."""
-        if self._job_pid is not None:
+        if self.job_pid is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._job_pid, signal.SIGKILL)
-            self._job_pid = None
-
-
-class _Conversation:
-    """One job's exchange with the keeper: reads pipes and socket until the keeper reports the end."""
-
-    def __init__(
-        self, keeper: Keeper, limits: Limits, listener: Listener | None, *, forget_startup: bool
-    ) -> None:
-        self.keeper, self.limits, self.listener = keeper, limits, listener
-        self.forget_startup = forget_startup
-        self.buffers = (bytearray(), bytearray())
-        self.told = 0
-        self.started = False
-        self.output_limit_reached = False
-
-    def follow(self) -> Fate:
-        keeper = self.keeper
-        with selectors.DefaultSelector() as selector:
-            selector.register(keeper._caller, selectors.EVENT_READ, None)
-            for index, pipe in enumerate(keeper._pipes):
-                selector.register(pipe, selectors.EVENT_READ, index)
-            while True:
-                for key, _ in selector.select():
-                    if key.data is not None:
-                        if not self.read(key.data):
-                            selector.unregister(key.fileobj)
-                        continue
-                    for report in self.reports():
-                        fate = self.hear(report)
-                        if fate is not None:
-                            return fate
-
-    def reports(self) -> list[dict[str, Any]]:
-        keeper = self.keeper
-        try:
-            data = keeper._caller.recv(_CHUNK)
-        except ConnectionError:
-            data = b""
-        if not data:
-            raise KeeperLostError("the keeper of Macaulay2 died", started=self.started)
-        *lines, keeper._received = (keeper._received + data).split(b"\n")
-        return [json.loads(line) for line in lines]
-
-    def hear(self, report: dict[str, Any]) -> Fate | None:
-        event = report.pop("event")
-        if event == "ready":
-            if self.forget_startup:
-                self.drain()
-                for buffer in self.buffers:
-                    buffer.clear()
-            self.keeper._job_pid = report["pid"]
-            self.started = True
-            self.keeper._send(request="go")
-            return None
-        if event == "lost":
-            self.drain()
-            said = self.buffers[1].decode("utf-8", "replace").strip().splitlines()[-1:]
-            raise KeeperLostError(": ".join([report["reason"], *said]), started=self.started)
-        self.keeper._job_pid = None
-        self.drain()
-        return Fate(**report)
-
-    def drain(self) -> None:
-        for index in (0, 1):
-            while self.read(index) and self.more:
-                pass
-
-    def read(self, index: int) -> bool:
-        """Read what one pipe holds; False at its end."""
-        self.more = False
-        try:
-            data = os.read(self.keeper._pipes[index].fileno(), _CHUNK)
-        except BlockingIOError:
-            return True
-        self.more = bool(data)
-        room = self.limits.output_bytes - len(self.buffers[0]) - len(self.buffers[1])
-        if len(data) > room and not self.output_limit_reached:
-            self.output_limit_reached = True
-            self.keeper.kill()
-        self.buffers[index].extend(data[: max(room, 0)])
-        if index == 0 and self.listener is not None and self.started:
-            self.tell(self.listener)
-        return bool(data)
-
-    def tell(self, listener: Listener) -> None:
-        while (end := self.buffers[0].find(b"\n", self.told)) >= 0:
-            line = self.buffers[0][self.told : end].decode("utf-8", "replace")
-            self.told = end + 1
-            listener(line)
-
-    def text(self) -> tuple[str, str]:
-        stdout, stderr = (buffer.decode("utf-8", "replace") for buffer in self.buffers)
-        return stdout, stderr
+                os.killpg(self.job_pid, signal.SIGKILL)
+            self.job_pid = None
 
 
 def lost_run(script: Script, info: EngineInfo, limits: Limits, reason: str) -> Run:

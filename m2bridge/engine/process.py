@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import Self
 
 from m2bridge.engine.base import EngineInfo, Limits, Listener, Run
-from m2bridge.engine.keeper import Command, Keeper, KeeperLostError, file_name, lost_run
+from m2bridge.engine.conversation import KeeperLostError
+from m2bridge.engine.keeper import Command, Keeper, file_name, lost_run
 from m2bridge.engine.queueing import Cancellation
 from m2bridge.errors import InputError
 from m2bridge.scripts import Script

@@ -15,7 +15,8 @@ from types import TracebackType
 from typing import Self
 
 from m2bridge.engine.base import EngineInfo, Limits, Listener, Run
-from m2bridge.engine.keeper import Command, Keeper, KeeperLostError, lost_run
+from m2bridge.engine.conversation import KeeperLostError
+from m2bridge.engine.keeper import Command, Keeper, lost_run
 from m2bridge.engine.process import FIXED_SEED
 from m2bridge.engine.queueing import CalledOffError, Cancellation, FairQueue
 from m2bridge.errors import EngineError, InputError, M2BridgeError
