@@ -128,9 +128,13 @@ def _strata(result: SingularLocus) -> Table:
         ranks = ("0", "0", "") if s.rank_a * s.rank_v == 0 else (str(s.rank_a), str(s.rank_v), str(s.meet))
         verdict = f"[{colour[s.verdict]}]{s.verdict}[/]"
         table.add_row(
-            *ranks, str(s.orbit_dim), str(s.tangent_lower), common.maybe(s.tangent_upper), verdict,
+            *ranks,
+            str(s.orbit_dim),
+            str(s.tangent_lower),
+            common.maybe(s.tangent_upper),
+            verdict,
             common.certainty_text(s.certainty) if s.verdict != "undecided" else "",
-        )  # fmt: skip
+        )
     return table
 
 

@@ -95,7 +95,7 @@ class Question:
         }
 
     def given_equations(self) -> tuple[equations_of.Equation, ...]:
-        """Equations found by interpolation where Macaulay2's kernel is slow; all of them, or the few that decide tangent spaces."""
+        """Equations found by interpolation where Macaulay2's kernel is slow; all, or the few that matter."""
         if self.wants_kernel:
             return ()
         degree = next((k for size, k in _INTERPOLATION_DEGREES if self.model.coordinate_count <= size), None)
@@ -226,7 +226,7 @@ def _singular_dim(strata: Sequence[Stratum], values: Values, prime: int) -> tupl
             method="largest singular orbit",
             value=largest,
             certainty=Certainty.weakest(s.certainty for s in strata),
-        )  # fmt: skip
+        )
     ]
     if "singular_dim" in values:
         evidence.append(
@@ -236,7 +236,7 @@ def _singular_dim(strata: Sequence[Stratum], values: Values, prime: int) -> tupl
                 method="radical of the Jacobian minors",
                 value=values.integer("singular_dim"),
                 prime=prime,
-            )  # fmt: skip
+            )
         )
     if "singular_at" in values:
         verdicts = [None if s.verdict == "undecided" else s.verdict == "singular" for s in strata]

@@ -1,4 +1,4 @@
-"""Equations of the closure as this analysis needs them: read from Macaulay2 or interpolated, lifted to ZZ, verified, differentiated."""
+"""Equations of the closure: read from Macaulay2 or interpolated, lifted to ZZ, verified, differentiated."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def examine(
                 value=lower,
                 relation=">=",
                 certainty=Certainty.PROVED,
-            )  # fmt: skip
+            )
         )
         upper, sure, more = _upper(
             model, orbit, A, V, found, lifted, None if macaulay2 is None else macaulay2[index], prime
@@ -134,7 +134,7 @@ def examine(
                     value=image_dim,
                     relation="<=",
                     certainty=Certainty.PROVED,
-                )  # fmt: skip
+                )
             )
         verdict: Verdict = "undecided"
         certainty = Certainty.PROBABLE
@@ -144,12 +144,20 @@ def examine(
             verdict, certainty = "smooth", sure
         strata.append(
             Stratum(
-                rank_a=orbit.rank_a, rank_v=orbit.rank_v, meet=orbit.meet, orbit_dim=dim,
-                tangent_lower=lower, tangent_upper=upper, verdict=verdict, certainty=certainty,
+                rank_a=orbit.rank_a,
+                rank_v=orbit.rank_v,
+                meet=orbit.meet,
+                orbit_dim=dim,
+                tangent_lower=lower,
+                tangent_upper=upper,
+                verdict=verdict,
+                certainty=certainty,
                 representative={"A": _rows(A), "V": _rows(V)},
-                closure_contains=tuple(j for j, o in enumerate(orbits) if j != index and o.in_closure_of(orbit)),
+                closure_contains=tuple(
+                    j for j, o in enumerate(orbits) if j != index and o.in_closure_of(orbit)
+                ),
             )
-        )  # fmt: skip
+        )
     return strata, evidence
 
 
@@ -168,12 +176,24 @@ def _curve_spans(
         numeric = numeric_tangent(model, fiber, (seed, 5, index))
         done = time.perf_counter()
         evidence += [
-            Evidence(quantity=f"curves at {orbit}", witness="curves", method="span over QQ", value=spans[-1],
-                     certainty=Certainty.PROVED, seconds=middle - start),
-            Evidence(quantity=f"curves at {orbit}", witness="numpy", method="span in float64 at a randomly moved point",
-                     value=numeric.rank, certainty=Certainty.NUMERIC, seconds=done - middle,
-                     detail={"gap": finite(numeric.gap)}),
-        ]  # fmt: skip
+            Evidence(
+                quantity=f"curves at {orbit}",
+                witness="curves",
+                method="span over QQ",
+                value=spans[-1],
+                certainty=Certainty.PROVED,
+                seconds=middle - start,
+            ),
+            Evidence(
+                quantity=f"curves at {orbit}",
+                witness="numpy",
+                method="span in float64 at a randomly moved point",
+                value=numeric.rank,
+                certainty=Certainty.NUMERIC,
+                seconds=done - middle,
+                detail={"gap": finite(numeric.gap)},
+            ),
+        ]
     return spans, evidence
 
 
@@ -203,7 +223,7 @@ def _upper(
                 value=macaulay2,
                 relation="<=",
                 prime=prime,
-            )  # fmt: skip
+            )
         )
         evidence += [
             Evidence(
@@ -229,7 +249,7 @@ def _upper(
             value=exact,
             relation="<=",
             certainty=Certainty.PROVED,
-        )  # fmt: skip
+        )
     )
     return exact, Certainty.PROVED, evidence
 

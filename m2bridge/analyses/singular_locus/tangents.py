@@ -9,6 +9,7 @@ statement over QQ; :func:`numeric_span` does the same in float64 from the networ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import flint
@@ -45,7 +46,7 @@ def exact_span(model: Model, fiber: Sequence[Weights], rng: np.random.Generator)
         first_order = [_leading(model, base, direction, orders=(1,)) for direction in unit]
         vectors += [v for v in first_order if any(v)]
         kernel = _integer_kernel(np.array(first_order, dtype=object).T)
-        vectors = _grow(vectors, lambda b=base, k=kernel: _kernel_curve(model, b, k, rng), len(kernel))
+        vectors = _grow(vectors, partial(_kernel_curve, model, base, kernel, rng), len(kernel))
     return rank_over_q(np.array(vectors, dtype=object)) if vectors else 0
 
 

@@ -1,14 +1,14 @@
 """The second witnesses: everything that Macaulay2 says, computed again from the network's own forward pass.
 
-Nothing here reads a template. Macaulay2's equations are used only to check that they vanish on points of the image that the forward
-pass produced, and that ranks of their Jacobians were computed rightly: those are checks of the equations and of the rank.
+Nothing here reads a template. Macaulay2's equations are used only to check that they vanish on points of the image that the
+forward pass produced, and that ranks of their Jacobians were computed rightly: those are checks of the equations and of the rank.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,18 +50,36 @@ def image_dim(model: Lightning, seed: int) -> tuple[int, list[Evidence]]:
     done = time.perf_counter()
     evidence = [
         Evidence(
-            quantity="image_dim", witness="modular", method="rank of the forward pass's Jacobian at a random point", value=lower,
-            relation=">=", certainty=Certainty.PROVED, prime=RANK_PRIME, seconds=middle - start, detail={"inputs": samples},
+            quantity="image_dim",
+            witness="modular",
+            method="rank of the forward pass's Jacobian at a random point",
+            value=lower,
+            relation=">=",
+            certainty=Certainty.PROVED,
+            prime=RANK_PRIME,
+            seconds=middle - start,
+            detail={"inputs": samples},
         ),
         Evidence(
-            quantity="image_dim", witness="symmetry", method="weights minus rank of the symmetries' infinitesimal action",
-            value=upper, relation="<=", certainty=Certainty.PROVED, prime=RANK_PRIME, seconds=after - middle,
+            quantity="image_dim",
+            witness="symmetry",
+            method="weights minus rank of the symmetries' infinitesimal action",
+            value=upper,
+            relation="<=",
+            certainty=Certainty.PROVED,
+            prime=RANK_PRIME,
+            seconds=after - middle,
         ),
         Evidence(
-            quantity="image_dim", witness="numpy", method="singular values of the forward pass's Jacobian", value=numeric.rank,
-            certainty=Certainty.NUMERIC, seconds=done - after, detail={"gap": finite(numeric.gap)},
+            quantity="image_dim",
+            witness="numpy",
+            method="singular values of the forward pass's Jacobian",
+            value=numeric.rank,
+            certainty=Certainty.NUMERIC,
+            seconds=done - after,
+            detail={"gap": finite(numeric.gap)},
         ),
-    ]  # fmt: skip
+    ]
     return lower, evidence
 
 
@@ -85,43 +103,39 @@ def of_the_script(question: Question, values: Values, seconds: float) -> list[Ev
     model, p = question.model, question.prime
     evidence: list[Evidence] = []
 
-    def said(quantity: str, tag: str, method: str, **fields: object) -> None:
-        if tag in values:
-            evidence.append(
-                Evidence(
-                    quantity=quantity,
-                    witness="macaulay2",
-                    method=method,
-                    value=fields.pop("value", values[tag]),
-                    prime=p,
-                    seconds=seconds,
-                    **fields,
-                )  # type: ignore[arg-type]  # fmt: skip
-            )
+    def said(quantity: str, method: str, value: Any, **fields: Any) -> Evidence:
+        return Evidence(
+            quantity=quantity,
+            witness="macaulay2",
+            method=method,
+            value=value,
+            prime=p,
+            seconds=seconds,
+            **fields,
+        )
 
     weights = {name: Mod(value, p) for name, value in question.weights.items()}
     output = model.forward(weights, Mod(question.inputs, p)).values.ravel().tolist()
     point = model.coordinates(weights).values.tolist()
     for quantity, tag, ours in (("network output", "output", output), ("image point", "image_point", point)):
         if tag in values:
-            said(
-                quantity,
-                tag,
-                "the script's network at a random point",
-                value=[int(v) % p for v in values.strings(tag)],
-            )
-            evidence.append(
+            theirs = [int(v) % p for v in values.strings(tag)]
+            evidence += [
+                said(quantity, "the script's network at a random point", theirs),
                 Evidence(
                     quantity=quantity,
                     witness="modular",
                     method="the forward pass at the same point",
                     value=ours,
                     prime=p,
-                )
-            )
-    said("image_dim", "jacobian_rank", "rank of the coordinates' Jacobian at a random point", relation=">=",
-         certainty=Certainty.PROVED)  # fmt: skip
-    said("span_dim", "span_dim", "independent coordinates")
+                ),
+            ]
+    if "jacobian_rank" in values:
+        method = "rank of the coordinates' Jacobian at a random point"
+        rank = values.integer("jacobian_rank")
+        evidence.append(said("image_dim", method, rank, relation=">=", certainty=Certainty.PROVED))
+    if "span_dim" in values:
+        evidence.append(said("span_dim", "independent coordinates", values.integer("span_dim")))
     evidence.append(
         Evidence(
             quantity="span_dim",
@@ -129,7 +143,7 @@ def of_the_script(question: Question, values: Values, seconds: float) -> list[Ev
             method="rank of outputs at random weights and inputs",
             value=function_span(model, question.seed),
             prime=RANK_PRIME,
-        )  # fmt: skip
+        )
     )
     return evidence
 
@@ -160,10 +174,22 @@ def of_the_closure(
     fresh = image_of(model).points(np.random.default_rng([question.seed, 3]), _FRESH_POINTS, p).astype(object)
     vanish = all(not equation.at(fresh).any() for equation in found)
     evidence += [
-        Evidence(quantity="equations vanish", witness="macaulay2", method="kernel of the coordinate map", value=True, prime=p),
-        Evidence(quantity="equations vanish", witness="modular", method=f"{_FRESH_POINTS} fresh points of the image",
-                 value=vanish, prime=p, seconds=time.perf_counter() - start),
-    ]  # fmt: skip
+        Evidence(
+            quantity="equations vanish",
+            witness="macaulay2",
+            method="kernel of the coordinate map",
+            value=True,
+            prime=p,
+        ),
+        Evidence(
+            quantity="equations vanish",
+            witness="modular",
+            method=f"{_FRESH_POINTS} fresh points of the image",
+            value=vanish,
+            prime=p,
+            seconds=time.perf_counter() - start,
+        ),
+    ]
     if not kernel:
         return evidence
     start = time.perf_counter()
@@ -171,18 +197,40 @@ def of_the_closure(
     seconds = time.perf_counter() - start
     reached = interpolation.degree_reached
     evidence += [
-        Evidence(quantity="generators", witness="macaulay2", method="minimal generators of the kernel",
-                 value={k: n for k, n in count_degrees(found).items() if int(k) <= reached}, prime=p),
-        Evidence(quantity="generators", witness="interpolation", method=f"points of the image, up to degree {reached}",
-                 value={str(k): n for k, n in interpolation.counts.items()}, prime=p, seconds=seconds),
-    ]  # fmt: skip
+        Evidence(
+            quantity="generators",
+            witness="macaulay2",
+            method="minimal generators of the kernel",
+            value={k: n for k, n in count_degrees(found).items() if int(k) <= reached},
+            prime=p,
+        ),
+        Evidence(
+            quantity="generators",
+            witness="interpolation",
+            method=f"points of the image, up to degree {reached}",
+            value={str(k): n for k, n in interpolation.counts.items()},
+            prime=p,
+            seconds=seconds,
+        ),
+    ]
     if "hilbert_function" in values:
         evidence += [
-            Evidence(quantity="Hilbert function", witness="macaulay2", method="of the kernel",
-                     value=list(values.integers("hilbert_function"))[:reached], prime=p),
-            Evidence(quantity="Hilbert function", witness="interpolation", method="ranks of monomials at image points",
-                     value=list(interpolation.hilbert_function[1:]), prime=p, seconds=seconds),
-        ]  # fmt: skip
+            Evidence(
+                quantity="Hilbert function",
+                witness="macaulay2",
+                method="of the kernel",
+                value=list(values.integers("hilbert_function"))[:reached],
+                prime=p,
+            ),
+            Evidence(
+                quantity="Hilbert function",
+                witness="interpolation",
+                method="ranks of monomials at image points",
+                value=list(interpolation.hilbert_function[1:]),
+                prime=p,
+                seconds=seconds,
+            ),
+        ]
     if "codim" in values:
         evidence.append(
             Evidence(
@@ -191,12 +239,23 @@ def of_the_closure(
                 method="dimension of the closure's ideal",
                 value=model.coordinate_count - values.integer("codim"),
                 prime=p,
-            )  # fmt: skip
+            )
         )
     if "degree" in values:
         evidence += [
-            Evidence(quantity="degree", witness="macaulay2", method="of the kernel", value=values.integer("degree"), prime=p),
-            Evidence(quantity="degree", witness="intersection theory", method=degrees.CITATION,
-                     value=degrees.intersection_degree(model), certainty=Certainty.PROVED),
-        ]  # fmt: skip
+            Evidence(
+                quantity="degree",
+                witness="macaulay2",
+                method="of the kernel",
+                value=values.integer("degree"),
+                prime=p,
+            ),
+            Evidence(
+                quantity="degree",
+                witness="intersection theory",
+                method=degrees.CITATION,
+                value=degrees.intersection_degree(model),
+                certainty=Certainty.PROVED,
+            ),
+        ]
     return evidence
