@@ -127,6 +127,47 @@ def weigh(evidence: Iterable[Evidence]) -> Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What all evidence on one quantity amounts to: a value (None: undecided), how sure, and who says so."""
+
+    quantity: str
+    value: Value
+    certainty: Certainty
+    witnesses: tuple[str, ...]
+
+
+def settle(evidence: Iterable[Evidence]) -> dict[str, Settled]:
+    """The value of each quantity and the strongest certainty that the evidence gives it.
+
+    Proved is what one witness proves, or what proved bounds from below and from above meet in. Otherwise the value is what the
+    strongest witness says. Conflicts are not looked for: see :func:`weigh`.
+    """
+    by_quantity: dict[str, list[Evidence]] = {}
+    for item in evidence:
+        by_quantity.setdefault(item.quantity, []).append(item)
+    return {name: _settle_one(name, items) for name, items in by_quantity.items()}
+
+
+def _settle_one(quantity: str, items: list[Evidence]) -> Settled:
+    decided = [item for item in items if item.value is not None]
+    names = tuple(dict.fromkeys(item.witness for item in decided))
+    for certainty in Certainty:
+        known = [
+            item
+            for item in decided
+            if list(Certainty).index(item.certainty) <= list(Certainty).index(certainty)
+        ]
+        exact = [item.value for item in known if item.relation == "="]
+        low = [item.value for item in known if item.relation == ">="]
+        high = [item.value for item in known if item.relation == "<="]
+        if exact:
+            return Settled(quantity=quantity, value=exact[0], certainty=certainty, witnesses=names)
+        if low and high and max(low) == min(high):
+            return Settled(quantity=quantity, value=max(low), certainty=certainty, witnesses=names)
+    return Settled(quantity=quantity, value=None, certainty=Certainty.PROBABLE, witnesses=names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineUse:
     """Which Macaulay2 a result used: its version and where it came from, without machine paths."""
 

@@ -19,7 +19,7 @@ from rich.table import Table
 from m2bridge import records
 from m2bridge.engine.base import Limits
 from m2bridge.errors import InputError
-from m2bridge.results import Certainty, Evidence, Result
+from m2bridge.results import Certainty, Evidence, Result, settle
 
 PrimeOption = Annotated[int, typer.Option("--prime", help="Characteristic of the finite field.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
@@ -37,6 +37,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 SaveOption = Annotated[Path | None, typer.Option("--save", help="Directory to write the record into.")]
 KeepOption = Annotated[
     Path | None, typer.Option("--keep", help="Directory to keep scripts and raw output in.")
+]
+EvidenceOption = Annotated[
+    bool, typer.Option("--evidence", help="Print every piece of evidence, with its method.")
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Try even what is certainly out of reach.")]
 DOption = Annotated[int | None, typer.Option("--d", help="Width of a token (input).")]
@@ -114,6 +117,7 @@ def finish(result: Result, *, as_json: bool, save: Path | None, show: Callable[[
         raise typer.Exit(5)
 
 
+_RELATION = {"=": "", ">=": "≥ ", "<=": "≤ "}
 _STYLE = {Certainty.PROVED: "green", Certainty.PROBABLE: "yellow", Certainty.NUMERIC: "cyan"}
 
 
@@ -122,9 +126,38 @@ def certainty_text(certainty: Certainty) -> str:
     return f"[{_STYLE[certainty]}]{certainty.value}[/]"
 
 
-def evidence_table(evidence: tuple[Evidence, ...], *, title: str = "Witnesses") -> Table:
+def summary_table(evidence: tuple[Evidence, ...]) -> Table:
+    """One row a quantity: its value, how sure it is, and every witness beside it."""
+    table = Table(title="Witnesses", title_justify="left", show_edge=False, pad_edge=False)
+    table.add_column("quantity")
+    table.add_column("value", justify="right")
+    table.add_column("certainty")
+    table.add_column("witnesses", overflow="fold")
+    by_quantity: dict[str, list[Evidence]] = {}
+    for item in evidence:
+        by_quantity.setdefault(item.quantity, []).append(item)
+    for quantity, settled in settle(evidence).items():
+        words = dict.fromkeys(_word(item, settled.value) for item in by_quantity[quantity])
+        value = "?" if settled.value is None else short(settled.value)
+        table.add_row(quantity, value, certainty_text(settled.certainty), ", ".join(words))
+    return table
+
+
+def _word(item: Evidence, settled: Any) -> str:
+    """A witness's name, with its value where that is a bound, undecided, or not the settled one."""
+    if item.value is None:
+        return f"{item.witness} undecided"
+    relation = _RELATION[item.relation]
+    return (
+        item.witness
+        if not relation and item.value == settled
+        else f"{item.witness} {relation}{short(item.value)}"
+    )
+
+
+def evidence_table(evidence: tuple[Evidence, ...]) -> Table:
     """Every piece of evidence as a row: quantity, value, who says it and how, how sure, how long."""
-    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+    table = Table(title="Evidence", title_justify="left", show_edge=False, pad_edge=False)
     for name, justify in (
         ("quantity", "left"),
         ("", "right"),
@@ -135,11 +168,10 @@ def evidence_table(evidence: tuple[Evidence, ...], *, title: str = "Witnesses") 
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for item in evidence:
         value = "undecided" if item.value is None else short(item.value)
-        relation = {"=": "", ">=": "≥ ", "<=": "≤ "}[item.relation]
         over = f" over F_{item.prime}" if item.prime else ""
         table.add_row(
             item.quantity,
-            relation + value,
+            _RELATION[item.relation] + value,
             f"{item.witness}: {item.method}{over}",
             certainty_text(item.certainty),
             f"{item.seconds:.2f}",
@@ -152,7 +184,7 @@ def maybe(value: object) -> str:
     return "?" if value is None else str(value)
 
 
-def short(value: Any, longest: int = 32) -> str:
+def short(value: Any, longest: int = 24) -> str:
     """A value as text of bounded length."""
     text = ", ".join(f"{k}:{v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"

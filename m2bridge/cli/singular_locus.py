@@ -36,6 +36,7 @@ def register(app: typer.Typer) -> None:
         as_json: common.JsonOption = False,
         save: common.SaveOption = None,
         keep: common.KeepOption = None,
+        evidence: common.EvidenceOption = False,
         force: common.ForceOption = False,
     ) -> None:
         """Where the neuromanifold of one layer of attention is singular: orbits, tangent spaces, equations.
@@ -58,17 +59,21 @@ def register(app: typer.Typer) -> None:
                 force=force,
             )
         common.finish(
-            result, as_json=as_json, save=save, show=lambda console: _show(result, model.title, console)
+            result,
+            as_json=as_json,
+            save=save,
+            show=lambda console: _show(result, model.title, console, evidence=evidence),
         )
 
 
-def _show(result: SingularLocus, title: str, console: Console) -> None:
+def _show(result: SingularLocus, title: str, console: Console, *, evidence: bool) -> None:
     console.print(f"[bold]Singular locus[/]  {title}", highlight=False)
     console.print(_facts(result))
     console.print(_strata(result))
     _theorem(result, console)
     console.print()
-    console.print(common.evidence_table(result.evidence))
+    table = common.evidence_table if evidence else common.summary_table
+    console.print(table(result.evidence))
     engine = f"Macaulay2 {result.engine.version}" if result.engine else "no Macaulay2"
     agreement = {
         True: "[green]witnesses agree[/]",

@@ -24,7 +24,7 @@ from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.models import Lightning, Model
 from m2bridge.protocol import Values
-from m2bridge.results import Certainty, Evidence, weigh
+from m2bridge.results import Certainty, Evidence, settle, weigh
 from m2bridge.scripts import Script, render
 
 TEMPLATE = "singular_locus"
@@ -174,6 +174,10 @@ def singular_locus(
     values, limit = bench.ask_within_limits(TEMPLATE, question.parameters(given), checked)
     evidence += witnesses.of_the_script(question, values, time.perf_counter() - asked)
     bench.announce("witnesses")
+    if question.wants_scheme and limit is None:
+        bench.announce("the same over QQ")
+        over_q, limit = bench.ask_within_limits(TEMPLATE, {**question.parameters(), "p": 0}, checked)
+        evidence += witnesses.over_the_rationals(checked, over_q)
     found = equations_of.read(checked, values.get("equations"), prime) or given
     evidence += witnesses.of_the_closure(question, found, values, kernel=not given)
     lifted = equations_of.lifted(checked, found)
@@ -203,7 +207,7 @@ def singular_locus(
         embedded=_components(values, "embedded"),
         strata=tuple(strata),
         theorem=theorem.compare(checked, image_dim, strata),
-        certainty=Certainty.weakest(s.certainty for s in strata),
+        certainty=_certainty(strata, evidence),
         agreement=weigh(evidence).verdict,
         evidence=tuple(evidence),
         engine=bench.engine_use,
@@ -213,6 +217,16 @@ def singular_locus(
         peak_memory_bytes=bench.peak_memory_bytes,
         limit=None if limit is None else str(limit),
     )
+
+
+_REPORTED = ("image_dim", "span_dim", "codim", "degree", "generators", "singular_dim", "singular_degree")
+
+
+def _certainty(strata: Sequence[Stratum], evidence: Sequence[Evidence]) -> Certainty:
+    """The weakest of what is reported: every verdict and every quantity that has evidence."""
+    settled = settle(evidence)
+    quantities = [settled[name].certainty for name in _REPORTED if name in settled]
+    return Certainty.weakest([s.certainty for s in strata] + quantities)
 
 
 def _singular_dim(strata: Sequence[Stratum], values: Values, prime: int) -> tuple[int | None, list[Evidence]]:
@@ -235,6 +249,16 @@ def _singular_dim(strata: Sequence[Stratum], values: Values, prime: int) -> tupl
                 witness="macaulay2",
                 method="radical of the Jacobian minors",
                 value=values.integer("singular_dim"),
+                prime=prime,
+            )
+        )
+    if "singular_degree" in values:
+        evidence.append(
+            Evidence(
+                quantity="singular_degree",
+                witness="macaulay2",
+                method="radical of the Jacobian minors",
+                value=values.integer("singular_degree"),
                 prime=prime,
             )
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm, prod
+from typing import Any
 
 import numpy as np
 from flint import fmpz
@@ -79,7 +80,7 @@ def _monomial(points: np.ndarray, exponents: Sequence[int]) -> np.ndarray:
     return value
 
 
-def read(model: Lightning, texts: Sequence[str] | None, prime: int) -> tuple[Equation, ...]:
+def read(model: Lightning, texts: Sequence[str] | None, prime: int | None) -> tuple[Equation, ...]:
     """Equations from Macaulay2's text."""
     from m2bridge.models.polynomials import parse_polynomial
 
@@ -97,8 +98,8 @@ def interpolated(model: Lightning, prime: int, seed: int, degree: int) -> tuple[
     )
 
 
-def _from_terms(polynomial: Mapping[tuple[int, ...], object], prime: int) -> Equation:
-    terms = ((tuple(e), int(c) % prime) for e, c in polynomial.items())  # type: ignore[call-overload]
+def _from_terms(polynomial: Mapping[tuple[int, ...], Any], prime: int | None) -> Equation:
+    terms = ((tuple(e), int(c) % prime if prime else int(c)) for e, c in polynomial.items())
     return Equation(tuple(sorted(((e, c) for e, c in terms if c), reverse=True)), prime)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from m2bridge.analyses.closure.image import image_of
 from m2bridge.analyses.closure.interpolation import interpolate
 from m2bridge.analyses.singular_locus import degree as degrees
-from m2bridge.analyses.singular_locus.equations import Equation
+from m2bridge.analyses.singular_locus.equations import Equation, read
 from m2bridge.analyses.singular_locus.equations import degrees as count_degrees
 from m2bridge.models import Lightning, Mod
 from m2bridge.models.jets import seeded
@@ -142,10 +142,40 @@ def of_the_script(question: Question, values: Values, seconds: float) -> list[Ev
             witness="modular",
             method="rank of outputs at random weights and inputs",
             value=function_span(model, question.seed),
+            relation=">=",
+            certainty=Certainty.PROVED,
             prime=RANK_PRIME,
         )
     )
+    evidence.append(
+        Evidence(
+            quantity="span_dim",
+            witness="Proposition A.5",
+            method="number of Segre coordinates, which determine the network",
+            value=model.coordinate_count,
+            relation="<=",
+            certainty=Certainty.PROVED,
+        )
+    )
     return evidence
+
+
+def over_the_rationals(model: Lightning, values: Values) -> list[Evidence]:
+    """What the same script finds over QQ: exact, so proved as far as Macaulay2 is right."""
+    evidence = []
+    for quantity in ("codim", "degree", "singular_dim", "singular_degree"):
+        if quantity in values:
+            evidence.append(_proved_by_macaulay2(quantity, values.integer(quantity)))
+    if "equations" in values:
+        counts = count_degrees(read(model, values.strings("equations"), None))
+        evidence.append(_proved_by_macaulay2("generators", counts))
+    return evidence
+
+
+def _proved_by_macaulay2(quantity: str, value: Any) -> Evidence:
+    return Evidence(
+        quantity=quantity, witness="macaulay2", method="over QQ", value=value, certainty=Certainty.PROVED
+    )
 
 
 def function_span(model: Lightning, seed: int) -> int:
@@ -232,6 +262,22 @@ def of_the_closure(
             ),
         ]
     if "codim" in values:
+        evidence += [
+            Evidence(
+                quantity="codim",
+                witness="macaulay2",
+                method="of the kernel",
+                value=values.integer("codim"),
+                prime=p,
+            ),
+            Evidence(
+                quantity="codim",
+                witness="modular",
+                method="span minus dimension of the image",
+                value=function_span(model, question.seed) - image_dim(model, question.seed)[0],
+                certainty=Certainty.PROVED,
+            ),
+        ]
         evidence.append(
             Evidence(
                 quantity="image_dim",
