@@ -25,6 +25,8 @@ NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9]{0,63}")
 """A Macaulay2 name we are ready to assign to."""
 
 _LONGEST_STRING = 10_000
+_LONGEST_INTEGER_BITS = 13_000  # below the 4300 digits that Python is ready to write
+_DEEPEST = 16
 
 
 def literal(value: object) -> str:
@@ -34,23 +36,35 @@ def literal(value: object) -> str:
     ------
     InputError
         For a value of any other type (floats among them: an inexact number never enters an exact computation),
-        and for a string with control or non-ASCII characters.
+        for a string with control or non-ASCII characters, and for what is too long or nested too deeply.
     """
+    return _literal(value, 0)
+
+
+def _literal(value: object, depth: int) -> str:
+    if depth > _DEEPEST:
+        raise InputError(f"a list is nested more than {_DEEPEST} deep; no script takes such a value")
     if value is None:
         return "null"
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, (int, np.integer)):
-        return str(int(value))
+        return _integer(int(value))
     if isinstance(value, Fraction):
-        return f"({value.numerator}/{value.denominator})"
+        return f"({_integer(value.numerator)}/{_integer(value.denominator)})"
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, np.ndarray):
-        return literal(value.tolist())
-    if isinstance(value, Sequence):
-        return "{" + ",".join(literal(item) for item in value) + "}"
-    raise InputError(f"a {type(value).__name__} cannot be written as a Macaulay2 value: {value!r}")
+        return _literal(value.tolist(), depth)
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        return "{" + ",".join(_literal(item, depth + 1) for item in value) + "}"
+    raise InputError(f"a {type(value).__name__} cannot be written as a Macaulay2 value: {repr(value)[:80]}")
+
+
+def _integer(value: int) -> str:
+    if value.bit_length() > _LONGEST_INTEGER_BITS:
+        raise InputError(f"an integer of {value.bit_length()} bits is too long for a script")
+    return str(value)
 
 
 def _string(text: str) -> str:
