@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from m2bridge import protocol, scripts
-from m2bridge.engine.base import Engine, Limits, Run
+from m2bridge.engine import Engine, Limits, Run, open_engine
 from m2bridge.errors import LimitError
-from m2bridge.models.base import Model
+from m2bridge.models import Model, parse_spec
 from m2bridge.protocol import Values
 from m2bridge.results import EngineUse, ScriptUse
 
 ProgressListener = Callable[[str], None]
 """Called with the name of each step of a computation as it begins."""
+
+
+@contextmanager
+def opened(engine: Engine | None) -> Iterator[Engine]:
+    """The engine itself, or the first Macaulay2 that works, opened for the time of the block."""
+    if engine is not None:
+        yield engine
+        return
+    with open_engine() as own:
+        yield own
+
+
+def model_of(model: Model | str) -> Model:
+    """A model, given as itself or by its spec string."""
+    return parse_spec(model) if isinstance(model, str) else model
 
 
 class Workbench:

@@ -19,7 +19,7 @@ from m2bridge.analyses.singular_locus import theorem, witnesses
 from m2bridge.analyses.singular_locus.orbits import Orbit, all_orbits
 from m2bridge.analyses.singular_locus.result import Component, SingularLocus, Stratum
 from m2bridge.analyses.singular_locus.strata import examine
-from m2bridge.analyses.workbench import ProgressListener, Workbench
+from m2bridge.analyses.workbench import ProgressListener, Workbench, model_of, opened
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.models import Lightning, Model
@@ -136,9 +136,9 @@ def script(model: Model, *, prime: int = DEFAULT_PRIME, seed: int = 0) -> Script
 
 
 def singular_locus(
-    model: Model,
+    model: Model | str,
     *,
-    engine: Engine,
+    engine: Engine | None = None,
     prime: int = DEFAULT_PRIME,
     seed: int = 0,
     limits: Limits | None = None,
@@ -151,9 +151,9 @@ def singular_locus(
     Parameters
     ----------
     model
-        A :class:`~m2bridge.models.Lightning` with t >= 2; its parametrization and coordinates do not matter.
+        A :class:`~m2bridge.models.Lightning` with t >= 2, or its spec string; its parametrization and coordinates do not matter.
     engine
-        A Macaulay2, e.g. from :func:`m2bridge.open_engine`.
+        A Macaulay2, e.g. from :func:`m2bridge.open_engine`; None for the first that works.
     prime
         Characteristic for everything that is computed over a finite field.
 
@@ -162,11 +162,15 @@ def singular_locus(
     SingularLocus
         With ``agreement`` False when independent witnesses contradict each other: then trust nothing in it.
     """
-    start = time.perf_counter()
-    checked = check_model(model, prime, force=force)
-    question = Question.draw(checked, prime, seed)
-    bench = Workbench(engine, limits=limits, keep=keep, progress=progress)
+    checked = check_model(model_of(model), prime, force=force)
+    with opened(engine) as macaulay2:
+        bench = Workbench(macaulay2, limits=limits, keep=keep, progress=progress)
+        return _answer(Question.draw(checked, prime, seed), bench)
 
+
+def _answer(question: Question, bench: Workbench) -> SingularLocus:
+    start = time.perf_counter()
+    checked, prime, seed = question.model, question.prime, question.seed
     bench.announce("dimension")
     image_dim, evidence = witnesses.image_dim(checked, seed)
     given = question.given_equations()
