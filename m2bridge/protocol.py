@@ -26,7 +26,7 @@ from m2bridge.errors import (
 )
 
 _VALUE = re.compile(r"@m2b ([a-z][a-z0-9_]*) (.*)")
-_END = re.compile(r"@m2b-end (\d{1,9})")
+_END = re.compile(r"@m2b-end ([0-9]{1,9})")
 _STEP = re.compile(r"@m2b-step (.*)")
 _ERROR = re.compile(
     r"^(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)[^\n]*?: error: (?P<error>.*)$", re.MULTILINE
@@ -203,6 +203,8 @@ def _check(value: Any, depth: int) -> None:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
         raise ValueError("objects are not allowed")
+    if isinstance(value, str):
+        value.encode()  # a lone surrogate is no text: UnicodeEncodeError is a ValueError
     if isinstance(value, list):
         for item in value:
             _check(item, depth + 1)
