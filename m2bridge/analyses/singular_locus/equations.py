@@ -24,60 +24,55 @@ def check_prime(prime: int, largest: int) -> None:
         raise InputError(f"--prime {prime}: give an odd prime number up to {largest}, e.g. 32003")
 
 
+Support = tuple[tuple[int, int], ...]
+"""A monomial: (index of the coordinate, exponent) of each coordinate in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """A homogeneous equation in the Segre coordinates z0, z1, ...: terms as (exponents, coefficient).
+    """A homogeneous equation in the Segre coordinates z0, z1, ...: terms as (monomial, coefficient).
 
-    `prime` is None when the coefficients are integers and the equation was verified to vanish identically on the image.
+    `prime` is None when the coefficients are integers.
     """
 
-    terms: tuple[tuple[tuple[int, ...], int], ...]
+    terms: tuple[tuple[Support, int], ...]
     prime: int | None
 
     @property
     def degree(self) -> int:
-        return sum(self.terms[0][0])
+        return sum(power for _, power in self.terms[0][0])
 
     def as_lists(self) -> list[object]:
-        """Coefficients and exponents for the template."""
-        return [[c for _, c in self.terms], [list(e) for e, _ in self.terms]]
+        """Coefficients and monomials for the template."""
+        return [[c for _, c in self.terms], [[list(factor) for factor in m] for m, _ in self.terms]]
 
     def at(self, points: np.ndarray) -> np.ndarray:
         """Values at points (rows) of Python integers; residues when the equation is over F_p."""
-        total = sum(
-            (c * _monomial(points, e) for e, c in self.terms), start=np.zeros(len(points), dtype=object)
-        )
+        total = np.zeros(len(points), dtype=object)
+        for monomial, coefficient in self.terms:
+            total += coefficient * prod((points[:, i] ** power for i, power in monomial), start=np.int64(1))
         return total % self.prime if self.prime else total
 
     def gradient(self, point: Sequence[int]) -> list[int]:
         """The partial derivatives at one point of Python integers."""
         row = [0] * len(point)
-        for exponents, coefficient in self.terms:
-            support = [(i, power) for i, power in enumerate(exponents) if power]
-            zeros = [(i, power) for i, power in support if point[i] == 0]
+        for monomial, coefficient in self.terms:
+            zeros = [(i, power) for i, power in monomial if point[i] == 0]
             if len(zeros) > 1 or any(power > 1 for _, power in zeros):
                 continue  # every partial derivative keeps a factor that vanishes here
-            for i, power in zeros or support:
-                rest = prod(point[k] ** (e - (k == i)) for k, e in support)
+            for i, power in zeros or monomial:
+                rest = prod(point[k] ** (e - (k == i)) for k, e in monomial)
                 row[i] += coefficient * power * rest
         return [value % self.prime for value in row] if self.prime else row
 
     def __str__(self) -> str:
         text = ""
-        for exponents, residue in self.terms:
+        for monomial, residue in self.terms:
             c = residue - self.prime if self.prime and residue > self.prime // 2 else residue
-            factors = [f"z{i}" if e == 1 else f"z{i}^{e}" for i, e in enumerate(exponents) if e]
+            factors = [f"z{i}" if e == 1 else f"z{i}^{e}" for i, e in monomial]
             sign = "-" if c < 0 else "+" if text else ""
             text += sign + "*".join([*([str(abs(c))] if abs(c) != 1 or not factors else []), *factors])
         return text
-
-
-def _monomial(points: np.ndarray, exponents: Sequence[int]) -> np.ndarray:
-    value = np.ones(len(points), dtype=object)
-    for i, power in enumerate(exponents):
-        if power:
-            value = value * points[:, i] ** power
-    return value
 
 
 def read(model: Lightning, texts: Sequence[str] | None, prime: int | None) -> tuple[Equation, ...]:
@@ -99,8 +94,14 @@ def interpolated(model: Lightning, prime: int, seed: int, degree: int) -> tuple[
 
 
 def _from_terms(polynomial: Mapping[tuple[int, ...], Any], prime: int | None) -> Equation:
-    terms = ((tuple(e), int(c) % prime if prime else int(c)) for e, c in polynomial.items())
-    return Equation(tuple(sorted(((e, c) for e, c in terms if c), reverse=True)), prime)
+    ordered = sorted(
+        ((tuple(e), int(c) % prime if prime else int(c)) for e, c in polynomial.items()), reverse=True
+    )
+    return Equation(tuple((_support(e), c) for e, c in ordered if c), prime)
+
+
+def _support(exponents: Sequence[int]) -> Support:
+    return tuple((i, int(power)) for i, power in enumerate(exponents) if power)
 
 
 def decisive(
@@ -144,9 +145,8 @@ def lifted(model: Lightning, equations: Sequence[Equation]) -> tuple[Equation, .
         total = polynomials[0] * 0
         for exponents, coefficient in terms:
             term = polynomials[0] * 0 + coefficient
-            for i, power in enumerate(exponents):
-                if power:
-                    term = term * polynomials[i] ** power
+            for i, power in exponents:
+                term = term * polynomials[i] ** power
             total += term
         if total != 0:
             return None
