@@ -51,9 +51,9 @@ def engine_info(request: pytest.FixtureRequest) -> EngineInfo:
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
-    """An open engine on the default Macaulay2."""
+    """An open warm engine on the default Macaulay2."""
     try:
-        opened = open_engine()
+        opened = open_engine(warm=True, workers=2)
     except M2BridgeError as error:
         pytest.fail(f"tests with Macaulay2 need one: {error}", pytrace=False)
     with opened:

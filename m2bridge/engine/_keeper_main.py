@@ -199,7 +199,7 @@ class Keeper:
         cpu_limit = None
         if gate is not None:
             cpu_limit = self.limit(pid, job)
-            self.report("ready", pid=pid)
+            self.report("ready", pid=pid, directory=str(self.root))
             while not (self.go or self.must_end(pid, deadline)):
                 self.listen(max(0.0, min(deadline - time.monotonic(), 60.0)))
             os.close(gate)

@@ -72,7 +72,7 @@ class Conversation:
                 self.drain()
                 for buffer in self.buffers:
                     buffer.clear()
-            self.keeper.job_pid = report["pid"]
+            self.keeper.job_pid, self.keeper.directory = report["pid"], report["directory"]
             self.started = True
             self.keeper.send(request="go")
             return None

@@ -20,6 +20,7 @@ from pathlib import Path
 from m2bridge.engine.places import data_directory
 from m2bridge.errors import M2BridgeError, NoEngineError
 
+PYTHON = sys.executable
 PACKAGE, VERSION = "passagemath-macaulay2", "10.8.11"
 WHEEL_BINARY = Path("sage_wheels/bin/M2")
 PLATFORMS = "Linux x86_64 and aarch64 with glibc 2.28 or newer, macOS 13 or newer on x86_64 and arm64"
@@ -134,7 +135,7 @@ def _download(directory: Path, progress: Progress) -> Path:
         raise NoEngineError(f"this Python has no pip to download Macaulay2 with; {OTHER_WAYS}", candidates=())
     progress(f"downloading {PACKAGE} {VERSION} (75 MB, 330 MB unpacked)")
     command = [
-        sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps",
+        PYTHON, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps",
         "--only-binary=:all:", "--progress-bar=off", "--dest", str(directory), f"{PACKAGE}=={VERSION}",
     ]  # fmt: skip
     with subprocess.Popen(

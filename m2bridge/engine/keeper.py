@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -28,6 +29,7 @@ from m2bridge.engine.queueing import Cancellation
 from m2bridge.errors import EngineError
 from m2bridge.scripts import Script
 
+PYTHON = sys.executable
 _PROGRAM = Path(__file__).with_name("_keeper_main.py")
 _CHUNK = 1 << 16
 _FILE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -68,7 +70,7 @@ class Keeper:
         self.caller, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-B", str(_PROGRAM), str(theirs.fileno())],
+                [PYTHON, "-I", "-S", "-B", str(_PROGRAM), str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -92,6 +94,7 @@ class Keeper:
             os.set_blocking(pipe.fileno(), False)
         self.received = b""
         self.job_pid: int | None = None
+        self.directory: str | None = None
         self.owner = os.getpid()
         _living.add(self)
 
@@ -168,7 +171,7 @@ class Keeper:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._kill_job()
+        self._clean_up_after()
         self.abandon()
 
     def abandon(self) -> None:
@@ -181,8 +184,10 @@ class Keeper:
     def send(self, **request: Any) -> None:
         self.caller.sendall(json.dumps(request).encode() + b"\n")
 
-    def _kill_job(self) -> None:
-        """For the case that the keeper was killed itself: its job is the leader of a process group."""
+    def _clean_up_after(self) -> None:
+        """For the case that the keeper was killed: its job leads a process group, its directory stays."""
+        if self.directory is not None and Path(self.directory).exists():
+            shutil.rmtree(self.directory, ignore_errors=True)
         if self.job_pid is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.job_pid, signal.SIGKILL)

@@ -1,0 +1,124 @@
+"""Installing an engine, with a pip that is not one: what is unpacked, kept, refused and removed."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from m2bridge.cli import doctor, engine
+from m2bridge.engine import install
+from m2bridge.errors import NoEngineError
+
+GOOD = "#!/bin/sh\ncat ../gate\necho '@m2b-probe 1.26.06 3 3'\n"
+BAD = "#!/bin/sh\nkill -ILL $$\n"
+
+
+@pytest.fixture
+def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine without Macaulay2, and a pip that delivers the wheel in the directory that is returned."""
+    for variable in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+    monkeypatch.delenv("M2BRIDGE_M2", raising=False)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr("m2bridge.engine.discovery.sysconfig.get_path", lambda _: "/nonexistent")
+    monkeypatch.setattr(install, "wheel_available", lambda: (True, "a wheel"))
+    monkeypatch.setattr("m2bridge.cli.doctor.wheel_available", lambda: (True, "a wheel"))
+    program = tmp_path / "python"
+    program.write_text(
+        f"#!{sys.executable}\n"
+        "import pathlib, shutil, sys\n"
+        f"source = pathlib.Path({str(tmp_path)!r}) / 'the.whl'\n"
+        "target = sys.argv[sys.argv.index('--dest') + 1]\n"
+        "if not source.exists(): sys.exit('ERROR: no matching distribution')\n"
+        "print('Downloading the.whl (1 MB)')\n"
+        "shutil.copy(source, target)\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(install, "PYTHON", str(program))
+    return tmp_path
+
+
+def wheel(directory: Path, text: str) -> None:
+    with zipfile.ZipFile(directory / "the.whl", "w") as archive:
+        archive.writestr("sage_wheels/bin/M2", text)
+        archive.writestr("sage_wheels/share/Core.m2", "-- core")
+
+
+def test_install_twice_then_remove(pip: Path) -> None:
+    wheel(pip, GOOD)
+    said: list[str] = []
+    path = install.install(said.append)
+    assert path == install.installed()[0]
+    assert any("Downloading" in line for line in said)
+    (pip / "the.whl").unlink()
+    assert install.install(said.append) == path
+    assert "installed already" in said[-1]
+    assert [gone.name for gone in install.remove()] == [f"{install.PACKAGE}-{install.VERSION}"]
+    assert install.installed() == ()
+    assert install.remove() == ()
+    assert list(pip.glob("XDG_DATA_HOME/m2bridge/*")) == []
+
+
+def test_an_engine_that_broke_is_replaced(pip: Path) -> None:
+    wheel(pip, GOOD)
+    path = install.install()
+    path.write_text(BAD)
+    assert install.install() == path
+    assert path.read_text() == GOOD
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_a_bad_download_leaves_nothing(pip: Path, present: bool) -> None:
+    if present:
+        wheel(pip, BAD)
+    with pytest.raises(NoEngineError, match="SIGILL" if present else "no matching distribution"):
+        install.install()
+    assert list(install.engines_directory().iterdir()) == []
+
+
+def test_no_wheel_for_this_platform(pip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install, "wheel_available", lambda: (False, "there is no wheel for this"))
+    with pytest.raises(NoEngineError, match=r"there is no wheel for this.*apt-get"):
+        install.install()
+
+
+def test_no_pip(pip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(NoEngineError, match="no pip"):
+        install.install()
+
+
+@pytest.fixture
+def app() -> typer.Typer:
+    application = typer.Typer()
+    engine.register(application)
+    doctor.register(application)
+    return application
+
+
+def test_the_commands(pip: Path, app: typer.Typer) -> None:
+    run = CliRunner().invoke
+    none = run(app, ["doctor"])
+    assert none.exit_code == 4
+    assert "m2bridge engine install" in none.output
+    assert run(app, ["doctor", "--quiet"]).output == ""
+    wheel(pip, GOOD)
+    assert run(app, ["engine", "install"]).exit_code == 0
+    found = run(app, ["doctor", "--json"])
+    assert found.exit_code == 0
+    assert '"1.26.06"' in found.output
+    assert "1.26.06 works" in run(app, ["engine", "list"]).output
+    assert "\x1b" not in run(app, ["doctor"]).output
+    assert "removed" in run(app, ["engine", "remove"]).output
+    assert run(app, ["doctor"]).exit_code == 4
+
+
+def test_doctor_says_why_a_named_engine_is_refused(pip: Path, app: typer.Typer) -> None:
+    result = CliRunner().invoke(app, ["doctor", "--engine", "/nonexistent/M2"])
+    assert result.exit_code == 4
+    assert "no such file" in result.output

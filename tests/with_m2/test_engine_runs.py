@@ -1,0 +1,325 @@
+"""Both engines, on every Macaulay2: the same outcomes, limits that hold, nothing shared between jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from m2bridge import protocol, scripts
+from m2bridge.engine import (
+    Engine,
+    EngineInfo,
+    EnginePool,
+    ForkServerEngine,
+    Limits,
+    Outcome,
+    ProcessEngine,
+    Run,
+)
+from m2bridge.errors import EngineError, M2BridgeError, ScriptError
+from m2bridge.scripts import Script
+
+MB = 2**20
+QUICK = Limits(wall_seconds=30, memory_bytes=600 * MB)
+KINDS = {"one-shot": ProcessEngine, "fork-server": ForkServerEngine}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def any_engine(request: pytest.FixtureRequest, engine_info: EngineInfo) -> Iterator[Engine]:
+    with KINDS[request.param](engine_info) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def warm(engine_info: EngineInfo) -> Iterator[ForkServerEngine]:
+    with ForkServerEngine(engine_info) as engine:
+        yield engine
+
+
+def script(text: str, name: str = "job") -> Script:
+    return Script(name=name, text=text)
+
+
+def test_a_good_script_and_its_listener(any_engine: Engine) -> None:
+    lines: list[tuple[str, float]] = []
+    text = '<< "one" << endl << flush; sleep 1; << "two" << endl << "cut";'
+    run = any_engine.run(script(text), QUICK, lambda line: lines.append((line, time.monotonic())))
+    assert (run.outcome, run.exit_status, run.signal) == (Outcome.FINISHED, 0, None)
+    assert run.stdout == "one\ntwo\ncut"
+    assert [line for line, _ in lines] == ["one", "two"]
+    assert lines[1][1] - lines[0][1] > 0.7
+    assert run.peak_memory_bytes is not None
+    assert 20 * MB < run.peak_memory_bytes < 600 * MB
+    assert run.seconds > 1
+
+
+def test_an_error_says_where(any_engine: Engine) -> None:
+    run = any_engine.run(script("x = 1;\ny = x/0;\n", "division"), QUICK)
+    assert run.outcome is Outcome.SCRIPT_ERROR
+    with pytest.raises(ScriptError) as caught:
+        protocol.read(run)
+    assert (caught.value.file, caught.value.line) == ("division.m2", 2)
+    assert "division by zero" in caught.value.error
+
+
+def test_a_syntax_error(any_engine: Engine) -> None:
+    run = any_engine.run(script("x = 1;\n(]\n"), QUICK)
+    assert run.outcome is Outcome.SCRIPT_ERROR
+    assert "job.m2:2" in run.stderr
+
+
+def test_wall_limit(any_engine: Engine) -> None:
+    start = time.monotonic()
+    text = '<< "before" << endl << flush; while true do sleep 1;'
+    run = any_engine.run(script(text), Limits(wall_seconds=2.5))
+    assert run.outcome is Outcome.TIMED_OUT
+    assert run.stdout == "before\n"
+    assert 2.4 < time.monotonic() - start < 6
+
+
+def test_cpu_limit(any_engine: Engine) -> None:
+    run = any_engine.run(script("while true do 1;"), Limits(wall_seconds=20, cpu_seconds=0.8))
+    assert run.outcome is Outcome.TIMED_OUT
+    assert run.seconds < 10
+
+
+OUT_OF_MEMORY = {
+    "lists": "L = new MutableList; i = 0; while true do (L#i = toList(0..1000000); i = i+1)",
+    "matrices": "L = {}; while true do L = append(L, mutableMatrix(ZZ/101, 3000, 3000))",
+    "integers": "x = 2^(2^20); while true do x = x*x",
+}
+
+
+@pytest.mark.parametrize("what", OUT_OF_MEMORY)
+def test_memory_limit(any_engine: Engine, what: str) -> None:
+    run = any_engine.run(script(OUT_OF_MEMORY[what]), Limits(wall_seconds=30, memory_bytes=100 * MB))
+    assert run.outcome is Outcome.OUT_OF_MEMORY, (run.outcome, run.stderr[-300:])
+
+
+def test_output_limit(any_engine: Engine) -> None:
+    text = '<< "first" << endl; while true do << "a line that comes again and again" << endl;'
+    run = any_engine.run(script(text), Limits(wall_seconds=30, output_bytes=MB))
+    assert run.outcome is Outcome.TOO_MUCH_OUTPUT
+    assert run.stdout.startswith("first\n")
+    assert len(run.stdout) + len(run.stderr) == MB
+
+
+CRASHES = {
+    "stack": "recursionLimit = 10^9; f = x -> 1 + f(x+1); f 0",
+    "signal": 'for i from 1 to 9 do run("kill -SEGV " | toString processID())',
+}
+
+
+@pytest.mark.parametrize("how", CRASHES)
+def test_a_crash(any_engine: Engine, how: str) -> None:
+    run = any_engine.run(script(CRASHES[how]), QUICK)
+    assert (run.outcome, run.signal) == (Outcome.CRASHED, signal.SIGSEGV)
+
+
+def test_what_a_script_starts_dies_with_it(any_engine: Engine) -> None:
+    text = """run "sleep 4321 &"; run "setsid sh -c 'sleep 4322; echo late' &"; << "done" << endl;"""
+    run = any_engine.run(script(text), QUICK)
+    assert run.stdout == "done\n"
+    assert not living("sleep\x004321", "sleep\x004322")
+
+
+def living(*needles: str) -> list[str]:
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = file.read_text()
+        except OSError:
+            continue
+        found += [text for needle in needles if needle in text]
+    return found
+
+
+def living_pid(pid: int) -> bool:
+    """Whether the process is there and not a zombie."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text() != ""
+    except OSError:
+        return False
+
+
+def test_the_environment_is_scrubbed(any_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "hunter2")
+    text = 'run "env"; << get "/proc/self/environ" << endl; run "ls -A"; << get "/dev/stdin" << "|" << endl;'
+    run = any_engine.run(script(text), QUICK)
+    assert run.outcome is Outcome.FINISHED
+    assert "hunter2" not in run.stdout
+    assert run.stdout.split("\n")[-3:] == ["job.m2", "|", ""]
+
+
+def test_no_way_to_write(any_engine: Engine, tmp_path: Path) -> None:
+    """Macaulay2 refuses; a shell that it starts is refused by the kernel, or may create empty files at most."""
+    canary = tmp_path / "canary"
+    run = any_engine.run(script(f'"{canary}" << "x" << close;'), QUICK)
+    assert run.outcome is Outcome.SCRIPT_ERROR
+    any_engine.run(script(f'run "echo x > {canary}"; run "echo x > here";'), QUICK)
+    assert not canary.exists() or canary.read_text() == ""
+
+
+def test_computations_that_use_threads_and_libraries(any_engine: Engine) -> None:
+    """F4, resolutions, factorization and decomposition run under the limits, in a forked child too."""
+    text = """R = ZZ/32003[a..d]; f = () -> ideal(a*b-c*d, a^2-b*c, b^3-d^3);
+    << numcols gens gb(f(), Algorithm => LinearAlgebra) << " " << length freeResolution f() << " "
+    << #decompose f() << " " << #factor(a^3-b^3) << endl;"""
+    if any_engine.info.version.startswith("1.21"):
+        text = text.replace("freeResolution", "res")
+    run = any_engine.run(script(text), QUICK)
+    assert run.outcome is Outcome.FINISHED, run.stderr
+    assert len(run.stdout.split()) == 4
+
+
+def test_jobs_share_nothing(warm: ForkServerEngine) -> None:
+    assert (
+        warm.run(script("secret = 42; R = QQ[x]; << random 1000000;"), QUICK).stdout
+        == warm.run(script("<< random 1000000;"), QUICK).stdout
+    )
+    run = warm.run(script('<< class symbol secret << " " << secret === symbol secret << endl;'), QUICK)
+    assert run.stdout.endswith("true\n"), run
+
+
+def test_every_template_gives_the_same_lines_either_way(
+    engine_info: EngineInfo, warm: ForkServerEngine
+) -> None:
+    names = scripts.template_names()
+    assert names
+    with ProcessEngine(engine_info) as fresh:
+        for name in names:
+            rendered = scripts.render(name, {})
+            one, other = (tagged(engine.run(rendered, Limits(wall_seconds=60))) for engine in (fresh, warm))
+            assert one == other, name
+            assert one[-1].startswith("@m2b-end"), name
+
+
+def tagged(run: Run) -> list[str]:
+    assert run.outcome is Outcome.FINISHED, (run.script.name, run.stderr[:300])
+    return [line for line in run.stdout.split("\n") if line.startswith("@m2b")]
+
+
+def test_a_server_that_dies_is_replaced_and_the_log_says_so(
+    warm: ForkServerEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert warm.run(script("<< 1;"), QUICK).stdout == "1"
+    keeper = warm.keeper_pid
+    for pid in Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split():
+        os.kill(int(pid), signal.SIGKILL)
+    with caplog.at_level(logging.WARNING):
+        assert warm.run(script("<< 2;"), QUICK).stdout == "2"
+    assert "starting another" in caplog.text
+
+
+def test_a_keeper_that_is_killed_takes_the_server_along(engine_info: EngineInfo) -> None:
+    with ForkServerEngine(engine_info) as engine:
+        engine.run(script("<< 1;"), QUICK)
+        keeper = engine.keeper_pid
+        assert keeper is not None
+        server = int(Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0])
+        os.kill(keeper, signal.SIGKILL)
+        assert engine.run(script("<< 2;"), QUICK).stdout == "2"
+        assert not living_pid(server)
+
+
+def test_recycling(engine_info: EngineInfo) -> None:
+    with ForkServerEngine(engine_info, recycle_after=2) as engine:
+        keepers = []
+        for _ in range(3):
+            assert engine.run(script("<< 1;"), QUICK).stdout == "1"
+            keepers.append(engine.keeper_pid)
+    assert keepers[0] == keepers[1] != keepers[2]
+
+
+def test_packages_are_loaded_before_the_fork(engine_info: EngineInfo) -> None:
+    with ForkServerEngine(engine_info, packages=("SimpleDoc",)) as engine:
+        run = engine.run(script('<< member("SimpleDoc", toString \\ loadedPackages) << endl;'), QUICK)
+    assert run.stdout == "true\n", run.stderr
+
+
+def test_a_pool_from_threads_is_fair_and_right(engine_info: EngineInfo) -> None:
+    with EnginePool(engine_info, workers=2) as pool, ThreadPoolExecutor(8) as threads:
+        runs = list(threads.map(lambda n: pool.run(script(f"<< {n}^2;"), QUICK), range(40)))
+    assert [run.stdout for run in runs] == [str(n**2) for n in range(40)]
+
+
+def test_a_pool_from_asyncio_and_cancellation(engine_info: EngineInfo) -> None:
+    async def work(pool: EnginePool) -> list[str]:
+        endless = asyncio.create_task(pool.arun(script("while true do 1;"), QUICK))
+        runs = await asyncio.gather(*(pool.arun(script(f"<< {n};"), QUICK) for n in range(5)))
+        endless.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await endless
+        again = await pool.arun(script("<< 99;"), QUICK)
+        return [run.stdout for run in (*runs, again)]
+
+    with EnginePool(engine_info, workers=2) as pool:
+        start = time.monotonic()
+        assert asyncio.run(work(pool)) == ["0", "1", "2", "3", "4", "99"]
+        assert time.monotonic() - start < 15
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_pool_from_worker_processes(engine_info: EngineInfo, method: str) -> None:
+    with EnginePool(engine_info) as pool:
+        assert pool.run(script("<< 1;"), QUICK).stdout == "1"
+        context = multiprocessing.get_context(method)
+        receive, send = context.Pipe(duplex=False)
+        worker = context.Process(target=_in_worker, args=(pool, send))
+        worker.start()
+        assert receive.recv() == "7"
+        worker.join(20)
+        assert worker.exitcode == 0
+        assert pool.run(script("<< 2;"), QUICK).stdout == "2"
+        assert pickle.loads(pickle.dumps(pool)).info == pool.info
+
+
+def _in_worker(pool: EnginePool, send: object) -> None:
+    with pool:
+        send.send(pool.run(script("<< 7;"), QUICK).stdout)  # type: ignore[attr-defined]
+
+
+def test_closing_stops_what_runs_and_sends_away_what_waits(engine_info: EngineInfo) -> None:
+    pool = EnginePool(engine_info, workers=1)
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            pool.run(script('<< "on" << endl << flush; while true do 1;'), QUICK, lambda _: begun.set())
+        except BaseException as error:
+            errors.append(error)
+
+    begun = threading.Event()
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(20)
+    time.sleep(0.2)
+    pool.close()
+    for thread in threads:
+        thread.join(10)
+    assert len(errors) == 3
+    assert sum(isinstance(error, EngineError) for error in errors) == 1
+    assert all(isinstance(error, M2BridgeError) for error in errors)
+    with pytest.raises(M2BridgeError):
+        pool.run(script("<< 1;"), QUICK)
+
+
+def test_a_listener_that_raises_ends_the_job(any_engine: Engine) -> None:
+    def refuse(line: str) -> None:
+        raise RuntimeError(line)
+
+    with pytest.raises(RuntimeError, match="one"):
+        any_engine.run(script('<< "one" << endl << flush; sleep 4323;'), QUICK, refuse)
+    assert any_engine.run(script("<< 5;"), QUICK).stdout == "5"
