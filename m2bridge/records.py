@@ -53,9 +53,10 @@ def from_document(document: Any) -> Result:
             f"the record has schema version {document['schema_version']!r}; this m2bridge reads version {SCHEMA_VERSION}: "
             "use the version of m2bridge that wrote it"
         )
-    kind = RESULT_TYPES.get(document.get("analysis", ""))
+    analysis = document.get("analysis")
+    kind = RESULT_TYPES.get(analysis) if isinstance(analysis, str) else None
     if kind is None:
-        raise RecordError(f"the record is of an unknown analysis {document.get('analysis')!r}")
+        raise RecordError(f"the record is of an unknown analysis {analysis!r}")
     if document.get("analysis_version") != kind.VERSION:
         raise RecordError(
             f"the record is of version {document.get('analysis_version')!r} of {kind.ANALYSIS}; "
@@ -89,12 +90,16 @@ def save(result: Result, directory: Path) -> Path:
 def load(path: Path) -> Result:
     """Read a record from a file."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"{path} is not a record: {error}") from None
     return from_document(document)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -136,37 +141,29 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def _decode(kind: Any, value: Any, where: str) -> Any:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Any or origin is Literal:
+    if kind is Any:
+        return value
+    if origin is Literal:
+        if value not in arguments:
+            raise RecordError(
+                f"{where} should be one of {', '.join(map(str, arguments))}, the record has {value!r}"
+            )
         return value
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         return _decode_dataclass(kind, value, where)
     if origin in (Union, types.UnionType):
-        if value is None and type(None) in arguments:
-            return None
-        choices = [a for a in arguments if a is not type(None)]
-        for choice in choices[:-1]:
-            if isinstance(choice, type) and isinstance(value, choice):
-                return value
-        return _decode(choices[-1], value, where)
+        return _decode_union(arguments, value, where)
     if origin in (tuple, list):
-        if not isinstance(value, list):
-            raise RecordError(f"{where} should be a list, the record has {value!r}")
-        element = (
-            arguments
-            if len(arguments) == len(value) and Ellipsis not in arguments
-            else (arguments[0],) * len(value)
-        )
-        items = [
-            _decode(e, item, f"{where}[{i}]") for i, (e, item) in enumerate(zip(element, value, strict=True))
-        ]
-        return tuple(items) if origin is tuple else items
+        return _decode_list(origin, arguments, value, where)
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
         if not isinstance(value, dict):
             raise RecordError(f"{where} should be an object, the record has {value!r}")
-        key_type = int if arguments[0] is int else str
-        return {key_type(key): _decode(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
-    if isinstance(kind, type) and issubclass(kind, (Enum, Fraction)):
-        return kind(value)
+        return {
+            _parsed(arguments[0], key, where): _decode(arguments[1], item, f"{where}.{key}")
+            for key, item in value.items()
+        }
+    if isinstance(kind, type) and issubclass(kind, (Enum, Fraction)) and isinstance(value, str):
+        return _parsed(kind, value, where)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if isinstance(kind, type) and (
@@ -174,6 +171,40 @@ def _decode(kind: Any, value: Any, where: str) -> Any:
     ):
         raise RecordError(f"{where} should be {kind.__name__}, the record has {value!r}")
     return value
+
+
+def _parsed(kind: Any, text: str, where: str) -> Any:
+    """A key, a member of an enumeration or a fraction from its text."""
+    try:
+        return kind(text)
+    except (ValueError, ZeroDivisionError):
+        raise RecordError(f"{where} should be {kind.__name__}, the record has {text!r}") from None
+
+
+def _decode_union(choices: tuple[Any, ...], value: Any, where: str) -> Any:
+    if value is None and type(None) in choices:
+        return None
+    *others, last = (choice for choice in choices if choice is not type(None))
+    for choice in others:
+        try:
+            return _decode(choice, value, where)
+        except RecordError:
+            continue
+    return _decode(last, value, where)
+
+
+def _decode_list(origin: Any, arguments: tuple[Any, ...], value: Any, where: str) -> Any:
+    if not isinstance(value, list):
+        raise RecordError(f"{where} should be a list, the record has {value!r}")
+    elements = arguments
+    if origin is list or Ellipsis in arguments:
+        elements = (arguments[0],) * len(value)
+    if len(elements) != len(value):
+        raise RecordError(f"{where} should have {len(elements)} items, the record has {value!r}")
+    return origin(
+        _decode(kind, item, f"{where}[{i}]")
+        for i, (kind, item) in enumerate(zip(elements, value, strict=True))
+    )
 
 
 def _decode_dataclass(kind: type, value: Any, where: str) -> Any:

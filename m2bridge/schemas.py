@@ -66,6 +66,7 @@ def _schema_of(kind: Any) -> dict[str, Any]:
                 "type": "array",
                 "prefixItems": [_schema_of(a) for a in arguments],
                 "minItems": len(arguments),
+                "maxItems": len(arguments),
             }
         return {"type": "array", "items": _schema_of(arguments[0])}
     if isinstance(origin, type) and issubclass(origin, Mapping):
