@@ -1,0 +1,255 @@
+"""Records load back equal; what is damaged, unknown or half-written is refused and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from m2bridge import records
+from m2bridge.analyses.singular_locus import Component, SingularLocus, Stratum, TheoremCheck
+from m2bridge.errors import InputError, RecordError
+from m2bridge.results import RESULT_TYPES, Certainty, EngineUse, Evidence, ScriptUse
+
+RESULT = SingularLocus(
+    model="lightning(d=2,dp=1,a=2,t=2)",
+    parameters={"prime": 32003},
+    certainty=Certainty.PROVED,
+    agreement=True,
+    evidence=(
+        Evidence(quantity="image_dim", witness="numpy", method="SVD", value=5, detail={"gap": 1e9, "lost": None}),
+        Evidence(quantity="image point", witness="macaulay2", method="m", value=[1, 2], prime=32003, seconds=0.25),
+        Evidence(quantity="generators", witness="macaulay2", method="m", value={"4": 1}, error_probability=1e-6),
+        Evidence(quantity="x", witness="y", method="é “quoted” \\ \n", value=None, relation=">="),
+    ),
+    engine=EngineUse(version="1.21", origin="path"),
+    scripts=(ScriptUse(name="singular_locus", sha256="0" * 64),),
+    seed=7,
+    seconds=1.0,
+    peak_memory_bytes=2**33,
+    image_dim=5,
+    ambient_dim=40,
+    span_dim=6,
+    codim=1,
+    degree=4,
+    generators={"4": 1},
+    equations=("z0^2*z5^2-z0*z1*z4*z5",),
+    singular_dim=4,
+    singular_degree=3,
+    singular_equations=("z2*z4-z1*z5",),
+    components=(Component(dim=4, degree=3, equations=("z2*z4-z1*z5",)),),
+    embedded=(),
+    strata=(
+        Stratum(
+            rank_a=1,
+            rank_v=1,
+            meet=0,
+            orbit_dim=4,
+            tangent_lower=6,
+            tangent_upper=None,
+            verdict="singular",
+            certainty=Certainty.PROVED,
+            representative={"A": ((1, 0), (0, 0)), "V": ((0, 1),)},
+            closure_contains=(0, 1),
+        ),
+    ),
+    theorem=TheoremCheck(
+        name="Theorem 3.4", statement="s", applies=True, agrees=False, witness={"A": [[1, 0], [0, 0]], "rank_a": 1}
+    ),
+)  # fmt: skip
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """The record of RESULT through JSON text, with some keys replaced."""
+    return {**json.loads(records.dumps(records.to_document(RESULT))), **changes}
+
+
+def test_record_loads_back_equal(tmp_path: Path) -> None:
+    path = records.save(RESULT, tmp_path)
+    assert records.load(path) == RESULT
+    assert records.from_document(document()) == RESULT
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_absent_values_load_back_equal() -> None:
+    bare = replace(
+        RESULT, engine=None, scripts=(), agreement=None, peak_memory_bytes=None, codim=None, generators=None,
+        components=None, embedded=None, singular_equations=None, singular_dim=None, equations=(), strata=(), limit="time",
+    )  # fmt: skip
+    assert records.from_document(json.loads(records.dumps(records.to_document(bare)))) == bare
+
+
+def test_envelope_comes_first_and_names_versions() -> None:
+    head = list(document().items())[:4]
+    assert [key for key, _ in head] == ["schema_version", "analysis", "analysis_version", "package_version"]
+    assert dict(head)["analysis"] == "singular-locus"
+    assert dict(head)["schema_version"] == records.SCHEMA_VERSION
+
+
+def test_stable_names_of_the_singular_locus() -> None:
+    """Names that other programs rely on; adding is allowed, renaming is a new analysis version."""
+    found = document()
+    assert {
+        "model", "image_dim", "ambient_dim", "span_dim", "codim", "degree", "generators", "singular_dim", "singular_degree",
+        "strata", "theorem", "agreement", "certainty", "evidence", "engine", "seed", "seconds",
+    } <= set(found)  # fmt: skip
+    assert {
+        "rank_a", "rank_v", "meet", "orbit_dim", "tangent_lower", "tangent_upper", "verdict"
+    } <= set(found["strata"][0])  # fmt: skip
+    assert {"name", "applies", "agrees", "witness"} <= set(found["theorem"])
+    assert found["certainty"] == "proved"
+
+
+def test_result_types_are_registered_under_their_command() -> None:
+    assert RESULT_TYPES["singular-locus"] is SingularLocus
+    assert all(name == kind.ANALYSIS and kind.VERSION >= 1 for name, kind in RESULT_TYPES.items())
+
+
+@pytest.mark.parametrize("version", [0, 2, 99, "1", None, [1], 1.5])
+def test_unknown_schema_version_is_refused(version: object) -> None:
+    with pytest.raises(RecordError, match=r"schema version .*; this m2bridge reads version 1") as caught:
+        records.from_document(document(schema_version=version))
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("analysis", ["", "singular_locus", "no-such", None, 3, ["singular-locus"], {}])
+def test_unknown_analysis_is_refused(analysis: object) -> None:
+    with pytest.raises(RecordError, match="unknown analysis"):
+        records.from_document(document(analysis=analysis))
+
+
+@pytest.mark.parametrize("version", [0, 2, None, "1"])
+def test_unknown_analysis_version_is_refused(version: object) -> None:
+    with pytest.raises(RecordError, match="of singular-locus; this m2bridge reads version"):
+        records.from_document(document(analysis_version=version))
+
+
+@pytest.mark.parametrize("field", sorted(set(records.to_document(RESULT)) - {"package_version"}))
+def test_missing_field_is_refused(field: str) -> None:
+    incomplete = document()
+    del incomplete[field]
+    with pytest.raises(RecordError):
+        records.from_document(incomplete)
+
+
+def test_unknown_field_is_refused() -> None:
+    with pytest.raises(RecordError, match="unknown fields surprise"):
+        records.from_document(document(surprise=1))
+    damaged = document()
+    damaged["strata"][0]["surprise"] = 1
+    with pytest.raises(RecordError, match=r"strata\[0\] has unknown fields surprise"):
+        records.from_document(damaged)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("image_dim", "5"), ("image_dim", 5.0), ("image_dim", True), ("image_dim", None), ("codim", "1"), ("codim", [1]),
+        ("seconds", "1"), ("seconds", True), ("certainty", "sure"), ("certainty", 1), ("certainty", None), ("agreement", 1),
+        ("agreement", "true"), ("evidence", {}), ("evidence", None), ("evidence", [1]), ("generators", [1]),
+        ("generators", {"4": "1"}), ("equations", "z0"), ("equations", [1]), ("components", [{"dim": 1}]), ("theorem", []),
+        ("theorem", None), ("engine", "1.21"), ("scripts", [None]), ("model", 1), ("parameters", 1), ("strata", [[]]),
+    ],
+)  # fmt: skip
+def test_wrong_type_is_refused(field: str, value: object) -> None:
+    with pytest.raises(RecordError, match=f"singular-locus.{field}"):
+        records.from_document(document(**{field: value}))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("verdict", "maybe"), ("verdict", None), ("representative", {"A": [1]})]
+)
+def test_wrong_value_inside_a_stratum_is_refused(field: str, value: object) -> None:
+    damaged = document()
+    damaged["strata"][0][field] = value
+    with pytest.raises(RecordError, match=rf"strata\[0\].{field}"):
+        records.from_document(damaged)
+
+
+@pytest.mark.parametrize("thing", [None, 1, [], "text", {}, {"analysis": "singular-locus"}])
+def test_what_is_not_a_record_is_refused(thing: object) -> None:
+    with pytest.raises(RecordError, match="not an m2bridge record"):
+        records.from_document(thing)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"null", b"1", b'{"schema_version": 1}', b"\x00", b"not json"],
+    ids=lambda content: ascii(content[:12]),
+)
+def test_damaged_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "record.json"
+    path.write_bytes(content)
+    with pytest.raises(RecordError):
+        records.load(path)
+
+
+def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
+    whole = records.save(RESULT, tmp_path).read_text().rstrip()
+    path = tmp_path / "cut.json"
+    for length in range(0, len(whole), 37):
+        path.write_text(whole[:length])
+        with pytest.raises(RecordError):
+            records.load(path)
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_numbers_that_are_none_are_refused(tmp_path: Path, constant: str) -> None:
+    path = tmp_path / "record.json"
+    path.write_text(records.dumps(document()).replace('"seconds": 1.0', f'"seconds": {constant}'))
+    with pytest.raises(RecordError, match=constant):
+        records.load(path)
+    with pytest.raises(ValueError, match="JSON compliant"):
+        records.dumps({"seconds": float(constant)})
+
+
+@pytest.mark.parametrize("name", ["missing.json", "."])
+def test_unreadable_files_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RecordError, match="cannot be read"):
+        records.load(tmp_path / name)
+
+
+def test_saving_the_same_question_again_replaces_its_record(tmp_path: Path) -> None:
+    first = records.save(RESULT, tmp_path)
+    again = records.save(replace(RESULT, seconds=9.0), tmp_path)
+    assert first == again
+    assert records.load(again).seconds == 9.0
+    others = [replace(RESULT, seed=8), replace(RESULT, parameters={"prime": 101}), replace(RESULT, model="m")]
+    assert len({records.save(other, tmp_path) for other in [RESULT, *others]}) == 4
+
+
+@pytest.mark.parametrize("model", ["../../etc/passwd", "a/b", "lightning(d=2)" * 40, "\0", "…"])
+def test_a_record_stays_in_its_directory(tmp_path: Path, model: str) -> None:
+    path = records.save(replace(RESULT, model=model), tmp_path)
+    assert path.parent == tmp_path
+    assert len(path.name) < 120
+
+
+def test_saving_into_a_missing_directory_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such directory"):
+        records.save(RESULT, tmp_path / "missing")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="there is no such directory"):
+        records.save(RESULT, tmp_path / "file")
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=repr)
+def test_a_failed_save_leaves_the_old_record_and_no_other_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, failure: BaseException
+) -> None:
+    path = records.save(RESULT, tmp_path)
+    before = path.read_bytes()
+
+    def fail(*_: object, **__: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(type(failure)):
+        records.save(replace(RESULT, seconds=2.0), tmp_path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == before

@@ -1,0 +1,131 @@
+"""Evidence is compared, never outvoted: conflicts both ways, bounds, undecided witnesses, and what a quantity settles to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from m2bridge.results import Certainty, Evidence, contradicts, settle, weigh
+
+
+def says(
+    value: Any, relation: str = "=", witness: str = "w", quantity: str = "image_dim", **more: Any
+) -> Evidence:
+    return Evidence(
+        quantity=quantity,
+        witness=witness,
+        method="m",
+        value=value,
+        relation=relation,  # type: ignore[arg-type]
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (("=", 5), ("=", 5), False),
+        (("=", 5), ("=", 6), True),
+        (("=", 5), (">=", 5), False),
+        (("=", 5), (">=", 6), True),
+        (("=", 5), (">=", 4), False),
+        (("=", 5), ("<=", 5), False),
+        (("=", 5), ("<=", 4), True),
+        (("=", 5), ("<=", 6), False),
+        ((">=", 5), ("<=", 5), False),
+        ((">=", 6), ("<=", 5), True),
+        ((">=", 4), ("<=", 5), False),
+        ((">=", 4), (">=", 9), False),
+        (("<=", 4), ("<=", 9), False),
+        (("=", [1, 2]), ("=", [1, 2]), False),
+        (("=", [1, 2]), ("=", [2, 1]), True),
+        (("=", {"2": 3}), ("=", {"2": 2}), True),
+        (("=", True), ("=", False), True),
+        (("=", None), ("=", 5), False),
+        ((">=", None), ("<=", 5), False),
+    ],
+)
+def test_contradiction_is_symmetric(first: tuple[str, Any], second: tuple[str, Any], expected: bool) -> None:
+    a, b = says(first[1], first[0]), says(second[1], second[0], witness="v")
+    assert contradicts(a, b) is contradicts(b, a) is expected
+
+
+def test_different_quantities_never_contradict() -> None:
+    assert not contradicts(says(1), says(2, quantity="codim"))
+    assert weigh([says(1), says(2, quantity="codim", witness="v")]).verdict is None
+
+
+@pytest.mark.parametrize(
+    ("evidence", "verdict"),
+    [
+        ([], None),
+        ([says(5)], None),
+        ([says(5), says(5)], None),  # one witness saying it twice is still one witness
+        ([says(5), says(None, witness="v")], None),
+        ([says(None), says(None, witness="v")], None),
+        ([says(5), says(5, witness="v")], True),
+        ([says(5, ">="), says(7, "<=", witness="v")], True),
+        ([says(5), says(6, witness="v")], False),
+        ([says(5), says(6)], False),  # a witness that contradicts itself
+        ([says(5), says(5, witness="v"), says(6, witness="u")], False),  # no majority
+        (
+            [
+                says(5),
+                says(5, witness="v"),
+                says(1, quantity="codim"),
+                says(2, quantity="codim", witness="v"),
+            ],
+            False,
+        ),
+    ],
+)
+def test_verdict(evidence: list[Evidence], verdict: bool | None) -> None:
+    assert weigh(evidence).verdict is verdict
+    assert weigh(reversed(evidence)).verdict is verdict
+    assert bool(weigh(evidence).conflicts) is (verdict is False)
+
+
+def test_a_conflict_names_both_sides() -> None:
+    (conflict,) = weigh([says(5), says(5, witness="v"), says(6, ">=", witness="curves")]).conflicts[:1]
+    text = str(conflict)
+    assert conflict.quantity == "image_dim"
+    assert "w (m) says = 5" in text
+    assert "curves (m) says >= 6" in text
+
+
+def test_all_pairs_in_conflict_are_reported() -> None:
+    assert len(weigh([says(1, witness="a"), says(2, witness="b"), says(3, witness="c")]).conflicts) == 3
+
+
+def test_weakest_certainty() -> None:
+    proved, probable, numeric = Certainty
+    assert Certainty.weakest([proved, numeric, probable]) is numeric
+    assert Certainty.weakest([proved, probable]) is probable
+    assert Certainty.weakest([proved]) is proved
+    assert Certainty.weakest([]) is numeric
+
+
+@pytest.mark.parametrize(
+    ("evidence", "value", "certainty"),
+    [
+        ([says(5)], 5, "probable"),
+        ([says(5), says(5, certainty=Certainty.PROVED)], 5, "proved"),
+        ([says(5, ">=", certainty=Certainty.PROVED), says(5, "<=", certainty=Certainty.PROVED)], 5, "proved"),
+        ([says(5, ">=", certainty=Certainty.PROVED), says(5, "<=")], 5, "probable"),
+        ([says(4, ">=", certainty=Certainty.PROVED), says(5, certainty=Certainty.NUMERIC)], 5, "numeric"),
+        ([says(4, ">="), says(6, "<=")], None, "probable"),
+        ([says(4, ">=", certainty=Certainty.PROVED)], None, "probable"),
+        ([says(None)], None, "probable"),
+        ([says(5, certainty=Certainty.NUMERIC), says(6, certainty=Certainty.PROVED)], 6, "proved"),
+    ],
+)
+def test_settled_value_and_certainty(evidence: list[Evidence], value: int | None, certainty: str) -> None:
+    for order in (evidence, evidence[::-1]):
+        settled = settle(order)["image_dim"]
+        assert (settled.value, settled.certainty.value) == (value, certainty)
+
+
+def test_settled_names_only_witnesses_that_decided() -> None:
+    settled = settle([says(5, witness="a"), says(None, witness="b"), says(5, witness="a")])["image_dim"]
+    assert settled.witnesses == ("a",)

@@ -1,0 +1,54 @@
+"""The JSON Schema of every analysis is itself valid, describes every field, and refuses what lacks one."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+import jsonschema
+import pytest
+
+from m2bridge.errors import InputError
+from m2bridge.results import RESULT_TYPES
+from m2bridge.schemas import schema
+
+
+@pytest.mark.parametrize("analysis", sorted(RESULT_TYPES))
+def test_schema_is_valid_and_closed(analysis: str) -> None:
+    found = schema(analysis)
+    jsonschema.Draft202012Validator.check_schema(found)
+    assert found["additionalProperties"] is False
+    names = {field.name for field in dataclasses.fields(RESULT_TYPES[analysis])}
+    envelope = {"schema_version", "analysis", "analysis_version", "package_version"}
+    assert set(found["properties"]) == set(found["required"]) == names | envelope
+
+
+def test_singular_locus_names_verdicts_and_certainties() -> None:
+    properties = schema("singular-locus")["properties"]
+    stratum = properties["strata"]["items"]["properties"]
+    assert stratum["verdict"] == {"enum": ["singular", "smooth", "undecided"]}
+    assert properties["certainty"] == {"enum": ["proved", "probable", "numeric"]}
+    assert properties["agreement"] == {"anyOf": [{"type": "boolean"}, {"type": "null"}]}
+    assert properties["singular_degree"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+
+
+def test_a_pair_has_two_items() -> None:
+    from m2bridge import schemas
+
+    pair = schemas._schema_of(tuple[int, str])
+    validator = jsonschema.Draft202012Validator(pair)
+    assert validator.is_valid([1, "a"])
+    for wrong in ([1], [1, "a", 2], ["a", 1]):
+        assert not validator.is_valid(wrong)
+
+
+def test_unknown_analysis_is_an_input_error_that_names_the_known() -> None:
+    with pytest.raises(InputError, match=r"no schema for 'nothing'.*singular-locus"):
+        schema("nothing")
+
+
+def test_a_type_without_a_schema_is_noticed() -> None:
+    from m2bridge import schemas
+
+    with pytest.raises(TypeError, match="no schema for"):
+        schemas._schema_of(typing.Callable)
