@@ -1,0 +1,286 @@
+"""Rank stage: a proof that the Jacobian of a softmax network has full column rank at a dyadic point. Sizes and a seed
+enter, a :class:`BallProof` leaves, or None when no precision sufficed.
+
+At a point whose coordinates are dyadic rationals the Jacobian is enclosed in balls. A float64 approximate left inverse C
+turns it into a matrix C T close to the identity; when every row of |I - C T| is proved to sum to less than 1, C T is
+invertible and T has full column rank, so that a minor of that size is not zero. The rank of an analytic map at one
+point is a lower bound of its generic rank.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from m2bridge.errors import InputError
+from m2bridge.rank.arbs import ArbRing, from_dyadic, precision, to_ball
+from m2bridge.rank.attention import Plan, plan
+from m2bridge.rank.backward import backward, forward
+from m2bridge.rank.midrad import Ball, BallRing, Floats, gamma, outward
+from m2bridge.rank.rings import FloatRing, Ring
+from m2bridge.rank.slices import AttentionSlice
+
+BITS = 20
+"""Weights and inputs are integers divided by 2^20."""
+_SPREAD, _DEEP_SPREAD, _NOISE = 2.0, 4.0, 0.3
+_LARGEST_QR = 1500
+_WIDEST = 1e-4
+"""Balls wider than this, in a matrix with rows and columns of norm 1, are not worth an inverse."""
+FLOAT_BITS, ARB_BITS = 53, (128, 256)
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DyadicPoint:
+    """Weights on the slice and inputs, all as integers to be divided by 2^`bits`."""
+
+    layers: tuple[tuple[NDArray[np.int64], ...], ...]
+    inputs: NDArray[np.int64]
+    bits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BallProof:
+    """Full column rank of a matrix of derivatives, proved with balls.
+
+    Attributes
+    ----------
+    rank: the proved lower bound of the dimension: d_l d_(l-1) + number of `columns`.
+    columns: the free weights (without the last V), in the order of the slice, that the minor uses.
+    residual: the proved bound of the largest row sum of |I - C T|, below 1.
+    precision: bits of the midpoints.
+    """
+
+    rank: int
+    columns: tuple[int, ...]
+    residual: float
+    precision: int
+    samples: int
+    outputs: int
+    seed: int
+    bits: int
+    seconds: float
+
+
+def draw_dyadic(shape: AttentionSlice, samples: int, seed: int, bits: int = BITS) -> DyadicPoint:
+    """A random dyadic point at which the network is well conditioned.
+
+    Tokens that attend alike become equal and then tell nothing about later layers. So keys and queries are drawn close
+    to each other (a token attends to tokens like itself), queries are scaled until scores spread by a few units,
+    and of many inputs those are kept whose tokens stay apart through all layers. Any choice is allowed: the proof is
+    about one point, whichever it is.
+    """
+    rng = np.random.default_rng([seed, 4])
+    one = 1 << bits
+    ring = FloatRing()
+    deep = shape.depth > 2
+    pool = _rounded(rng.normal(size=(samples * (16 if deep else 4), shape.widths[0], shape.tokens)), bits)
+    x = pool / one
+    apart = np.full(len(pool), np.inf)
+    layers: list[tuple[NDArray[np.int64], ...]] = []
+    for k, masks in enumerate(shape.masks):
+        key, value = (rng.normal(size=mask.shape) / np.sqrt(mask.shape[1]) for mask in masks[1:])
+        if k == shape.depth - 1 and shape.widths[-1] >= shape.widths[-2]:
+            value = np.eye(*masks[2].shape)
+        rounded = (np.zeros(masks[0].shape, dtype=np.int64), _rounded(key, bits), _rounded(value, bits))
+        placed = shape.place_layer(k, rounded, one)
+        key, value = placed[1] / one, placed[2] / one
+        query = key + _NOISE * rng.normal(size=key.shape) * np.linalg.norm(key) / np.sqrt(key.size)
+        scores = ring.matmul(ring.transpose(key @ x), query @ x)
+        centred = scores[np.argsort(-apart)[:samples]]
+        spread = float((centred - centred.mean(axis=-2, keepdims=True)).std())
+        factor = (_DEEP_SPREAD if deep else _SPREAD) / spread if spread > 0 else 1.0
+        rounded_query = _rounded(query * factor, bits)
+        layers.append((rounded_query, placed[1], placed[2]))
+        scores = ring.matmul(ring.transpose(key @ x), (rounded_query / one) @ x)
+        x = value @ ring.matmul(x, ring.softmax(scores))
+        apart = np.minimum(apart, _apart(x))
+    kept = np.sort(np.argsort(-apart, kind="stable")[:samples])
+    return DyadicPoint(layers=tuple(layers), inputs=pool[kept], bits=bits)
+
+
+def _apart(x: Floats) -> Floats:
+    """How far from degenerate the tokens of each sample are: the least non-trivial eigenvalue of their scatter."""
+    if x.shape[-1] == 1:
+        return np.ones(len(x))
+    centred = x - x.mean(axis=-1, keepdims=True)
+    values = np.linalg.eigvalsh(np.swapaxes(centred, -1, -2) @ centred)
+    return np.asarray(values[:, max(1, x.shape[-1] - x.shape[-2])])
+
+
+def prove_rank(
+    shape: AttentionSlice,
+    *,
+    columns: tuple[int, ...] | None = None,
+    seed: int = 0,
+    samples: int | None = None,
+    most_operations: float = 3e8,
+    report: Report | None = None,
+) -> BallProof | None:
+    """Prove that the chosen columns and those of the last V are independent at a dyadic point.
+
+    Parameters
+    ----------
+    shape
+        Sizes of a softmax network with d_l >= d_(l-1).
+    columns
+        Which free weights to use (all unless given), see :class:`BallProof`.
+    most_operations
+        How many operations of higher precision may be spent when 53 bits do not suffice; 10^8 take about 20 s.
+
+    Returns
+    -------
+    BallProof or None
+        None when the enclosure was too wide: nothing is then known about the rank.
+    """
+    if not shape.softmax:
+        raise InputError("balls are for softmax networks; a polynomial network is decided exactly")
+    start = time.perf_counter()
+    current = plan(shape, samples=samples)
+    if samples is None:
+        more = 1.15 if shape.depth <= 2 else 2.0
+        current = plan(shape, samples=math.ceil(more * current.samples))
+    chosen = tuple(range(shape.inner_count)) if columns is None else columns
+    point = draw_dyadic(shape, current.samples, seed)
+    residual, bits = float("inf"), FLOAT_BITS
+    for bits in (FLOAT_BITS, *ARB_BITS):
+        if bits > FLOAT_BITS and _arb_operations(shape, current) > most_operations:
+            return None
+        if report:
+            width = len(chosen) + current.outputs * shape.widths[-2]
+            report(f"balls of {bits} bits: {width} columns, {current.samples} samples")
+        try:
+            residual = full_rank_residual(enclosure(shape, point, current.outputs, chosen, bits))
+        except (ArithmeticError, np.linalg.LinAlgError):
+            continue
+        if residual < 1:
+            break
+    if not residual < 1:
+        return None
+    return BallProof(
+        rank=shape.widths[-1] * shape.widths[-2] + len(chosen),
+        columns=chosen,
+        residual=residual,
+        precision=bits,
+        samples=current.samples,
+        outputs=current.outputs,
+        seed=seed,
+        bits=point.bits,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def enclosure(
+    shape: AttentionSlice, point: DyadicPoint, outputs: int, columns: tuple[int, ...], bits: int = 53
+) -> Ball:
+    """The derivatives of the first `outputs` output rows by their rows of the last V and by the chosen weights.
+
+    With V_l of full column rank, taken as [I; 0], every further output row i adds d_(l-1) independent columns V_l[i, :]
+    that no other row sees; so the rank of the network is at least (d_l - outputs) d_(l-1) plus the rank of this matrix.
+    """
+    one = 1 << point.bits
+    if bits == FLOAT_BITS:
+        return _assemble(
+            shape, BallRing(), lambda n: Ball.exact(n / one), lambda b: b, point, outputs, columns
+        )
+    with precision(bits):
+        ring = ArbRing()
+        return _assemble(shape, ring, lambda n: from_dyadic(n, point.bits), to_ball, point, outputs, columns)
+
+
+def _assemble(
+    shape: AttentionSlice,
+    ring: Ring,
+    number: Callable[[NDArray[np.int64]], Any],
+    rounded: Callable[[Any], Ball],
+    point: DyadicPoint,
+    outputs: int,
+    columns: tuple[int, ...],
+) -> Ball:
+    before, tokens, count = shape.widths[-2], shape.tokens, len(point.inputs)
+    triples = [(number(q), number(k), number(v)) for q, k, v in point.layers]
+    passed = forward(ring, triples, number(point.inputs), softmax=True)
+    one = 1 << point.bits
+    last = point.layers[-1][2][:outputs]
+    rows = last if shape.widths[-1] < before else one * np.eye(outputs, before, dtype=np.int64)
+    forms = np.zeros((outputs, tokens, before, tokens), dtype=np.int64)
+    for s in range(tokens):
+        forms[:, s, :, s] = rows
+    forms = np.broadcast_to(forms.reshape(-1, before, tokens), (count, outputs * tokens, before, tokens))
+    blocks = [rounded(block) for block in backward(ring, triples, passed, number(forms), shape)]
+    z = rounded(passed[-1].tokens)
+    width = outputs * before
+    mid = np.zeros((outputs, count * tokens, width + len(columns)))
+    rad = np.zeros_like(mid)
+    pick = np.asarray(columns, dtype=np.int64)
+    for target, parts, end in (
+        (mid, [b.mid for b in blocks], z.mid),
+        (rad, [b.rad for b in blocks], z.rad),
+    ):
+        inner = np.concatenate(parts, axis=-1)[..., pick] if parts else np.zeros((count, outputs * tokens, 0))
+        inner = inner.reshape(count, outputs, tokens, -1).swapaxes(0, 1).reshape(outputs, count * tokens, -1)
+        target[..., width:] = inner
+        for i in range(outputs):
+            target[i, :, i * before : (i + 1) * before] = np.swapaxes(end, -1, -2).reshape(-1, before)
+    return Ball(mid.reshape(-1, width + len(columns)), rad.reshape(-1, width + len(columns)))
+
+
+def full_rank_residual(matrix: Ball) -> float:
+    """A proved bound of the largest row sum of |I - C T| for every T in `matrix`; below 1 it proves full column rank."""
+    mid, rad = _scaled(matrix)
+    rows, columns = mid.shape
+    if rows < columns or not np.isfinite(rad).all() or rad.max(initial=0.0) > _WIDEST:
+        return float("inf")
+    inverse = _left_inverse(mid)
+    product = inverse @ mid
+    product[np.arange(columns), np.arange(columns)] -= 1.0
+    np.abs(product, out=product)
+    sums = product.sum(axis=1) * (1 + 4 * gamma(columns)) + 4 * np.finfo(float).eps
+    # error of the product and of the enclosure: |C| (gamma |T| + rad) e
+    weight = outward((gamma(rows) * np.abs(mid) + rad).sum(axis=1), columns + 4)
+    sums = sums + outward(np.abs(inverse) @ weight, rows + 4)
+    worst = float(sums.max() * (1 + 2.0**-40))
+    return worst if np.isfinite(worst) else float("inf")
+
+
+def _arb_operations(shape: AttentionSlice, current: Plan) -> float:
+    """About how many ball operations a backward pass takes."""
+    t = shape.tokens
+    layers = zip(shape.effective_ranks, shape.widths[:-1], strict=True)
+    return float(
+        current.samples * current.outputs * t * sum(2 * d * t * t + 6 * a * d * t for a, d in layers)
+    )
+
+
+def _left_inverse(mid: Floats) -> Floats:
+    rows, columns = mid.shape
+    if columns <= _LARGEST_QR or rows == columns:
+        if rows == columns:
+            return np.asarray(np.linalg.inv(mid))
+        q, r = np.linalg.qr(mid)
+        return np.asarray(np.linalg.solve(r, q.T))
+    # normal equations of a well scaled matrix, then one Newton step: two products are cheaper than a QR
+    guess = np.linalg.inv(mid.T @ mid) @ mid.T
+    return np.asarray(guess + (np.eye(columns) - guess @ mid) @ guess)
+
+
+def _scaled(matrix: Ball) -> tuple[Floats, Floats]:
+    """Rows and columns scaled by powers of two, which is exact."""
+    mid, rad = matrix.mid.copy(), matrix.rad.copy()
+    for axis in (1, 0):
+        norms = np.linalg.norm(mid, axis=axis, keepdims=True)
+        factor = 2.0 ** -np.round(np.log2(np.where(norms > 0, norms, 1.0)))
+        mid *= factor
+        rad *= factor
+    return mid, rad
+
+
+def _rounded(array: Floats, bits: int) -> NDArray[np.int64]:
+    return np.asarray(np.rint(array * (1 << bits)), dtype=np.int64)
