@@ -219,3 +219,17 @@ class Model(ABC):
     def dimension_bound(self) -> Formula | None:
         """A proved upper bound of the dimension of the image, where one is known in closed form."""
         return None
+
+    # -- derivatives ----------------------------------------------------------------------------------------
+
+    def coordinate_jacobian(self, weights: Weights) -> Any:
+        """The Jacobian of the coordinates where the model knows it in closed form; None otherwise."""
+        return None
+
+    def constraint_jacobian(self, weights: Weights) -> Any:
+        """Differentials of equations that the weights satisfy, one a row; None when they are free.
+
+        The rank of the map on the variety of weights is rank(J above C) - rank(C), J its Jacobian and C
+        these. Models that answer with another one in :attr:`free` need not say.
+        """
+        return None

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from m2bridge.errors import SpecError
 from m2bridge.models.base import Model
 from m2bridge.models.convolution import Convolution
+from m2bridge.models.custom import read_inline
 from m2bridge.models.deep import DeepLightning
+from m2bridge.models.files import read_map
 from m2bridge.models.lightning import Lightning
 from m2bridge.models.linear import Linear
 from m2bridge.models.mlp import MLP
@@ -23,7 +25,7 @@ class Family:
     name: str
     summary: str
     example: str
-    build: Callable[[Arguments], Model]
+    build: Callable[[Arguments], Model] | None = None
 
 
 def _multi_head(arguments: Arguments) -> DeepLightning:
@@ -97,6 +99,16 @@ FAMILIES: dict[str, Family] = {
             example="linear(widths=[3,2,3])",
             build=Linear.from_arguments,
         ),
+        Family(
+            name="file",
+            summary="your own polynomial map in a TOML or JSON file: name, variables, polynomials, constraints",
+            example="file:my_map.toml",
+        ),
+        Family(
+            name="map",
+            summary="your own polynomial map on one line; equations of the source after a bar",
+            example="map:s,t->s^3;s^2*t;s*t^2;t^3",
+        ),
     )
 }
 
@@ -109,16 +121,33 @@ def parse_spec(text: str) -> Model:
 
     Raises
     ------
+    ParseError
+        A polynomial or a file cannot be read.
     SpecError
         The text cannot be read, the family is not known, or the sizes are impossible; one line, with the
         position.
     """
+    text = text.strip()
+    if text.startswith("file:"):
+        return read_map(text.removeprefix("file:"))
+    if text.startswith("map:"):
+        return read_inline(text)
+    if text.startswith("traced("):
+        raise SpecError(f"{text[:80]}: a traced network lives in the Python session that made it", position=1)
     arguments = read(text)
     family = FAMILIES.get(arguments.family)
+    if arguments.family == "traced":
+        raise SpecError(
+            f"{text}: a traced network lives in the Python session that made it (position 1)", position=1
+        )
     if family is None:
         known = suggestion(arguments.family, tuple(FAMILIES))
         raise SpecError(
             f"there is no family {arguments.family!r} (position 1); {known}", text=text, position=1
+        )
+    if family.build is None:
+        raise SpecError(
+            f"{text[:80]}: write {family.name}:..., as in {family.example}", text=text, position=1
         )
     try:
         return family.build(arguments)

@@ -8,8 +8,6 @@ them the exponent in Equation 5) are misprints: Q_i and K_i are a_i x d_{i-1}, s
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +15,7 @@ import numpy as np
 from m2bridge.errors import NotPolynomialError, SpecError
 from m2bridge.models.arrays import Mod, mT
 from m2bridge.models.base import Formula, Shape, Symmetry, Weights
+from m2bridge.models.deep_checks import PARAMETRIZATIONS, check_deep
 from m2bridge.models.deep_known import (
     attention_dim,
     deep_bound,
@@ -24,15 +23,12 @@ from m2bridge.models.deep_known import (
     deep_gradings,
     deep_symmetries,
 )
-from m2bridge.models.jets import seeded
 from m2bridge.models.network import NetworkModel
 from m2bridge.models.segre import segre_coordinates, segre_count, segre_names
-from m2bridge.models.spec import Arguments, check_choice, check_sizes, written
-from m2bridge.models.virtual import equation_11, virtual_weights
+from m2bridge.models.spec import Arguments, check_choice, written
+from m2bridge.models.virtual import equation_11, from_queries, virtual_dim
 
-PARAMETRIZATIONS = ("weights", "attention", "virtual")
 COORDINATE_SYSTEMS = ("segre", "full")
-_RANK_PRIME = 8388593
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,27 +68,7 @@ class DeepLightning(NetworkModel):
         object.__setattr__(self, "d", tuple(self.d))
         object.__setattr__(self, "a", tuple(self.d[:-1] if self.a is None else self.a))
         object.__setattr__(self, "heads", tuple((1,) * self.layers if self.heads is None else self.heads))
-        check_sizes(self.family, d=self.d, a=self.a, t=self.t, heads=self.heads)
-        check_choice(self.family, "parametrization", self.parametrization, PARAMETRIZATIONS)
-        if self.layers < 1:
-            raise SpecError(
-                "deep-lightning: d lists the widths of at least one layer, such as [3,3]", argument="d"
-            )
-        for name, values in (("a", self.a), ("heads", self.heads)):
-            if len(values) != self.layers:
-                raise SpecError(
-                    f"deep-lightning: {name} has {len(values)} entries for {self.layers} layers",
-                    argument=name,
-                )
-        if self.skip and len(set(self.d)) > 1:
-            raise SpecError(
-                f"deep-lightning: skip connections need equal widths, not {list(self.d)}", argument="d"
-            )
-        if self.parametrization == "virtual" and (self.skip or self.multi_head):
-            raise SpecError(
-                "deep-lightning: virtual weights exist for one head a layer and no skip connections only",
-                argument="parametrization",
-            )
+        check_deep(self)
         if self.coordinate_system is None:
             object.__setattr__(self, "coordinate_system", self._default_system)
         check_choice(self.family, "coordinates", self.coordinate_system, COORDINATE_SYSTEMS)
@@ -197,7 +173,7 @@ class DeepLightning(NetworkModel):
         if not self.constrained:
             return self.parameter_count
         if self.parametrization == "virtual":
-            return _virtual_dim(self)
+            return virtual_dim(replace(self, parametrization="weights"))
         return sum(
             self.heads[i] * (attention_dim(self.a[i], self.d[i]) + self.d[i] * self.d[i + 1])
             for i in range(self.layers)
@@ -216,13 +192,7 @@ class DeepLightning(NetworkModel):
 
     def _from_free(self, weights: Weights) -> dict[str, Any]:
         """The weights of this parametrization from (Q, K, V)."""
-        layers = range(1, self.layers + 1)
-        A = [mT(weights[f"K{i}"]) @ weights[f"Q{i}"] for i in layers]
-        V = [weights[f"V{i}"] for i in layers]
-        if self.parametrization == "virtual":
-            M, L = virtual_weights(A, V)
-            return {f"M{i}": M[i - 1] for i in layers} | {"L": L}
-        return {name: part for i in layers for name, part in ((f"A{i}", A[i - 1]), (f"V{i}", V[i - 1]))}
+        return from_queries(weights, self.layers, virtual=self.parametrization == "virtual")
 
     # -- target -------------------------------------------------------------------------------------
 
@@ -325,17 +295,3 @@ class DeepLightning(NetworkModel):
     @property
     def dimension_bound(self) -> Formula:
         return deep_bound(self)
-
-
-@lru_cache(maxsize=64)
-def _virtual_dim(model: DeepLightning) -> int:
-    from flint import nmod_mat
-
-    source = replace(model, parametrization="weights")
-    rng = np.random.default_rng(0)
-    weights = {name: Mod(value, _RANK_PRIME) for name, value in source.draw_weights(rng, _RANK_PRIME).items()}
-    jets = model._from_free(seeded(weights, source.parameters))
-    parts = [part.tangents.reshape(len(part.tangents), prod(part.shape)) for part in jets.values()]
-    table: Any = np.concatenate(parts, axis=1)
-    rows = table.values
-    return int(nmod_mat(*rows.shape, rows.reshape(-1).tolist(), _RANK_PRIME).rank())

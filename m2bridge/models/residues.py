@@ -209,7 +209,7 @@ def _reduced(array: np.ndarray, p: int) -> np.ndarray:
     """Residues of an array of our own, in place: integers (as int64, or as float64 below 2^53 - 2^27)."""
     if array.dtype != np.float64:
         return np.asarray(array % p)
-    flat = array.reshape(-1) if array.flags.c_contiguous else array[None]
+    flat = _flat_view(array)
     inverse = 1.0 / p
     for start in range(0, flat.shape[0], _CACHED):
         part = flat[start : start + _CACHED]
@@ -217,6 +217,14 @@ def _reduced(array: np.ndarray, p: int) -> np.ndarray:
         part += (part < 0) * float(p)
         part -= (part >= p) * float(p)
     return array
+
+
+def _flat_view(array: np.ndarray) -> np.ndarray:
+    """One axis over the memory of an array of our own, whatever order its axes are in."""
+    for view in (array, np.swapaxes(array, -1, -2) if array.ndim > 1 else array):
+        if view.flags.c_contiguous:
+            return view.reshape(-1)
+    return array[None]
 
 
 def _matmul(left: np.ndarray, right: np.ndarray, p: int) -> np.ndarray:
@@ -249,6 +257,8 @@ def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     if left.ndim > 2 and right.ndim == 2:
         rows = np.ascontiguousarray(left).reshape(-1, left.shape[-1])
         return np.asarray((rows @ right).reshape(*left.shape[:-1], right.shape[-1]))
+    if left.ndim == 2 and right.ndim > 2:
+        return np.swapaxes(_product(np.swapaxes(right, -1, -2), left.T), -1, -2)
     return np.asarray(left @ right)
 
 

@@ -32,7 +32,10 @@ _WORD = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
 def suggestion(word: str, known: Sequence[str]) -> str:
     """The hint that closes an error message: the nearest known word, or all of them."""
     near = get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+    if near:
+        return f"did you mean {near[0]}?"
+    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    return f"there are: {shown}" if known else "there are none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,19 @@ connections.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import Any
 
-from m2bridge.models.arrays import mT
+import numpy as np
+from flint import nmod_mat
+
+from m2bridge.models.arrays import Mod, mT
+from m2bridge.models.base import Model, Weights
+from m2bridge.models.jets import seeded
+
+_RANK_PRIME = 8388593
 
 
 def virtual_weights(A: Sequence[Any], V: Sequence[Any]) -> tuple[list[Any], Any]:
@@ -20,6 +29,35 @@ def virtual_weights(A: Sequence[Any], V: Sequence[Any]) -> tuple[list[Any], Any]
         M.append(mT(L) @ attention @ L)
         L = value @ L
     return M, L
+
+
+def from_queries(weights: Weights, layers: int, *, virtual: bool) -> dict[str, Any]:
+    """(A_i, V_i), or the virtual weights (M_i, L), from (Q_i, K_i, V_i)."""
+    places = range(1, layers + 1)
+    A = [mT(weights[f"K{i}"]) @ weights[f"Q{i}"] for i in places]
+    V = [weights[f"V{i}"] for i in places]
+    if virtual:
+        M, L = virtual_weights(A, V)
+        return {f"M{i}": M[i - 1] for i in places} | {"L": L}
+    return {name: part for i in places for name, part in ((f"A{i}", A[i - 1]), (f"V{i}", V[i - 1]))}
+
+
+@lru_cache(maxsize=64)
+def virtual_dim(source: Model) -> int:
+    """Dimension of the variety of virtual weights of a (Q, K, V) model: the rank of (Q, K, V) -> (M, L).
+
+    The rank is taken at a random point over F_p: a lower bound, right but for bad luck.
+    """
+    rng = np.random.default_rng(0)
+    drawn = source.draw_weights(rng, _RANK_PRIME)
+    jets = seeded({name: Mod(value, _RANK_PRIME) for name, value in drawn.items()}, source.parameters)
+    layers = sum(name.startswith("V") for name in source.parameters)
+    parts = [
+        part.tangents.reshape(len(part.tangents), prod(part.shape))
+        for part in from_queries(jets, layers, virtual=True).values()
+    ]
+    table: Any = np.concatenate(parts, axis=1)
+    return int(nmod_mat(*table.shape, table.values.reshape(-1).tolist(), _RANK_PRIME).rank())
 
 
 def equation_11(M: Sequence[Any], L: Any, X: Any) -> Any:

@@ -1,0 +1,274 @@
+"""Models stage: a user's own polynomial map, as data.
+
+From SymPy (:func:`from_sympy`), from polynomials as text (:func:`from_text`), or from a file
+(:mod:`m2bridge.models.files`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from m2bridge.errors import InputError, NotPolynomialError, SpecError
+from m2bridge.models.arrays import Mod
+from m2bridge.models.base import Model, Shape, Weights
+from m2bridge.models.points import point_on_variety
+from m2bridge.models.polynomials import (
+    NAME,
+    Coefficient,
+    Exponents,
+    Polynomial,
+    parse_polynomial,
+    polynomial_text,
+)
+from m2bridge.models.systems import PolynomialSystem
+
+Terms = tuple[tuple[Exponents, Coefficient], ...]
+"""A sparse polynomial as sorted pairs, so that models can be compared and hashed."""
+
+_RANK_PRIME = 8388593
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolynomialMap(Model):
+    """A map given by its coordinates, polynomials in named variables that may satisfy equations.
+
+    Attributes
+    ----------
+    name: a title.
+    variables: names of the variables; the one parameter ``x`` is the vector of them.
+    polynomials, constraints: the coordinates, and polynomials that vanish on the source.
+    path: the file it was read from, if any.
+
+    Examples
+    --------
+    >>> cubic = from_text("twisted cubic", ["s", "t"], ["s^3", "s^2*t", "s*t^2", "t^3"])
+    >>> cubic.spec
+    'map:s,t->s^3;s^2*t;s*t^2;t^3'
+    """
+
+    family: ClassVar[str] = "map"
+
+    name: str = field(default="polynomial map", compare=False)
+    variables: tuple[str, ...]
+    polynomials: tuple[Terms, ...]
+    constraints: tuple[Terms, ...] = ()
+    path: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.variables or not self.polynomials:
+            raise SpecError("a polynomial map needs at least one variable and one polynomial")
+        for place, name in enumerate(self.variables):
+            if not isinstance(name, str) or not NAME.fullmatch(name):
+                raise SpecError(f"variable {place + 1}: {name!r} is not a name such as x, x_1 or x_(0,1)")
+            if name in self.variables[:place]:
+                raise SpecError(f"variable {place + 1}: {name!r} is declared twice")
+
+    @property
+    def spec(self) -> str:
+        if self.path is not None:
+            return f"file:{self.path}"
+        shown = ";".join(polynomial_text(dict(f), self.variables) for f in self.polynomials)
+        given = ";".join(polynomial_text(dict(f), self.variables) for f in self.constraints)
+        return f"map:{','.join(self.variables)}->{shown}" + (f"|{given}" if given else "")
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}, {len(self.polynomials)} polynomials in {len(self.variables)} variables"
+
+    @cached_property
+    def system(self) -> PolynomialSystem:
+        """The coordinates, ready to be evaluated at many points."""
+        return PolynomialSystem([dict(f) for f in self.polynomials], len(self.variables))
+
+    @cached_property
+    def equations(self) -> PolynomialSystem:
+        """The constraints, ready to be evaluated at many points."""
+        return PolynomialSystem([dict(f) for f in self.constraints], len(self.variables))
+
+    @property
+    def parameters(self) -> dict[str, Shape]:
+        return {"x": (len(self.variables),)}
+
+    @cached_property
+    def _source_dim(self) -> int:
+        from flint import nmod_mat
+
+        point = self.draw_weights(np.random.default_rng(0), _RANK_PRIME)["x"]
+        table = self.equations.jacobian(Mod(point, _RANK_PRIME)).values
+        rank = nmod_mat(*table.shape, table.reshape(-1).tolist(), _RANK_PRIME).rank()
+        return len(self.variables) - int(rank)
+
+    @property
+    def parameter_dim(self) -> int:
+        """Number of variables minus the rank of the constraints' differentials at a random point over F_p."""
+        return self._source_dim if self.constraints else len(self.variables)
+
+    def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
+        """A random point of the source over F_p; with constraints, one found by solving for variables in
+        turn.
+        """
+        if not self.constraints:
+            return Model.draw_weights(self, rng, p)
+        return {"x": point_on_variety(self.equations, rng, p)}
+
+    def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        if self.constraints:
+            raise InputError(
+                f"{self.name}: real points of a source with constraints are not drawn; use a prime"
+            )
+        return Model.draw_real_weights(self, rng)
+
+    def coordinates(self, weights: Weights) -> Any:
+        return self.system(weights["x"])
+
+    def coordinate_jacobian(self, weights: Weights) -> Any:
+        return self.system.jacobian(weights["x"])
+
+    def constraint_jacobian(self, weights: Weights) -> Any:
+        return self.equations.jacobian(weights["x"]) if self.constraints else None
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        return tuple(polynomial_text(dict(f), self.variables) for f in self.polynomials)
+
+    @property
+    def coordinate_count(self) -> int:
+        return len(self.polynomials)
+
+    @property
+    def m2_partial(self) -> str:
+        return "_custom"
+
+    @property
+    def m2_parameters(self) -> dict[str, object]:
+        return polynomials_for_macaulay2(len(self.variables), self.polynomials, self.constraints)
+
+    @cached_property
+    def _gradings(self) -> tuple[np.ndarray, np.ndarray]:
+        everything = [dict(f) for f in (*self.polynomials, *self.constraints)]
+        source = PolynomialSystem(everything, len(self.variables)).homogeneous_gradings()
+        leading = np.array([next(iter(dict(f)), (0,) * len(self.variables)) for f in self.polynomials])
+        return source @ leading.T, source
+
+    @property
+    def grading(self) -> np.ndarray:
+        """All gradings of the variables for which every polynomial is homogeneous."""
+        return self._gradings[0]
+
+    @property
+    def parameter_grading(self) -> np.ndarray:
+        return self._gradings[1]
+
+
+def polynomials_for_macaulay2(
+    variables: int, polynomials: Iterable[Terms], constraints: Iterable[Terms] = ()
+) -> dict[str, object]:
+    """Polynomials as integers for the partial ``_custom``: no text of a user reaches a script."""
+
+    def listed(terms: Terms) -> list[object]:
+        return [[c.numerator, c.denominator, list(exponents)] for exponents, c in terms]
+
+    return {
+        "variableCount": variables,
+        "polynomialTerms": [listed(terms) for terms in polynomials],
+        "constraintTerms": [listed(terms) for terms in constraints],
+    }
+
+
+def terms_of(polynomial: Polynomial) -> Terms:
+    """A sparse polynomial in canonical order (descending lexicographic)."""
+    return tuple(sorted(polynomial.items(), reverse=True))
+
+
+def from_text(
+    name: str, variables: Sequence[str], polynomials: Sequence[str], constraints: Sequence[str] = ()
+) -> PolynomialMap:
+    """A map from polynomials as text; errors name the polynomial and the column."""
+
+    def parsed(texts: Sequence[str], what: str) -> tuple[Terms, ...]:
+        return tuple(
+            terms_of(parse_polynomial(text, variables, source=f"{what} {i}"))
+            for i, text in enumerate(texts, start=1)
+        )
+
+    return PolynomialMap(
+        name=name,
+        variables=tuple(variables),
+        polynomials=parsed(polynomials, "polynomial"),
+        constraints=parsed(constraints, "constraint"),
+    )
+
+
+def from_sympy(
+    polynomials: Sequence[Any],
+    variables: Sequence[Any],
+    *,
+    constraints: Sequence[Any] = (),
+    name: str = "SymPy map",
+) -> PolynomialMap:
+    """A map from SymPy polynomials with rational coefficients.
+
+    >>> import sympy
+    >>> s, t = sympy.symbols("s t")
+    >>> from_sympy([s**2, s * t, t**2 / 2], [s, t]).spec
+    'map:s,t->s^2;s*t;1/2*t^2'
+    """
+    names = tuple(str(variable) for variable in variables)
+    return PolynomialMap(
+        name=name,
+        variables=names,
+        polynomials=tuple(
+            _sympy_terms(f, variables, f"polynomial {i}") for i, f in enumerate(polynomials, 1)
+        ),
+        constraints=tuple(
+            _sympy_terms(f, variables, f"constraint {i}") for i, f in enumerate(constraints, 1)
+        ),
+    )
+
+
+def _sympy_terms(expression: Any, variables: Sequence[Any], where: str) -> Terms:
+    import sympy
+    from sympy.polys.polyerrors import BasePolynomialError
+
+    if isinstance(expression, str):
+        raise InputError(f"{where} is a text; use from_text, which evaluates no code")
+    try:
+        checked = sympy.sympify(expression, strict=True)
+        if checked.has(sympy.Float):
+            raise InputError(f"{where} has an inexact number in it; write it as a Rational")
+        table = sympy.Poly(checked, *variables, domain="QQ").as_dict()
+    except (BasePolynomialError, sympy.SympifyError) as error:
+        reason = str(error).splitlines()[0]
+        raise NotPolynomialError(f"{where} is not a polynomial over QQ in the variables: {reason}") from None
+    rational = {tuple(key): _rational(value) for key, value in table.items()}
+    return terms_of({key: value for key, value in rational.items() if value})
+
+
+def _rational(value: Any) -> Coefficient:
+    from fractions import Fraction
+
+    fraction = Fraction(int(value.p), int(value.q))
+    return fraction.numerator if fraction.denominator == 1 else fraction
+
+
+def read_inline(text: str) -> PolynomialMap:
+    """The map in an inline spec ``map:s,t->s^2;s*t;t^2``, with equations of the source after a bar.
+
+    >>> read_inline("map:c,s->c^2;c*s|c^2+s^2-1").parameter_dim
+    1
+    """
+    variables, arrow, rest = text.removeprefix("map:").partition("->")
+    if not arrow:
+        raise SpecError(
+            f"{text[:80]}: expected '->' after the variables, as in map:s,t->s^2;s*t;t^2", position=5
+        )
+    polynomials, _, constraints = rest.partition("|")
+    names = [name.strip() for name in re.split(r",(?![^(]*\))", variables)]
+    listed = [part for part in constraints.split(";") if part.strip()]
+    return from_text("polynomial map", names, polynomials.split(";"), listed)

@@ -1,0 +1,137 @@
+"""Models stage: a polynomial map in a TOML or JSON file.
+
+::
+
+    name = "twisted cubic"
+    variables = ["s", "t"]
+    polynomials = ["s^3", "s^2*t", "s*t^2", "t^3"]
+    constraints = []
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any, NoReturn
+
+from m2bridge.errors import InputError, ParseError, SpecError
+from m2bridge.models.custom import PolynomialMap, Terms, terms_of
+from m2bridge.models.polynomials import parse_polynomial
+from m2bridge.models.spec import suggestion
+
+LARGEST_FILE = 1_000_000
+_KEYS = ("name", "variables", "polynomials", "constraints")
+
+
+def read_map(path: str | Path) -> PolynomialMap:
+    """The map in a file.
+
+    Raises
+    ------
+    InputError
+        The file is missing, too large, or not a regular file.
+    ParseError
+        The file is not TOML or JSON, a key is wrong, or a polynomial cannot be read; fields `source`,
+        `line`, `column`.
+    """
+    file = Path(path)
+    text = _text(file)
+    document = _document(text, file)
+    for key in document:
+        if key not in _KEYS:
+            _fail(file, text, key, f"there is no key {key!r}; {suggestion(str(key), _KEYS)}")
+    variables = _strings(document, "variables", file, text)
+    name = document.get("name", file.stem)
+    if not isinstance(name, str) or not name.isprintable() or len(name) > 200:
+        _fail(file, text, "name", "name should be a short line of text")
+    place = _Places(text)
+    try:
+        return PolynomialMap(
+            name=name,
+            variables=tuple(variables),
+            polynomials=_polynomials(document, "polynomials", variables, file, text, place),
+            constraints=_polynomials(document, "constraints", variables, file, text, place),
+            path=str(path),
+        )
+    except SpecError as error:
+        _fail(file, text, "variables", error.message)
+
+
+def _text(file: Path) -> str:
+    if file.suffix not in (".toml", ".json"):
+        raise InputError(f"{file}: a map is read from a .toml or .json file")
+    try:
+        if not file.is_file():
+            raise InputError(f"{file}: there is no such file")
+        size = file.stat().st_size
+        if size > LARGEST_FILE:
+            raise InputError(f"{file}: the file has {size} bytes, more than {LARGEST_FILE}")
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ParseError(f"{file}: byte {error.start} is not UTF-8 text", source=str(file)) from None
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from None
+
+
+def _document(text: str, file: Path) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    except RecursionError:
+        raise ParseError(f"{file}: nested too deeply", source=str(file), line=1, column=1) from None
+    except json.JSONDecodeError as error:
+        raise ParseError(
+            f"{file}, line {error.lineno}, column {error.colno}: {error.msg}",
+            source=str(file), line=error.lineno, column=error.colno,
+        ) from None  # fmt: skip
+    except ValueError as error:  # tomllib's error says "(at line 1, column 2)" itself
+        raise ParseError(f"{file}: {str(error).splitlines()[0]}", source=str(file)) from None
+    if not isinstance(document, dict):
+        raise ParseError(
+            f"{file}, line 1, column 1: expected an object with {', '.join(_KEYS)}", source=str(file)
+        )
+    return document
+
+
+def _fail(file: Path, text: str, key: str, message: str) -> NoReturn:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip().strip('"{').startswith(key):
+            raise ParseError(f"{file}, line {number}: {message}", source=str(file), line=number, column=1)
+    raise ParseError(f"{file}: {message}", source=str(file), line=1, column=1)
+
+
+def _strings(document: dict[str, Any], key: str, file: Path, text: str) -> list[str]:
+    value = document.get(key, [] if key == "constraints" else None)
+    if value is None:
+        _fail(file, text, key, f"the key {key!r} is missing")
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        _fail(file, text, key, f"{key} should be a list of texts")
+    return list(value)
+
+
+class _Places:
+    """Where strings stand in the file: found one after the other."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+
+    def of(self, string: str) -> tuple[int, int]:
+        found = self.text.find(f'"{string}"', self.at)
+        if found < 0:
+            found = self.text.find(f"'{string}'", self.at)
+        if found < 0:
+            return 1, 1
+        self.at = found + 1
+        before = self.text[: found + 1]
+        return before.count("\n") + 1, found + 1 - before.rfind("\n")
+
+
+def _polynomials(
+    document: dict[str, Any], key: str, variables: list[str], file: Path, text: str, place: _Places
+) -> tuple[Terms, ...]:
+    parsed = []
+    for number, item in enumerate(_strings(document, key, file, text), start=1):
+        line, column = place.of(item)
+        source = f"{file}, {key[:-1]} {number}"
+        parsed.append(terms_of(parse_polynomial(item, variables, source=source, line=line, column=column)))
+    return tuple(parsed)

@@ -1,0 +1,60 @@
+"""Models stage: random points over F_p on a variety given by few equations."""
+
+from __future__ import annotations
+
+import numpy as np
+from flint import nmod_poly
+
+from m2bridge.errors import InputError
+from m2bridge.models.arrays import Mod
+from m2bridge.models.systems import PolynomialSystem, residue
+
+_ATTEMPTS = 200
+
+
+def point_on_variety(equations: PolynomialSystem, rng: np.random.Generator, p: int) -> np.ndarray:
+    """A random common zero over F_p.
+
+    All variables but one for each equation are drawn at random; the equations are then solved in turn, each
+    for a variable that no later one has been solved for. This finds points of hypersurfaces and of
+    triangular systems; what it returns is always checked.
+
+    Raises
+    ------
+    InputError
+        No point was found.
+    """
+    for _ in range(_ATTEMPTS):
+        point = rng.integers(0, p, size=equations.variables, dtype=np.int64)
+        if _solve_in_turn(equations, point, rng, p) and not equations(Mod(point, p)).values.any():
+            return point
+    raise InputError(
+        f"no point over F_{p} was found on the variety of the constraints; give a parametrization of it instead"
+    )
+
+
+def _solve_in_turn(equations: PolynomialSystem, point: np.ndarray, rng: np.random.Generator, p: int) -> bool:
+    used: set[int] = set()
+    for which in rng.permutation(len(equations)):
+        polynomial = equations.polynomials[which]
+        occurring = {v for exponents in polynomial for v, power in enumerate(exponents) if power}
+        if not occurring - used:
+            return False
+        variable = int(rng.choice(sorted(occurring - used)))
+        used |= occurring
+        coefficients: dict[int, int] = {}
+        for exponents, value in polynomial.items():
+            term = residue(value, p)
+            for v, power in enumerate(exponents):
+                if power and v != variable:
+                    term = term * pow(int(point[v]), power, p) % p
+            degree = exponents[variable]
+            coefficients[degree] = (coefficients.get(degree, 0) + term) % p
+        univariate = nmod_poly([coefficients.get(k, 0) for k in range(max(coefficients) + 1)], p)
+        if univariate == 0:
+            continue
+        roots = [int(-factor[0] / factor[1]) for factor, _ in univariate.factor()[1] if factor.degree() == 1]
+        if not roots:
+            return False
+        point[variable] = int(rng.choice(roots))
+    return True

@@ -1,0 +1,292 @@
+"""Models stage: polynomials as text and as data, and the parser between them.
+
+Polynomial text (a user's file, or what Macaulay2's ``toString`` printed) enters; a sparse polynomial
+``{exponents: coefficient}`` leaves. The parser knows integers, fractions, ``+ - * / ^``, parentheses and
+declared variables (``x``, ``x_0``, ``x_(0,1)``); it evaluates no code, and limits bound its work.
+
+>>> parse_polynomial("3*x_0^2*x_1 - (x_1 - 1/2)^2", ["x_0", "x_1"]) == {
+...     (2, 1): 3, (0, 2): -1, (0, 1): 1, (0, 0): Fraction(-1, 4)}
+True
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NoReturn
+
+from m2bridge.errors import ParseError
+from m2bridge.models.spec import suggestion
+
+Exponents = tuple[int, ...]
+Coefficient = int | Fraction
+Polynomial = Mapping[Exponents, Coefficient]
+"""A sparse polynomial: exponents -> non-zero coefficient, an int unless it is not a whole number."""
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9']*(?:_(?:\d+|[A-Za-z][A-Za-z0-9]*|\(\s*\d+(?:\s*,\s*\d+)*\s*\)))?")
+"""A variable: a letter, letters and digits, and one subscript at most."""
+
+_TOKEN = re.compile(rf"\s*(?:(?P<number>\d+)|(?P<name>{NAME.pattern})|(?P<sign>\*\*|[-+*/^()]))")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParseLimits:
+    """What a text may cost: none of these is reached by honest input of a readable size."""
+
+    characters: int = 4_000_000
+    digits: int = 4_000
+    exponent: int = 1_000
+    nesting: int = 50
+    terms: int = 200_000
+    products: int = 5_000_000
+
+
+def parse_polynomial(
+    text: str,
+    variables: Sequence[str],
+    *,
+    source: str = "",
+    line: int = 1,
+    column: int = 1,
+    limits: ParseLimits | None = None,
+) -> dict[Exponents, Coefficient]:
+    """The sparse polynomial that a text means.
+
+    Parameters
+    ----------
+    text, variables
+        The text, and the names it may use; exponents are in the order of `variables`.
+    source, line, column
+        Where the text begins, for error messages.
+
+    Raises
+    ------
+    ParseError
+        With fields `source`, `line` and `column`: a character that does not belong, unbalanced parentheses,
+        a variable that was not declared, an exponent or a polynomial that is too large.
+    """
+    return _Parser(text, variables, (source, line, column), limits or ParseLimits()).polynomial()
+
+
+class _Parser:
+    def __init__(
+        self, text: str, variables: Sequence[str], origin: tuple[str, int, int], limits: ParseLimits
+    ) -> None:
+        self.text, self.origin, self.limits = text, origin, limits
+        self.variables = [_canonical(name) for name in variables]
+        self.index = {name: i for i, name in enumerate(self.variables)}
+        self.one: Exponents = (0,) * len(self.variables)
+        self.depth = self.products = 0
+        if len(text) > limits.characters:
+            self.fail(f"the text has {len(text)} characters, more than {limits.characters}", 0)
+        self.at = 0
+        self.kind = self.token = ""
+        self.start = 0
+        self.advance()
+
+    def fail(self, message: str, position: int | None = None) -> NoReturn:
+        position = self.start if position is None else position
+        source, line, column = self.origin
+        before = self.text[:position]
+        breaks = before.count("\n")
+        column = position - before.rfind("\n") if breaks else column + position
+        line += breaks
+        prefix = f"{source}, " if source else ""
+        raise ParseError(
+            f"{prefix}line {line}, column {column}: {message}", source=source, line=line, column=column
+        )
+
+    def advance(self) -> None:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
+            rest = self.text[self.at :]
+            self.start = self.at + len(rest) - len(rest.lstrip())
+            if self.start < len(self.text):
+                self.fail(f"{self.text[self.start]!r} does not belong in a polynomial")
+            self.kind, self.token = "end", ""
+            return
+        self.kind = match.lastgroup or ""
+        self.token = match.group(self.kind)
+        self.start, self.at = match.start(self.kind), match.end()
+
+    def found(self) -> str:
+        return repr(self.token) if self.token else "the end of the text"
+
+    def polynomial(self) -> dict[Exponents, Coefficient]:
+        result = self.expression()
+        if self.kind != "end":
+            hint = "; a ')' too many" if self.token == ")" else ""
+            self.fail(f"expected an operator, found {self.found()}{hint}" + self.product_hint())
+        return result
+
+    def product_hint(self) -> str:
+        return "; write a product with '*'" if self.kind in ("number", "name") or self.token == "(" else ""
+
+    def expression(self) -> dict[Exponents, Coefficient]:
+        total: dict[Exponents, Coefficient] = {}
+        sign = 1
+        if self.kind == "sign" and self.token in "+-":
+            sign = -1 if self.token == "-" else 1
+            self.advance()
+        while True:
+            for exponents, coefficient in self.term(sign).items():
+                value = total.get(exponents, 0) + coefficient
+                if value:
+                    total[exponents] = value
+                else:
+                    total.pop(exponents, None)
+            if len(total) > self.limits.terms:
+                self.fail(f"the polynomial has more than {self.limits.terms} terms")
+            if self.kind != "sign" or self.token not in "+-":
+                return {exponents: _whole(value) for exponents, value in total.items()}
+            sign = -1 if self.token == "-" else 1
+            self.advance()
+
+    def term(self, sign: int) -> dict[Exponents, Coefficient]:
+        """A product; plain factors are collected in one monomial, parentheses are multiplied out."""
+        coefficient: Coefficient = sign
+        exponents = [0] * len(self.variables)
+        rest: dict[Exponents, Coefficient] | None = None
+        while True:
+            place = self.start
+            if self.kind == "number":
+                coefficient *= self.power_of(self.integer(), place)
+            elif self.kind == "name":
+                variable = self.variable()
+                exponents[variable] += self.exponent()
+                if exponents[variable] > self.limits.exponent:
+                    self.fail(f"the exponent {exponents[variable]} is above {self.limits.exponent}", place)
+            elif self.token == "(":
+                factor = self.parenthesis()
+                for _ in range(self.exponent(place)):
+                    rest = factor if rest is None else self.product(rest, factor, place)
+            else:
+                self.fail(f"expected a number, a variable or '(', found {self.found()}")
+            while self.token == "/":
+                coefficient = Fraction(coefficient) / self.divisor()
+            if Fraction(coefficient).numerator.bit_length() > 16 * self.limits.digits:
+                self.fail("a coefficient is too large", place)
+            if self.token != "*" or self.kind != "sign":
+                break
+            self.advance()
+        if not coefficient:
+            return {}
+        monomial = {tuple(exponents): coefficient}
+        return monomial if rest is None else self.product(rest, monomial, self.start)
+
+    def integer(self) -> int:
+        if len(self.token) > self.limits.digits:
+            self.fail(f"a number has more than {self.limits.digits} digits")
+        value = int(self.token)
+        self.advance()
+        return value
+
+    def power_of(self, value: int, place: int) -> int:
+        exponent = self.exponent()
+        if value.bit_length() * exponent > 4 * self.limits.digits:
+            self.fail(f"a number has more than {self.limits.digits} digits", place)
+        return int(value**exponent)
+
+    def divisor(self) -> int:
+        self.advance()
+        if self.kind != "number":
+            self.fail(f"a polynomial is divided by integers only, found {self.found()} after '/'")
+        place = self.start
+        value = self.integer()
+        if value == 0:
+            self.fail("a division by zero", place)
+        return value
+
+    def variable(self) -> int:
+        name = _canonical(self.token)
+        if name not in self.index:
+            self.fail(f"the variable {name!r} is not declared; {suggestion(name, self.variables)}")
+        self.advance()
+        return self.index[name]
+
+    def exponent(self, place: int | None = None) -> int:
+        """The exponent that follows, 1 if none does; a power of parentheses (at `place`) is at least 1."""
+        if self.kind != "sign" or self.token not in ("^", "**"):
+            return 1
+        self.advance()
+        if self.kind != "number":
+            self.fail(f"an exponent is a number without sign, found {self.found()}")
+        if len(self.token) > 9 or int(self.token) > self.limits.exponent:
+            self.fail(f"the exponent {self.token[:20]} is above {self.limits.exponent}")
+        value = self.integer()
+        if self.token in ("^", "**") and self.kind == "sign":
+            self.fail("a power of a power: put parentheses")
+        if value == 0 and place is not None:
+            self.fail("a power 0 of parentheses is written 1", place)
+        return value
+
+    def parenthesis(self) -> dict[Exponents, Coefficient]:
+        opening = self.start
+        self.depth += 1
+        if self.depth > self.limits.nesting:
+            self.fail(f"parentheses are nested more than {self.limits.nesting} deep")
+        self.advance()
+        inner = self.expression()
+        if self.token != ")":
+            if self.kind == "end":
+                self.fail("this '(' is never closed", opening)
+            self.fail(f"expected ')', found {self.found()}" + self.product_hint())
+        self.depth -= 1
+        self.advance()
+        return inner
+
+    def product(self, left: Polynomial, right: Polynomial, place: int) -> dict[Exponents, Coefficient]:
+        self.products += len(left) * len(right)
+        if self.products > self.limits.products:
+            self.fail("the product is too large to multiply out", place)
+        total: dict[Exponents, Coefficient] = {}
+        for a, x in left.items():
+            for b, y in right.items():
+                key = tuple(i + j for i, j in zip(a, b, strict=True))
+                total[key] = total.get(key, 0) + x * y
+        if any(max(key, default=0) > self.limits.exponent for key in total):
+            self.fail(f"an exponent is above {self.limits.exponent}", place)
+        return {key: value for key, value in total.items() if value}
+
+
+def _canonical(name: str) -> str:
+    return "".join(name.split())
+
+
+def _whole(value: Coefficient) -> Coefficient:
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+def polynomial_text(polynomial: Polynomial, variables: Sequence[str]) -> str:
+    """A text that :func:`parse_polynomial` reads back.
+
+    >>> polynomial_text({(1, 0): -1, (0, 2): Fraction(3, 2)}, ["x", "y"])
+    '-x+3/2*y^2'
+    """
+    terms = []
+    for exponents, coefficient in polynomial.items():
+        factors = [
+            name if power == 1 else f"{name}^{power}"
+            for name, power in zip(variables, exponents, strict=True)
+            if power
+        ]
+        if abs(coefficient) != 1 or not factors:
+            factors.insert(0, str(abs(coefficient)))
+        terms.append(("-" if coefficient < 0 else "+") + "*".join(factors))
+    return "".join(terms).removeprefix("+") or "0"
+
+
+def derivative(polynomial: Polynomial, variable: int) -> dict[Exponents, Coefficient]:
+    """The formal partial derivative by the variable with this index.
+
+    >>> derivative({(3, 1): 2}, 0)
+    {(2, 1): 6}
+    """
+    return {
+        (*exponents[:variable], exponents[variable] - 1, *exponents[variable + 1 :]): coefficient
+        * exponents[variable]
+        for exponents, coefficient in polynomial.items()
+        if exponents[variable]
+    }

@@ -1,0 +1,69 @@
+"""Models stage: a model run over polynomials (an identity proved once holds for all weights) and over
+balls.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import numpy as np
+from flint import Ordering, arb, fmpq_mpoly_ctx, fmpz_mpoly_ctx
+
+from m2bridge.models.arrays import object_array
+from m2bridge.models.base import Model
+from m2bridge.models.polynomials import Polynomial
+
+
+def symbolic_weights(model: Model, extra: int = 0) -> tuple[dict[str, np.ndarray], list[Any]]:
+    """Weights whose entries are variables over ZZ, and `extra` more variables of the same ring."""
+    count = model.parameter_count
+    names = [f"w{i}" for i in range(count)] + [f"z{i}" for i in range(extra)]
+    variables = fmpz_mpoly_ctx.get(names, Ordering.lex).gens()
+    flat = object_array(list(variables[:count]), (count,))
+    return model.unflatten(flat), list(variables[count:])
+
+
+def symbolic_map(model: Model) -> tuple[dict[tuple[int, ...], int], ...]:
+    """The target coordinates as sparse polynomials in the flattened weights.
+
+    >>> from m2bridge.models import Linear
+    >>> symbolic_map(Linear(widths=(1, 1, 1)))
+    ({(1, 1): 1},)
+    """
+    weights, _ = symbolic_weights(model)
+    return tuple(sparse(entry) for entry in model.coordinates(weights).reshape(-1))
+
+
+def sparse(polynomial: Any) -> dict[tuple[int, ...], Any]:
+    """A python-flint polynomial as exponents -> coefficient (int, or Fraction where it is not whole)."""
+    return {tuple(map(int, key)): _number(value) for key, value in polynomial.to_dict().items()}
+
+
+def _number(value: Any) -> Any:
+    if hasattr(value, "p") and hasattr(value, "q"):
+        return int(value.p) if value.q == 1 else Fraction(int(value.p), int(value.q))
+    return int(value)
+
+
+def rational_variables(names: list[str]) -> list[Any]:
+    """Variables of a polynomial ring over QQ."""
+    return list(fmpq_mpoly_ctx.get(names, Ordering.lex).gens())
+
+
+def variable_array(variables: list[Any], shape: tuple[int, ...]) -> np.ndarray:
+    """The next ``prod(shape)`` variables as an array, taken from the front of the list."""
+    taken = [variables.pop(0) for _ in range(prod(shape))]
+    return object_array(taken, shape)
+
+
+def ball_array(values: Any) -> np.ndarray:
+    """Numbers as balls of radius zero; floats are taken at their exact binary value."""
+    array = np.asarray(values)
+    return object_array([arb(item) for item in array.reshape(-1).tolist()], array.shape)
+
+
+def degree(polynomial: Polynomial) -> int:
+    """The total degree; -1 for the zero polynomial."""
+    return max((sum(exponents) for exponents in polynomial), default=-1)
