@@ -1,0 +1,134 @@
+"""Data walks one way through the house: a stage imports only from stages to its left.
+
+    models -> scripts -> engine -> protocol -> analyses -> records -> cli
+
+The imports are read from the source of every module, those inside functions too; only imports for type checkers
+are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import m2bridge
+
+PACKAGE = Path(m2bridge.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+FOUNDATION = {"errors", "literals", "_version"}
+"""Importable from everywhere; they import nothing but each other."""
+
+LEFT_OF = {
+    "errors": set(),
+    "_version": set(),
+    "literals": {"errors"},
+    "models": FOUNDATION,
+    "rank": FOUNDATION | {"models"},
+    "scripts": FOUNDATION | {"models"},
+    "results": FOUNDATION,
+    "engine": FOUNDATION | {"models", "scripts"},
+    "protocol": FOUNDATION | {"models", "scripts", "engine"},
+}
+LEFT_OF["analyses"] = {*LEFT_OF, *LEFT_OF["protocol"]}
+LEFT_OF["records"] = LEFT_OF["schemas"] = {*LEFT_OF, "records"}
+LEFT_OF["certificates"] = LEFT_OF["records"] | {"schemas"}
+LEFT_OF["claims"] = LEFT_OF["certificates"] | {"certificates"}
+LEFT_OF["batch"] = LEFT_OF["claims"] | {"claims"}
+LEFT_OF["figures"] = FOUNDATION | {"models", "results", "records", "schemas"}
+LEFT_OF["report"] = LEFT_OF["figures"] | {"figures", "claims"}
+LEFT_OF["cli"] = LEFT_OF["batch"] | {"batch", "figures", "report"}
+LEFT_OF["__main__"] = {"cli"}
+LEFT_OF["__init__"] = LEFT_OF["batch"] | {"batch", "figures", "report"}
+
+
+def name_of(path: Path) -> str:
+    parts = [PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def package_of(path: Path) -> str:
+    """The package that relative imports start from."""
+    return name_of(path.with_name("__init__.py"))
+
+
+NAMES = {name_of(path) for path in MODULES}
+
+
+def stage_of(name: str) -> str:
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def imports(source: str, package: str) -> Iterator[tuple[int, str]]:
+    """(line, module of m2bridge) for every import, those under ``if TYPE_CHECKING`` left out."""
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            yield from (
+                (node.lineno, alias.name) for alias in node.names if alias.name.startswith("m2bridge")
+            )
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            if base.split(".")[0] == "m2bridge":
+                full = (f"{base}.{alias.name}" for alias in node.names)
+                yield from ((node.lineno, name if name in NAMES else base) for name in full)
+        waiting += ast.iter_child_nodes(node)
+
+
+def test_every_module_has_a_stage() -> None:
+    unknown = {stage_of(name) for name in NAMES} - set(LEFT_OF)
+    assert not unknown, f"say in this file where these stages stand: {sorted(unknown)}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_stage_imports_only_from_its_left(path: Path) -> None:
+    stage = stage_of(name_of(path))
+    wrong = [
+        f"line {line}: {target}"
+        for line, target in imports(path.read_text(encoding="utf-8"), package_of(path))
+        if stage_of(target) not in LEFT_OF[stage] | {stage}
+    ]
+    assert not wrong, f"{stage} may import {sorted(LEFT_OF[stage])}"
+
+
+def test_rank_is_independent_of_everything_that_touches_macaulay2() -> None:
+    assert not LEFT_OF["rank"] & {"scripts", "engine", "protocol", "analyses", "records", "cli"}
+
+
+@pytest.mark.parametrize("stage", ["figures", "report"])
+def test_readers_of_records_never_reach_for_the_engine(stage: str) -> None:
+    assert not LEFT_OF[stage] & {"scripts", "engine", "protocol", "analyses"}
+
+
+def test_the_reader_of_imports_sees_through_every_form() -> None:
+    source = """
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    from m2bridge.cli import main
+else:
+    import m2bridge.records
+def f():
+    from m2bridge import protocol, scripts as s
+try:
+    import m2bridge.engine.base as b, os
+except ImportError:
+    from ..models import base
+    from . import discovery
+"""
+    assert {target for _, target in imports(source, "m2bridge.engine")} == {
+        "m2bridge.records",
+        "m2bridge.protocol",
+        "m2bridge.scripts",
+        "m2bridge.engine.base",
+        "m2bridge.models.base",
+        "m2bridge.engine.discovery",
+    }
