@@ -1,0 +1,9 @@
+"""Analyses stage: the Zariski closure of a model's image: equations, invariants, and what is shown about them."""
+
+from m2bridge.analyses.closure.analysis import METHODS, closure
+from m2bridge.analyses.closure.equations import Equation
+from m2bridge.analyses.closure.formats import FORMATS
+from m2bridge.analyses.closure.interpolation import Interpolation, interpolate
+from m2bridge.analyses.closure.result import Closure, Membership
+
+__all__ = ["FORMATS", "METHODS", "Closure", "Equation", "Interpolation", "Membership", "closure", "interpolate"]

@@ -7,17 +7,18 @@ equations of that cone are the equations of the closure with powers of the new c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from m2bridge.analyses.closure.echelon import Clock, Matrix, check_prime, kernel, rank
+from m2bridge.analyses.closure.echelon import Clock, Matrix, kernel, rank
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models.arrays import Mod
 from m2bridge.models.base import Model
 from m2bridge.models.jets import seeded
+from m2bridge.models.lightning import Lightning
 
 LARGE_PRIME = 8_388_593
 """The largest prime below 2^23: for facts about the model that do not depend on the user's prime."""
@@ -83,8 +84,12 @@ class Image:
 
     def tangents(self, rng: np.random.Generator, p: int) -> tuple[Matrix, Matrix]:
         """A random point of the image cone over F_p and vectors (rows) that span the tangent space there."""
-        weights = {n: Mod(w[0], p) for n, w in self.draw(rng, 1, p).items()}
-        jet = self.source.coordinates(seeded(weights, self.source.parameters))
+        return self.tangents_at({n: w[0] for n, w in self.draw(rng, 1, p).items()}, p)
+
+    def tangents_at(self, weights: dict[str, Matrix], p: int) -> tuple[Matrix, Matrix]:
+        """The image point of given weights and the derivatives by each weight (rows); last the point itself when homogenized."""
+        residues = {n: Mod(w, p) for n, w in weights.items()}
+        jet = self.source.coordinates(seeded(residues, self.source.parameters))
         point, rows = jet.value.values, jet.tangents.values
         if self.homogenized:
             point = np.append(point, 1)
@@ -131,12 +136,18 @@ class Image:
         return Span(basis=chosen, linear_forms=forms, ambient=self.count)
 
 
-def image_of(model: Model, prime: int = LARGE_PRIME) -> Image:
-    """The image of a polynomial model."""
-    check_prime(prime)
+def image_of(model: Model) -> Image:
+    """The image of a polynomial model, by the parametrization with the fewest unconstrained weights that is known."""
     if model.polynomial and model.free.coordinate_count == 0:
         raise InputError(f"{model.spec} has no coordinates")
-    return Image(model)
+    return Image(leanest(model))
+
+
+def leanest(model: Model) -> Model:
+    """A model with the same image and fewer weights: attention by (A, V) instead of (Q, K, V) when A is arbitrary."""
+    if isinstance(model, Lightning) and model.a >= model.d:
+        return replace(model, parametrization="attention")
+    return model.free
 
 
 def _with_column(matrix: Matrix, value: int) -> Matrix:

@@ -106,55 +106,69 @@ def interpolate(
     >>> found.counts, found.hilbert_function
     ({4: 1}, (1, 6, 21, 56, 125))
     """
-    check_prime(prime)
-    clock = clock or Clock()
     tell = listener or (lambda _: None)
-    started = time.monotonic()
-    image = model if isinstance(model, Image) else image_of(model)
-    rng = np.random.default_rng(seed)
-    span = image.span(rng, prime)
-    grading = torus_weights(image, span, rng)
-    permutations = coordinate_permutations(image, span, grading, rng) if symmetric else []
-    state = _State(image, span, grading, permutations, prime, rng, clock)
-    seconds = {1: time.monotonic() - started}
-    limit = None
-    try:
-        for degree in range(2, max_degree + 1):
-            tell(f"degree {degree}")
-            begun = time.monotonic()
-            state.solve(degree, generators=hilbert_only_above is None or degree <= hilbert_only_above)
-            seconds[degree] = time.monotonic() - begun
-    except LimitReached as reached:
-        limit = reached.reason
-    except MemoryError:
-        limit = "memory ran out"
-    return Interpolation(
-        span=span, prime=prime, seed=seed, generators=state.generators,
-        hilbert_function=tuple(state.hilbert_function), degree_reached=len(state.hilbert_function) - 1, limit=limit,
-        grading=tuple(tuple(int(x) for x in row) for row in grading),
-        permutations=tuple(tuple(int(x) for x in s) for s in permutations),
-        weight_spaces=state.weight_spaces, seconds=seconds,
-    )  # fmt: skip
+    work = Interpolator(model, prime=prime, seed=seed, clock=clock, symmetric=symmetric)
+    while work.degree_reached < max_degree and work.limit is None:
+        tell(f"degree {work.degree_reached + 1}")
+        work.advance(generators=hilbert_only_above is None or work.degree_reached < hilbert_only_above)
+    return work.snapshot()
 
 
-class _State:
-    """What is known after each finished degree."""
+class Interpolator:
+    """Interpolation one degree at a time; see :func:`interpolate`. Linear forms, torus and permutations are found at once."""
 
     def __init__(
-        self, image: Image, span: Span, grading: Ints, permutations: list[Ints], p: int,
-        rng: np.random.Generator, clock: Clock,
-    ) -> None:  # fmt: skip
-        self.image, self.span, self.p, self.rng, self.clock = image, span, p, rng, clock
-        self.grading, self.permutations = grading, permutations
-        self.hashes = weight_hashes(grading)
-        self.keys = variable_keys(span.dim)
+        self, model: Model | Image, *, prime: int = 32003, seed: int = 0, clock: Clock | None = None, symmetric: bool = True
+    ) -> None:
+        check_prime(prime)
+        started = time.monotonic()
+        self.image = model if isinstance(model, Image) else image_of(model)
+        self.p, self.seed, self.clock = prime, seed, clock or Clock()
+        self.rng = np.random.default_rng(seed)
+        self.span = self.image.span(self.rng, prime)
+        self.grading = torus_weights(self.image, self.span, self.rng)
+        self.permutations: list[Ints] = []
+        if symmetric:
+            self.permutations = coordinate_permutations(self.image, self.span, self.grading, self.rng)
+        self.hashes = weight_hashes(self.grading)
+        self.keys = variable_keys(self.span.dim)
         self.generators: dict[int, tuple[Polynomial, ...]] = {}
-        self.hilbert_function = [1, span.dim]
+        self.hilbert_function = [1, self.span.dim]
         self.weight_spaces: dict[int, tuple[int, int, int]] = {}
-        self.previous = split_degree(grading, permutations, 1)
+        self.previous = split_degree(self.grading, self.permutations, 1)
         self.solved: dict[int, _Solved] = {}
+        self.seconds = {1: time.monotonic() - started}
+        self.limit: str | None = None
 
-    def solve(self, degree: int, *, generators: bool) -> None:
+    @property
+    def degree_reached(self) -> int:
+        return len(self.hilbert_function) - 1
+
+    def advance(self, *, generators: bool = True) -> bool:
+        """Do the next degree; False, with `limit` set and nothing else changed, when a limit was reached."""
+        degree = self.degree_reached + 1
+        begun = time.monotonic()
+        try:
+            self._solve(degree, generators=generators)
+        except LimitReached as reached:
+            self.limit = reached.reason
+        except MemoryError:
+            self.limit = "memory ran out"
+        if self.limit is None:
+            self.seconds[degree] = time.monotonic() - begun
+        return self.limit is None
+
+    def snapshot(self) -> Interpolation:
+        """What is known now."""
+        return Interpolation(
+            span=self.span, prime=self.p, seed=self.seed, generators=dict(self.generators),
+            hilbert_function=tuple(self.hilbert_function), degree_reached=self.degree_reached, limit=self.limit,
+            grading=tuple(tuple(int(x) for x in row) for row in self.grading),
+            permutations=tuple(tuple(int(x) for x in s) for s in self.permutations),
+            weight_spaces=dict(self.weight_spaces), seconds=dict(self.seconds),
+        )  # fmt: skip
+
+    def _solve(self, degree: int, *, generators: bool) -> None:
         """Find the equations of one degree; nothing changes unless the whole degree is finished."""
         part = split_degree(self.grading, self.permutations, degree, self.clock)
         orbit_sizes = part.orbit_sizes

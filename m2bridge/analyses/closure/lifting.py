@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import gcd, isqrt
+from math import gcd, isqrt, lcm
+from typing import Any
+
+from m2bridge.analyses.closure.echelon import Clock
+
+Residues = Mapping[tuple[int, ...], int]
 
 
 def rational(residue: int, modulus: int) -> Fraction | None:
@@ -34,3 +39,58 @@ def combine(residues: Sequence[int], moduli: Sequence[int]) -> tuple[int, int]:
         value += modulus * ((residue - value) * pow(modulus, -1, m) % m)
         modulus *= m
     return value, modulus
+
+
+def lift_polynomials(systems: Sequence[Sequence[Residues]], primes: Sequence[int]) -> list[dict[tuple[int, ...], Fraction]] | None:
+    """Rational polynomials from their residues modulo several primes, or None when these do not determine them.
+
+    `systems[k]` lists the same polynomials modulo `primes[k]`, normalised alike. The last prime is only used to check what
+    the others give.
+    """
+    if len(primes) < 2 or len({len(system) for system in systems}) != 1:
+        return None
+    lifted: list[dict[tuple[int, ...], Fraction]] = []
+    for versions in zip(*systems, strict=True):
+        monomials = set().union(*versions)
+        polynomial: dict[tuple[int, ...], Fraction] = {}
+        for monomial in monomials:
+            value, modulus = combine([f.get(monomial, 0) for f in versions[:-1]], primes[:-1])
+            fraction = rational(value, modulus)
+            if fraction is None or fraction.denominator % primes[-1] == 0:
+                return None
+            expected = fraction.numerator * pow(fraction.denominator, -1, primes[-1]) % primes[-1]
+            if expected != versions[-1].get(monomial, 0):
+                return None
+            polynomial[monomial] = fraction
+        lifted.append(polynomial)
+    return lifted
+
+
+def reduce_polynomial(polynomial: Mapping[tuple[int, ...], Fraction], p: int) -> dict[tuple[int, ...], int]:
+    """Residues of a rational polynomial modulo a prime that divides no denominator."""
+    residues = {m: c.numerator * pow(c.denominator, -1, p) % p for m, c in polynomial.items()}
+    return {m: c for m, c in residues.items() if c}
+
+
+def vanishes_exactly(polynomial: Mapping[tuple[int, ...], Fraction], coordinates: Sequence[Any], clock: Clock | None = None) -> bool:
+    """Whether a rational polynomial in the coordinates is the zero polynomial in the weights: exact substitution over ZZ.
+
+    `coordinates` are python-flint integer polynomials in the weights, one for each variable of `polynomial`.
+    """
+    common = lcm(*(c.denominator for c in polynomial.values()))
+    total = coordinates[0] * 0
+    products: dict[tuple[int, ...], Any] = {}
+    for monomial, coefficient in polynomial.items():
+        if clock is not None:
+            clock.check()
+        factors = tuple(i for i, e in enumerate(monomial) for _ in range(e))
+        total = total + _product(factors, coordinates, products) * int(coefficient * common)
+    return bool(total == 0)
+
+
+def _product(factors: tuple[int, ...], coordinates: Sequence[Any], products: dict[tuple[int, ...], Any]) -> Any:
+    if not factors:
+        return coordinates[0] * 0 + 1
+    if factors not in products:
+        products[factors] = _product(factors[:-1], coordinates, products) * coordinates[factors[-1]]
+    return products[factors]

@@ -1,0 +1,95 @@
+"""Analyses stage, closure: the ideal of the Zariski closure of a model's image, with what is shown about it.
+
+A model enters, a :class:`~m2bridge.analyses.closure.result.Closure` leaves. Three methods stand behind one function:
+``kernel`` (Macaulay2's ring map kernel, the reference), ``interpolation`` (exact linear algebra over F_p in each multidegree, then
+Macaulay2 on what was found) and ``graded-kernel`` (Macaulay2's MultigradedImplicitization). ``auto`` interpolates, and asks
+for the kernel when completeness could not be shown otherwise and the kernel may be in reach.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Literal
+
+from m2bridge.analyses.closure.asking import Asking
+from m2bridge.analyses.closure.echelon import Clock, check_prime
+from m2bridge.analyses.closure.image import image_of
+from m2bridge.analyses.closure.result import Closure
+from m2bridge.analyses.closure.work import Work
+from m2bridge.engine import open_engine
+from m2bridge.engine.base import Engine, Limits
+from m2bridge.errors import InputError
+from m2bridge.models.base import Model
+from m2bridge.results import weigh
+
+METHODS = ("auto", "interpolation", "kernel", "graded-kernel")
+DEFAULT_PRIME = 32003
+_GRADED_DEGREE = 4
+
+
+def closure(
+    model: Model,
+    *,
+    method: str = "auto",
+    max_degree: int | None = None,
+    field: int | Literal["QQ"] = DEFAULT_PRIME,
+    engine: Engine | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    cross_check: bool = False,
+    equations: bool = True,
+    keep: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Closure:
+    """The ideal of the Zariski closure of the image of a polynomial model.
+
+    Parameters
+    ----------
+    method: one of ``auto``, ``interpolation``, ``kernel``, ``graded-kernel``.
+    max_degree: how far to look for generators; by default until dimension and degree are those of the image.
+    field: a prime below 2^23, or ``"QQ"``: then equations are lifted and checked by exact substitution.
+    engine: the Macaulay2 to use; the first one found by default.
+    limits: of the whole computation; when they are reached, the degrees finished before are returned.
+    cross_check: also compute the kernel and compare.
+    equations: whether the result carries the equations themselves.
+
+    Examples
+    --------
+    >>> from m2bridge.models import parse_spec
+    >>> answer = closure(parse_spec("lightning(d=2, dp=1, a=2)"))  # doctest: +SKIP
+    >>> answer.generators, answer.codim, answer.degree, answer.completeness  # doctest: +SKIP
+    ({4: 1}, 1, 4, 'complete')
+    """
+    if method not in METHODS:
+        raise InputError(f"--method {method!r} is not one of {', '.join(METHODS)}")
+    if max_degree is not None and max_degree < 1:
+        raise InputError(f"--max-degree {max_degree}: a positive degree is needed")
+    prime = DEFAULT_PRIME if field == "QQ" else int(field)
+    check_prime(prime)
+    started = time.monotonic()
+    limits = limits or Limits()
+    clock = Clock(limits.wall_seconds, limits.memory_bytes)
+    image = image_of(model)
+    with open_engine() if engine is None else nullcontext(engine) as opened:
+        asking = Asking(opened, limits, clock, keep=keep, progress=progress)
+        work = Work(model=model, image=image, asking=asking, prime=prime, rational=field == "QQ", seed=seed, progress=progress)
+        if method == "kernel":
+            work.by_kernel(max_degree)
+        elif method == "graded-kernel":
+            work.by_graded_kernel(max_degree or _GRADED_DEGREE)
+        else:
+            work.by_interpolation(max_degree)
+            if cross_check or (method == "auto" and work.kernel_may_settle):
+                work.compare_with_kernel(None if cross_check else work.patience)
+        agreement = weigh(work.evidence)
+        return work.result(
+            method=method if method != "auto" else "interpolation" if not work.kernel_used else "interpolation+kernel",
+            agreement=agreement.verdict, equations=equations, seconds=time.monotonic() - started,
+            parameters={
+                "method": method, "max_degree": max_degree, "field": "QQ" if field == "QQ" else f"F_{prime}",
+                "cross_check": cross_check,
+            },
+        )  # fmt: skip
