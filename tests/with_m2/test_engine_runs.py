@@ -159,7 +159,7 @@ def test_the_environment_is_scrubbed(any_engine: Engine, monkeypatch: pytest.Mon
     run = any_engine.run(script(text), QUICK)
     assert run.outcome is Outcome.FINISHED
     assert "hunter2" not in run.stdout
-    assert run.stdout.split("\n")[-3:] == ["job.m2", "|", ""]
+    assert {"job.m2", "|"} <= set(run.stdout.split("\n")), "an empty directory, nothing on standard input"
 
 
 def test_no_way_to_write(any_engine: Engine, tmp_path: Path) -> None:

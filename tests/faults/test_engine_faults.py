@@ -1,0 +1,240 @@
+"""What must survive: a server through 200 jobs of which every tenth goes wrong, and a machine on which we are killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from m2bridge.engine import EngineInfo, ForkServerEngine, Limits, Outcome
+from m2bridge.scripts import Script
+
+pytestmark = pytest.mark.faults
+
+FAILURES = {
+    Outcome.SCRIPT_ERROR: ("1/0", Limits(wall_seconds=30)),
+    Outcome.TIMED_OUT: ("while true do 1;", Limits(wall_seconds=0.5)),
+    Outcome.CRASHED: ("recursionLimit = 10^9; f = x -> 1 + f(x+1); f 0", Limits(wall_seconds=30)),
+    Outcome.TOO_MUCH_OUTPUT: (
+        'while true do << "flood" << endl;',
+        Limits(wall_seconds=30, output_bytes=2**20),
+    ),
+    Outcome.OUT_OF_MEMORY: (
+        "L = new MutableList; i = 0; while true do (L#i = toList(0..1000000); i = i+1)",
+        Limits(wall_seconds=30, memory_bytes=60 * 2**20),
+    ),
+}
+
+
+def processes(mark: str) -> list[str]:
+    """The command lines of living processes whose environment or command line carries `mark`."""
+    found = []
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            text = (directory / "cmdline").read_text()
+            if text and mark in text + (directory / "environ").read_text():
+                found.append(f"{directory.name} {text[:120]!r}")
+        except OSError:
+            continue
+    return found
+
+
+def leftovers(directory: Path) -> list[str]:
+    return [str(path) for path in directory.rglob("*")]
+
+
+def descendants(pid: int) -> list[int]:
+    """The living processes below `pid`, by the parent that each one has now."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z":
+            parents[int(stat.parent.name)] = int(fields[1])
+    below = {pid}
+    while more := {child for child, parent in parents.items() if parent in below} - below:
+        below |= more
+    return sorted(below - {pid})
+
+
+def wait_until_gone(pids: list[int], seconds: float) -> list[int]:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and any(alive(pid) for pid in pids):
+        time.sleep(0.02)
+    return [pid for pid in pids if alive(pid)]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_200_jobs_of_which_every_tenth_goes_wrong(
+    engine_info: EngineInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    kinds = list(FAILURES)
+    with ForkServerEngine(engine_info) as engine:
+        for number in range(200):
+            if number % 10 == 9:
+                expected = kinds[(number // 10) % len(kinds)]
+                text, limits = FAILURES[expected]
+            else:
+                expected, limits = Outcome.FINISHED, Limits(wall_seconds=30)
+                text = f'x = {number}; R = ZZ/101[a,b]; << x^2 << " " << degree ideal(a^{number % 7 + 1}, b) << endl;'
+            run = engine.run(Script(name="job", text=text), limits)
+            assert run.outcome is expected, (number, run.outcome, run.stderr[-300:])
+            if expected is Outcome.FINISHED:
+                assert run.stdout == f"{number**2} {number % 7 + 1}\n"
+            if number == 0:
+                keeper = engine.keeper_pid
+                assert keeper is not None
+            assert len(descendants(keeper)) <= 3, "a job left a process"
+        assert engine.keeper_pid == keeper, "one server served all jobs"
+        below = descendants(keeper)
+    assert wait_until_gone([keeper, *below], 2) == []
+    assert leftovers(tmp_path) == []
+    assert caplog.text == ""
+
+
+CALLER = """
+import sys, threading
+from m2bridge.engine import EngineInfo, EnginePool, Limits, ProcessEngine
+from m2bridge.scripts import Script
+from pathlib import Path
+info = EngineInfo(version="x", origin="option", path=Path(sys.argv[1]))
+engines = [EnginePool(info, workers=2), ProcessEngine(info)]
+quick = Script(name="quick", text='<< 1 << endl;')
+long = Script(name="long", text='run "sleep 7654 &"; run "setsid sleep 7655 &"; << "x" << endl << flush; while true do 1;')
+def work(engine, script):
+    while True:
+        engine.run(script, Limits(wall_seconds=60))
+for engine in engines:
+    for script in (quick, long):
+        threading.Thread(target=work, args=(engine, script), daemon=True).start()
+print("ready", flush=True)
+threading.Event().wait()
+"""
+
+
+def start_caller(engine_info: EngineInfo, directory: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "TMPDIR": str(directory)}
+    caller = subprocess.Popen(
+        [sys.executable, "-c", CALLER, str(engine_info.path)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert caller.stdout is not None
+    assert caller.stdout.readline() == "ready\n"
+    return caller
+
+
+@pytest.mark.parametrize("moment", range(20))
+def test_nothing_is_left_2_seconds_after_sigkill(
+    engine_info: EngineInfo, tmp_path: Path, moment: int
+) -> None:
+    delay = random.Random(moment).uniform(0.0, 2.5)
+    killed_with_nothing_left(engine_info, tmp_path, delay, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left_after_other_signals(
+    engine_info: EngineInfo, tmp_path: Path, number: signal.Signals
+) -> None:
+    killed_with_nothing_left(engine_info, tmp_path, 1.5, number)
+
+
+def killed_with_nothing_left(info: EngineInfo, directory: Path, delay: float, number: signal.Signals) -> None:
+    caller = start_caller(info, directory)
+    time.sleep(delay)
+    below = descendants(caller.pid)
+    os.killpg(caller.pid, number)
+    caller.wait(10)
+    assert caller.stdout is not None
+    caller.stdout.close()
+    deadline = time.monotonic() + 2.0
+    while time.monotonic() < deadline and (wait_until_gone(below, 0) or leftovers(directory)):
+        time.sleep(0.02)
+    assert wait_until_gone(below, 0) == []
+    assert processes(str(directory)) == []
+    assert leftovers(directory) == []
+    if delay > 1.4:
+        assert len(below) >= 8, "the caller had begun"
+
+
+def test_ctrl_c_in_a_run(engine_info: EngineInfo, tmp_path: Path) -> None:
+    program = CALLER.split("def work", maxsplit=1)[0] + "print('ready', flush=True)\nengines[0].run(long)\n"
+    caller = subprocess.Popen(
+        [sys.executable, "-c", program, str(engine_info.path)],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert caller.stdout is not None
+    caller.stdout.readline()
+    time.sleep(1.5)
+    below = descendants(caller.pid)
+    assert len(below) >= 5
+    os.killpg(caller.pid, signal.SIGINT)
+    _, stderr = caller.communicate(timeout=10)
+    assert "KeyboardInterrupt" in stderr
+    assert [pid for pid in below if alive(pid)] == []
+    assert leftovers(tmp_path) == []
+
+
+def test_server_killed_while_a_job_runs(engine_info: EngineInfo) -> None:
+    """The job belongs to the keeper, so it goes on; the next one gets a new server."""
+    with ForkServerEngine(engine_info) as engine:
+        engine.run(Script(name="first", text="<< 1;"))
+        keeper = engine.keeper_pid
+        assert keeper is not None
+        server = int(Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0])
+
+        def kill(line: str) -> None:
+            os.kill(server, signal.SIGKILL)
+
+        run = engine.run(
+            Script(name="job", text='<< "on" << endl << flush; sleep 1; << "off";'), listener=kill
+        )
+        assert (run.outcome, run.stdout) == (Outcome.FINISHED, "on\noff")
+        assert engine.run(Script(name="next", text="<< 2;")).stdout == "2"
+
+
+def test_a_stuck_server_is_replaced(engine_info: EngineInfo, caplog: pytest.LogCaptureFixture) -> None:
+    with ForkServerEngine(engine_info) as engine:
+        engine.run(Script(name="first", text="<< 1;"))
+        keeper = engine.keeper_pid
+        assert keeper is not None
+        for pid in descendants(keeper):
+            os.kill(pid, signal.SIGSTOP)
+        assert engine.run(Script(name="next", text="<< 2;")).stdout == "2"
+    assert "does not answer" in caplog.text
+    assert wait_until_gone([keeper], 2) == []
+
+
+def test_a_server_without_file_descriptors_is_replaced(engine_info: EngineInfo) -> None:
+    resource = pytest.importorskip("resource")
+    with ForkServerEngine(engine_info) as engine:
+        engine.run(Script(name="first", text="<< 1;"))
+        keeper = engine.keeper_pid
+        assert keeper is not None
+        for pid in descendants(keeper):
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, 3))
+        for number in range(3):
+            assert engine.run(Script(name="next", text=f"<< {number};")).stdout == str(number)

@@ -1,0 +1,118 @@
+"""What a user types never runs: a corpus of hostile values through the only door into a script."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from m2bridge.engine import Engine, Limits, Outcome
+from m2bridge.errors import InputError
+from m2bridge.literals import assignment, literal
+from m2bridge.scripts import Script, render, template_names
+
+CANARY = "CANARY"
+
+PRINTABLE = [
+    '"; run "touch CANARY"; "',
+    '\\"; run \\"touch CANARY\\"; \\"',
+    '\\\\"; run "touch CANARY"; --',
+    'x" | get "!touch CANARY" | "',
+    "///; run ///touch CANARY///; ///",
+    '" -* comment *- ; run "touch CANARY"; -- ',
+    "-- a comment",
+    "-* never closed",
+    '"); exit 0; ("',
+    'openOut "CANARY" << "x" << close',
+    "$(touch CANARY)`touch CANARY`; touch CANARY",
+    '@{ value }@ {{ 7*7 }} <%% set x = 1 %%> --% include "_emit.m2.j2"',
+    "\\",
+    '"',
+    "\\u0022; exit 1",
+    "%s%n{0}{x}",
+    '"' * 5000,
+    "a" * 10_000,
+]
+REFUSED = [
+    'x\n"; run "touch CANARY"; "',
+    'x\r"; run "touch CANARY"',
+    "x\x00y",
+    "x\x1b]0;y\x07",
+    "“; run ”touch CANARY“; ”",
+    "＂; run ＂touch CANARY＂",
+    "\u2028run",
+    "\u202e;nur",
+    "é",
+    "\ud800",
+    "a" * 2**20,
+    1.5,
+    float("nan"),
+    1j,
+    b"run",
+    {"run": 1},
+    {1, 2},
+    object(),
+]
+NAMES = ["x;run", "x y", "x\n", "", "1x", "x'", 'x"', "ｘ", "x--", 'run "touch CANARY"', "a" * 65]
+
+
+@pytest.mark.parametrize("number", range(len(PRINTABLE)))
+def test_a_string_arrives_as_it_was(engine: Engine, tmp_path: Path, number: int) -> None:
+    """Each string comes back equal, and nothing in it ran: no canary, no early end, one value."""
+    canary = tmp_path / "canary"
+    value = PRINTABLE[number].replace(CANARY, str(canary))
+    text = f'{assignment("value", value)}\n<< concatenate apply(ascii value, n -> toString n | " ") << endl << "end" << endl;'
+    run = engine.run(Script(name="injection", text=text), Limits(wall_seconds=30))
+    assert run.outcome is Outcome.FINISHED, run.stderr[:300]
+    codes, end, rest = run.stdout.split("\n")
+    assert bytes(int(code) for code in codes.split()).decode() == value
+    assert (end, rest) == ("end", "")
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_what_cannot_be_quoted_safely_is_refused(number: int) -> None:
+    for value in (REFUSED[number], [REFUSED[number]], ((1, REFUSED[number]),)):
+        with pytest.raises(InputError):
+            literal(value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_a_name(name: str) -> None:
+    with pytest.raises(InputError):
+        assignment(name, 1)
+
+
+def test_every_template_refuses_what_it_does_not_declare() -> None:
+    for template in template_names():
+        for name in ('x = 1; run "touch canary"', "run", "load"):
+            with pytest.raises(InputError):
+                render(template, {name: 1})
+
+
+def test_hostile_strings_in_every_template_stay_strings(engine: Engine, tmp_path: Path) -> None:
+    """In place of any parameter, a hostile string gives an error or an answer, never a canary."""
+    from m2bridge.scripts import declared_parameters, template_directory
+
+    canary = tmp_path / "canary"
+    hostile = PRINTABLE[0].replace(CANARY, str(canary))
+    for template in template_names():
+        source = (template_directory() / f"{template}.m2.j2").read_text()
+        values = dict.fromkeys(declared_parameters(source), hostile)
+        script = render(template, values)
+        assert literal(hostile) in script.text
+        engine.run(script, Limits(wall_seconds=20))
+        assert not canary.exists(), template
+
+
+def test_the_canary_can_be_seen(engine: Engine) -> None:
+    """The corpus would be worthless if `run` did nothing: unquoted, the same text does run."""
+    run = engine.run(Script(name="control", text='run "echo it ran";'), Limits(wall_seconds=20))
+    assert run.stdout == "it ran\n"
+
+
+def test_a_script_name_is_no_way_in(engine: Engine) -> None:
+    for name in ('"; run "echo bad"; "', "../../etc/passwd", "a b", "", "ü"):
+        run = engine.run(Script(name=name, text='<< "good" << endl;'), Limits(wall_seconds=20))
+        assert run.stdout == "good\n", json.dumps(name)
