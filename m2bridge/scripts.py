@@ -23,6 +23,8 @@ from m2bridge.literals import assignment
 SUFFIX = ".m2.j2"
 PARAMETERS_LINE = re.compile(r'^--%\s*include\s+"_params\.m2\.j2"\s*$', re.MULTILINE)
 _DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
+_RENDERED = "rendered"
+"""Tells a template whether it was rendered or runs as it stands; not for the caller to set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ def declared_parameters(source: str) -> frozenset[str]:
     marker = PARAMETERS_LINE.search(source)
     if marker is None:
         raise InputError('the template has no line `--% include "_params.m2.j2"`')
-    return frozenset(_DEFAULT.findall(source[: marker.start()]))
+    return frozenset(_DEFAULT.findall(source[: marker.start()])) - {_RENDERED}
 
 
 def render(template: str | Path, parameters: Mapping[str, object], *, partial: str | None = None) -> Script:
@@ -104,15 +106,10 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
     else:
         name = f"{template}{SUFFIX}"
     environment = _environment(*directories)
-    try:
-        source, _, _ = environment.loader.get_source(environment, name)  # type: ignore[union-attr]
-    except jinja2.TemplateNotFound:
-        known = ", ".join(template_names())
-        raise InputError(f"there is no template {template!r}; there are: {known}") from None
+    source = _source(environment, name)
     declared = declared_parameters(source)
     if partial is not None:
-        partial_source, _, _ = environment.loader.get_source(environment, f"{partial}{SUFFIX}")  # type: ignore[union-attr]
-        declared |= declared_model_parameters(partial_source)
+        declared |= declared_model_parameters(_source(environment, f"{partial}{SUFFIX}"))
     unknown = sorted(set(parameters) - declared)
     if unknown:
         raise InputError(
@@ -123,9 +120,20 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
         text = environment.from_string(source).render(
             assignments=assignments, model_partial=f"{partial or '_lightning'}{SUFFIX}"
         )
-    except jinja2.TemplateError as error:
+    except Exception as error:  # a template of one's own may compute anything
         raise InputError(f"template {name} cannot be rendered: {error}") from error
     return Script(name=name.removesuffix(SUFFIX), text=text)
+
+
+def _source(environment: jinja2.Environment, name: str) -> str:
+    try:
+        source, _, _ = environment.loader.get_source(environment, name)  # type: ignore[union-attr]
+    except jinja2.TemplateNotFound:
+        known = ", ".join(template_names())
+        raise InputError(f"there is no template {name.removesuffix(SUFFIX)!r}; there are: {known}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"template {name} is not UTF-8 text: {error}") from None
+    return source
 
 
 def declared_model_parameters(source: str) -> frozenset[str]:
