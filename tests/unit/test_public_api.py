@@ -1,0 +1,76 @@
+"""``import m2bridge`` offers what it says it offers, and nothing by accident."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+import types
+
+import pytest
+
+import m2bridge
+
+
+def test_all_names_resolve_and_are_sorted_once() -> None:
+    assert len(set(m2bridge.__all__)) == len(m2bridge.__all__)
+    for name in m2bridge.__all__:
+        assert hasattr(m2bridge, name), name
+
+
+def test_nothing_public_is_left_out_of_all() -> None:
+    offered = {
+        name
+        for name, value in vars(m2bridge).items()
+        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+    }
+    assert offered <= set(m2bridge.__all__)
+
+
+def test_the_names_that_users_rely_on() -> None:
+    assert {
+        "Certainty",
+        "Evidence",
+        "Lightning",
+        "Limits",
+        "Model",
+        "Result",
+        "SingularLocus",
+        "__version__",
+        "open_engine",
+        "parse_spec",
+        "singular_locus",
+    } <= set(m2bridge.__all__)
+
+
+def test_a_function_is_not_hidden_by_the_module_of_the_same_name() -> None:
+    """``m2bridge.singular_locus`` is the question, also after its module was imported by another path."""
+    import m2bridge.analyses.singular_locus
+
+    assert inspect.isfunction(m2bridge.singular_locus)
+
+
+@pytest.mark.parametrize("name", m2bridge.__all__)
+def test_every_name_has_a_docstring(name: str) -> None:
+    value = getattr(m2bridge, name)
+    if inspect.isclass(value) or callable(value):
+        assert inspect.getdoc(value)
+
+
+def test_version_is_a_version() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", m2bridge.__version__)
+
+
+def test_importing_prints_nothing_and_makes_no_files(tmp_path: object) -> None:
+    """In a fresh interpreter, so that what other tests imported does not matter."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "import m2bridge"],
+        cwd=str(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not list(tmp_path.iterdir())  # type: ignore[attr-defined]
