@@ -1,0 +1,74 @@
+"""Singular loci: m2bridge beside what one would otherwise type into Macaulay2. One run, ratios.
+
+    python benchmarks/singular_locus.py [--limit SECONDS]
+
+The same engine runs all scripts, each in a process of its own. "plain" is `radical ideal singularLocus` of the kernel;
+"FastMinors" is its `regularInCodimension`-style selection of minors (chooseGoodMinors) followed by a dimension.
+Ours includes everything that `m2bridge singular-locus` does: dimension from both sides, every orbit, all witnesses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from m2bridge.analyses.singular_locus import singular_locus
+from m2bridge.engine import Engine, Limits, Outcome, open_engine
+from m2bridge.models import Lightning
+from m2bridge.scripts import Script
+
+_KERNEL = """
+d = {d}; dp = {dp};
+R = ZZ/32003[a_(0,0)..a_(d-1,d-1), v_(0,0)..v_(dp-1,d-1)];
+A = matrix table(d, d, (i,j) -> a_(i,j)); V = matrix table(dp, d, (i,j) -> v_(i,j));
+coords = flatten flatten apply(dp, n -> apply(d, m -> flatten apply(d, i -> apply(toList(i..d-1), j ->
+    if i == j then A_(i,m)*V_(n,i) else A_(i,m)*V_(n,j) + A_(j,m)*V_(n,i)))));
+N = #coords;
+T = ZZ/32003[z_0..z_(N-1)];
+I = ker map(R, T, coords);
+c = codim I;
+"""
+_PLAIN = _KERNEL + "S = radical(I + minors(c, jacobian I)); << dim S << \" \" << degree S << endl;"
+_FAST = 'needsPackage "FastMinors";' + _KERNEL + "J = I + chooseGoodMinors(200, c, jacobian I); << dim J << endl;"
+
+
+def script_seconds(engine: Engine, text: str, limit: float) -> tuple[float, str]:
+    """Seconds and what the script printed, or how it ended."""
+    start = time.perf_counter()
+    run = engine.run(Script(name="peer", text=text), Limits(wall_seconds=limit, memory_bytes=8 * 2**30))
+    seconds = time.perf_counter() - start
+    return seconds, run.stdout.strip() if run.outcome is Outcome.FINISHED else run.outcome.value
+
+
+def our_seconds(engine: Engine, d: int, dp: int, a: int) -> tuple[float, str]:
+    start = time.perf_counter()
+    result = singular_locus(Lightning(d=d, dp=dp, a=a), engine=engine)
+    decided = sum(s.verdict != "undecided" for s in result.strata)
+    answer = f"{result.singular_dim} {result.singular_degree or ''}".strip()
+    return time.perf_counter() - start, f"{answer} ({decided}/{len(result.strata)} orbits, {result.certainty})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for each peer")
+    limit = parser.parse_args().limit
+    with open_engine() as engine:
+        print(f"Macaulay2 {engine.info.version}; limit {limit:.0f} s; answers: dimension [degree]\n")
+        print(f"{'size':8} {'method':12} {'seconds':>9} {'ratio':>7}  answer")
+        for d, dp, a in ((2, 1, 2), (2, 2, 2)):
+            ours, answer = our_seconds(engine, d, dp, a)
+            print(f"({d},{dp},{a})  {'m2bridge':12} {ours:9.2f} {1:7.1f}  {answer}", flush=True)
+            for name, text in (("plain", _PLAIN), ("FastMinors", _FAST)):
+                seconds, answer = script_seconds(engine, text.format(d=d, dp=dp), limit)
+                print(f"({d},{dp},{a})  {name:12} {seconds:9.2f} {seconds / ours:7.1f}  {answer}", flush=True)
+        print("\ngrowth with d (d'=2, a=2)")
+        previous = None
+        for d in (2, 3, 4, 5):
+            ours, answer = our_seconds(engine, d, 2, 2)
+            ratio = "" if previous is None else f"x{ours / previous:.1f}"
+            print(f"({d},2,2)  {'m2bridge':12} {ours:9.2f} {ratio:>7}  {answer}", flush=True)
+            previous = ours
+
+
+if __name__ == "__main__":
+    main()
