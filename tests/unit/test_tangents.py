@@ -1,0 +1,204 @@
+"""Tangent spaces from both sides: spans of curves never exceed the truth, gradients of equations are gradients."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy
+
+from m2bridge.analyses.singular_locus import strata as strata_of
+from m2bridge.analyses.singular_locus.equations import (
+    Equation,
+    check_prime,
+    decisive,
+    degrees,
+    interpolated,
+    lifted,
+    read,
+)
+from m2bridge.analyses.singular_locus.orbits import Orbit, all_orbits, orbit_dim
+from m2bridge.analyses.singular_locus.tangents import exact_span
+from m2bridge.errors import InputError
+from m2bridge.models import Lightning
+
+P = 32003
+RESULTANT = "z0^2*z5^2-z0*z1*z4*z5-2*z0*z2*z3*z5+z0*z2*z4^2+z1^2*z3*z5-z1*z2*z3*z4+z2^2*z3^2"
+"""The resultant of the binary quadrics (z0, z1, z2) and (z3, z4, z5): zero exactly when they share a root (d=2, d'=1)."""
+
+
+def layer(d: int, dp: int, a: int) -> Lightning:
+    return Lightning(d=d, dp=dp, a=a, t=2, parametrization="attention")
+
+
+def span(model: Lightning, A: np.ndarray, V: np.ndarray, seed: int = 0) -> int:
+    free = replace(model, parametrization="weights")
+    return exact_span(free, strata_of.fiber_points(model, A, V), np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(("d", "dp", "a"), [(1, 1, 1), (2, 1, 1), (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2)])
+def test_span_lies_between_the_orbit_and_the_coordinates(d: int, dp: int, a: int) -> None:
+    model = layer(d, dp, a)
+    for orbit in all_orbits(d, dp, a):
+        A, V = orbit.representative(d, dp)
+        found = span(model, A, V)
+        assert orbit_dim(model, A, V) <= found <= model.coordinate_count
+        assert found == span(model, A, V)  # the seed decides
+
+
+@pytest.mark.parametrize(
+    ("d", "dp", "a", "image_dim"),
+    [
+        (2, 1, 1, 4),  # q (x) k v: 3d - 2
+        (2, 1, 2, 5),  # Corollary 3.3: 2ad - a^2 + dd' - 1
+        (2, 2, 1, 6),
+        (2, 2, 2, 7),
+        (3, 1, 2, 10),
+    ],
+)
+def test_span_at_generic_points_is_the_dimension(d: int, dp: int, a: int, image_dim: int) -> None:
+    """A generic point is smooth, so the tangent space there has the dimension of the image, no more and no less."""
+    model = layer(d, dp, a)
+    rng = np.random.default_rng(3)
+    weights = {
+        "Q": rng.integers(-4, 5, (a, d)),
+        "K": rng.integers(-4, 5, (a, d)),
+        "V": rng.integers(-4, 5, (dp, d)),
+    }
+    free = replace(model, parametrization="weights")
+    assert exact_span(free, [weights], np.random.default_rng(0)) == image_dim
+
+
+def test_more_points_of_the_fiber_never_lower_the_span() -> None:
+    model = layer(2, 1, 2)
+    free = replace(model, parametrization="weights")
+    fiber = strata_of.fiber_points(model, *Orbit(1, 1, 0).representative(2, 1))
+    assert len(fiber) == 2
+    one, both = (exact_span(free, fiber[:n], np.random.default_rng(0)) for n in (1, 2))
+    assert one <= both <= model.coordinate_count
+
+
+def test_span_at_the_resultant_hypersurface() -> None:
+    """(2,1,2): smooth exactly where the two quadrics are not proportional, and there the tangent dimension is 5."""
+    model = layer(2, 1, 2)
+    found = {orbit: span(model, *orbit.representative(2, 1)) for orbit in all_orbits(2, 1, 2)}
+    assert found[Orbit(2, 1, 1)] == 5
+    assert found[Orbit(1, 1, 0)] == 6
+    assert found[Orbit(0, 0, 0)] == 6
+
+
+@pytest.mark.parametrize(("d", "dp", "a"), [(2, 1, 1), (2, 2, 2), (3, 1, 3), (3, 2, 2)])
+def test_points_of_a_fiber_have_the_same_image(d: int, dp: int, a: int) -> None:
+    model = layer(d, dp, a)
+    free = replace(model, parametrization="weights")
+    for orbit in all_orbits(d, dp, a):
+        A, V = orbit.representative(d, dp)
+        fiber = strata_of.fiber_points(model, A, V)
+        assert len(fiber) == (2 if orbit == Orbit(1, 1, 0) else 1)
+        for weights in fiber:
+            assert np.array_equal(free.coordinates(weights), model.coordinates({"A": A, "V": V}))
+
+
+def test_moving_a_fiber_moves_its_image_once() -> None:
+    """Both points of a fiber, moved by the same group element, still have one image."""
+    model = layer(3, 2, 3)
+    free = replace(model, parametrization="weights")
+    fiber = strata_of.fiber_points(model, *Orbit(1, 1, 0).representative(3, 2))
+    images = [free.coordinates(strata_of.moved(w, np.random.default_rng(1))) for w in fiber]
+    assert np.allclose(images[0], images[1])
+    assert not np.allclose(images[0], free.coordinates(fiber[0]))
+
+
+def test_float_and_exact_spans_agree() -> None:
+    model = layer(2, 2, 2)
+    for index, orbit in enumerate(all_orbits(2, 2, 2)):
+        A, V = orbit.representative(2, 2)
+        numeric = strata_of.numeric_tangent(model, strata_of.fiber_points(model, A, V), (0, 5, index))
+        assert numeric.rank == span(model, A, V)
+
+
+def as_sympy(text: str) -> sympy.Expr:
+    return sympy.sympify(text.replace("^", "**"))
+
+
+def test_reading_and_writing_an_equation() -> None:
+    (equation,) = read(layer(2, 1, 2), [RESULTANT], P)
+    assert equation.degree == 4
+    assert equation.prime == P
+    assert sympy.expand(as_sympy(str(equation)) - as_sympy(RESULTANT)) == 0
+    assert degrees([equation]) == {"4": 1}
+
+
+@pytest.mark.parametrize(
+    "point", [[1, 2, 3, 4, 5, 6], [0, 0, 1, 0, 0, 1], [0] * 6, [1, 0, 0, 0, 0, 0], [0, 5, 0, 7, 0, 0]]
+)
+def test_values_and_gradients_are_those_of_sympy(point: list[int]) -> None:
+    (equation,) = read(layer(2, 1, 2), [RESULTANT], None)
+    z = sympy.symbols("z:6")
+    where = dict(zip(z, point, strict=True))
+    expression = as_sympy(RESULTANT)
+    expected = [int(expression.diff(v).subs(where)) for v in z]
+    assert equation.gradient(point) == expected
+    assert equation.at(np.array([point], dtype=object)).tolist() == [int(expression.subs(where))]
+    (modular,) = read(layer(2, 1, 2), [RESULTANT], 7)
+    assert modular.gradient(point) == [value % 7 for value in expected]
+
+
+def test_interpolated_equation_is_the_resultant() -> None:
+    (found,) = interpolated(layer(2, 1, 2), P, 0, 4)
+    ratio = sympy.Poly(as_sympy(str(found)), modulus=P).monic()
+    assert ratio == sympy.Poly(as_sympy(RESULTANT), modulus=P).monic()
+
+
+def test_lifting_proves_the_true_equation_and_refuses_a_false_one() -> None:
+    model = layer(2, 1, 2)
+    (true,) = read(model, [RESULTANT], P)
+    result = lifted(model, [true])
+    assert result is not None
+    assert result[0].prime is None
+    assert sympy.expand(as_sympy(str(result[0])) - as_sympy(RESULTANT)) == 0
+    false = read(model, [RESULTANT.replace("-2*z0*z2*z3*z5", "+2*z0*z2*z3*z5")], P)
+    assert lifted(model, false) is None
+    assert lifted(model, [true, *false]) is None
+    assert lifted(model, []) == ()
+
+
+@pytest.mark.parametrize("prime", [3, 5, 7, 11, 13, 101])
+def test_a_prime_too_small_to_guess_from_gives_no_false_lift(prime: int) -> None:
+    """Mod 3 the coefficient -2 looks like 1: the guess is wrong there, and substitution must notice."""
+    model = layer(2, 1, 2)
+    result = lifted(model, read(model, [RESULTANT], prime))
+    if result is not None:
+        assert sympy.expand(as_sympy(str(result[0])) - as_sympy(RESULTANT)) == 0
+    assert result is not None or prime < 9  # |numerator|, |denominator| <= 2 needs 2 * 2^2 < p
+    assert lifted(model, read(model, ["z0"], prime)) is None
+
+
+def test_a_few_equations_decide_what_all_decide() -> None:
+    model = layer(2, 2, 2)
+    found = interpolated(model, P, 0, 4)
+    points = [
+        model.coordinates(dict(zip("AV", o.representative(2, 2), strict=True))).tolist()
+        for o in all_orbits(2, 2, 2)
+    ]
+    few = decisive(found, points, P)
+    assert set(few) <= set(found)
+
+    def rank(equations: tuple[Equation, ...], point: list[int]) -> int:
+        gradients = sympy.Matrix([e.gradient(point) for e in equations])
+        return int(gradients.applyfunc(lambda x: x % P).to_DM().convert_to(sympy.GF(P)).rank())
+
+    for point in points:
+        assert rank(few, point) == rank(found, point)
+
+
+@pytest.mark.parametrize("prime", [3, 5, 101, 32003, 32749])
+def test_primes_that_macaulay2_takes(prime: int) -> None:
+    check_prime(prime, 32749)
+
+
+@pytest.mark.parametrize("prime", [-3, 0, 1, 2, 4, 9, 32001, 32751, 32771, 2**31 - 1, 10**30])
+def test_other_primes_are_refused(prime: int) -> None:
+    with pytest.raises(InputError, match=f"--prime {prime}: give an odd prime"):
+        check_prime(prime, 32749)
