@@ -35,12 +35,15 @@ class Account:
     codim: int | None = None
     degree: int | None = None
     hilbert_function: tuple[int, ...] | None = None
+    h_vector: tuple[int, ...] | None = None
     section_length: int | None = None
     limit: str | None = None
 
     @property
     def cohen_macaulay(self) -> bool | None:
         """Whether the equations define a Cohen-Macaulay ring; None when not computed."""
+        if self.h_vector is not None and min(self.h_vector) < 0:
+            return False
         if self.section_length is None or self.degree is None:
             return None
         return self.section_length == self.degree
@@ -104,6 +107,7 @@ def account(
         evidence=_evidence(values, own, p, span, image, asking.last_seconds),
         codim=values.get("codim"), degree=values.get("degree"),
         hilbert_function=tuple(values.integers("hilbert_function")) if "hilbert_function" in values else None,
+        h_vector=tuple(values.integers("h_vector")) if "h_vector" in values else None,
         section_length=length, limit=limit,
     )  # fmt: skip
 

@@ -27,7 +27,7 @@ _DEGREE_CAP = 12
 _DEGREE_CAP_UNKNOWN = 6
 _SMALL_SPAN = 14
 _KERNEL_SPAN = 20
-_LARGEST_CHECKED_SPACE = 600
+_LARGE_SPACE = 250
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,39 +126,35 @@ class Work:
         self._compare_primes(found)
 
     def _advance(self, interpolator: Interpolator, max_degree: int | None) -> Account | None:
-        """Go on to `max_degree`, or until the equations have the image's dimension and degree and one degree more is right."""
+        """Go on to `max_degree`, or until a degree brings nothing new and dimension and degree are those of the image.
+
+        Macaulay2 is asked only when the equations already define the image near a general point, and not before a degree
+        without new generators, unless the next degree is large.
+        """
         known = self.known_degree
-        bound = max_degree or (min(known, _DEGREE_CAP) if known is not None else _DEGREE_CAP_UNKNOWN)
+        bound = max_degree or (min(known + 1, _DEGREE_CAP) if known is not None else _DEGREE_CAP_UNKNOWN)
         points = self.image.points(np.random.default_rng([self.seed, 2]), 1, self.prime)[:, list(self.span.basis)]
-        account_: Account | None = None
+        asked = -1
         while interpolator.degree_reached < bound and self.codim:
             self.tell(f"equations of degree {interpolator.degree_reached + 1}")
             if not interpolator.advance():
                 self.limit = interpolator.limit
                 return None
-            if max_degree is not None or not interpolator.generators[interpolator.degree_reached]:
+            if max_degree is not None:
                 continue
             self._take(interpolator.snapshot())
+            fresh = bool(interpolator.generators[interpolator.degree_reached])
+            large = interpolator.weight_spaces[interpolator.degree_reached][2] > _LARGE_SPACE
+            if (fresh and not large and interpolator.degree_reached < bound) or asked == len(self.polynomials):
+                continue
             if not accounting.smooth_at_image(self.polynomials, points, self.codim, self.prime):
                 continue
+            asked = len(self.polynomials)
             account_ = self._account()
-            if account_.limit is not None:
+            settled = account_.codim == self.codim and (account_.degree == known or (known is None and not fresh))
+            if account_.limit is not None or settled:
                 return account_
-            if account_.codim == self.codim and account_.degree == known and self._next_degree_agrees(interpolator, account_):
-                return account_
-            account_ = None
-        return account_
-
-    def _next_degree_agrees(self, interpolator: Interpolator, account_: Account) -> bool:
-        """Whether evaluation ranks in one degree more agree with the ideal's Hilbert function (true when that is too large)."""
-        spaces = interpolator.weight_spaces[interpolator.degree_reached]
-        if spaces[2] > _LARGEST_CHECKED_SPACE:
-            return True
-        if not interpolator.advance():
-            interpolator.limit = None
-            return True
-        expected = account_.hilbert_function
-        return expected is not None and expected[interpolator.degree_reached] == interpolator.hilbert_function[-1]
+        return None
 
     def _take(self, found: Interpolation) -> None:
         self.polynomials = tuple(f for degree in sorted(found.generators) for f in found.generators[degree])
