@@ -1,0 +1,177 @@
+"""Analyses stage: the dimension of a model's image, from all witnesses. A model enters, a :class:`Dimension` leaves.
+
+Lower bounds come from exact ranks, upper bounds from symmetries, slices and equations; when they meet, the
+dimension is proved. Float64 and Macaulay2 are further witnesses; the literature's formula is compared, never used.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from m2bridge.analyses.dimension.lower import attention_shape
+from m2bridge.analyses.dimension.result import Dimension, FormulaCheck
+from m2bridge.analyses.dimension.upper import symmetry_rank, upper_bounds
+from m2bridge.analyses.dimension.witnesses import (
+    Found,
+    ask_macaulay2,
+    attention_lower,
+    float_witness,
+    general_lower,
+)
+from m2bridge.analyses.workbench import model_of
+from m2bridge.certificates.produce import certificate_for
+from m2bridge.engine import Engine, Limits
+from m2bridge.errors import NotPolynomialError, OutOfReachError
+from m2bridge.models import Model, Softmax
+from m2bridge.rank.residues import DEFAULT_PRIME, LARGEST_BLAS_PRIME, check_prime
+from m2bridge.results import Certainty, Evidence, weigh
+
+Report = Callable[[str], None]
+
+
+def dimension(
+    model: Model | str,
+    *,
+    engine: Engine | bool | None = None,
+    prime: int = DEFAULT_PRIME,
+    seed: int = 0,
+    limits: Limits | None = None,
+    keep: Path | None = None,
+    progress: Report | None = None,
+) -> Dimension:
+    """Dimension of the image of a parametrization and of its generic fiber, affine.
+
+    Parameters
+    ----------
+    model
+        A model or its spec string.
+    engine
+        A Macaulay2 to ask as a further witness; None opens the first that works when the model is small, and goes on
+        without when there is none; False asks none.
+    prime
+        For exact ranks; below 2^23 they use BLAS.
+    seed
+        Of all random points.
+    limits
+        For Macaulay2, and the memory for the exact ranks.
+
+    Examples
+    --------
+    >>> found = dimension("deep-lightning(d=[3,3,3],a=[2,2],t=3)", engine=False)
+    >>> found.image_dim, found.generic_fiber_dim, found.certainty.value
+    (23, 19, 'proved')
+    """
+    start = time.perf_counter()
+    model = model_of(model)
+    p = check_prime(prime)
+    limits = limits or Limits()
+    uppers = upper_bounds(model, p=p, seed=seed)
+    upper = min(item.value for item in uppers)
+    shape = attention_shape(model)
+    found: Found
+    if shape is not None and (p < LARGEST_BLAS_PRIME or shape.softmax):
+        q = p if p < LARGEST_BLAS_PRIME else DEFAULT_PRIME
+        found = attention_lower(shape, p=q, seed=seed, upper=upper, limits=limits, report=progress)
+    else:
+        found = general_lower(model, p=p, seed=seed, upper=upper, limits=limits, report=progress)
+    numeric, numeric_evidence = float_witness(model, shape, seed=seed, report=progress)
+    asked = ask_macaulay2(model, engine, p=p, seed=seed, limits=limits, keep=keep, report=progress)
+    evidence = (*found.evidence, *uppers, *numeric_evidence, *asked.evidence)
+    lower = max(item.value for item in evidence if _proved_lower(item))
+    proved = lower == upper
+    answer = lower if proved else max(lower, found.likely)
+    parameters = model.parameter_dim
+    orbit = symmetry_rank(model.free, p=p, seed=seed)
+    symmetry = orbit if orbit is not None else parameters - (shape.free_count if shape else parameters)
+    if model.free is not model:
+        symmetry -= model.free.parameter_dim - parameters
+    span = _span(model)
+    expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
+    agreement = weigh(evidence)
+    return Dimension(
+        model=model.spec,
+        parameters={"prime": p},
+        certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
+        agreement=agreement.verdict,
+        evidence=evidence,
+        engine=asked.engine,
+        scripts=asked.scripts,
+        seed=seed,
+        seconds=time.perf_counter() - start,
+        peak_memory_bytes=_peak_memory(),
+        limit=None,
+        parameter_count=parameters,
+        image_dim=answer,
+        generic_fiber_dim=parameters - answer,
+        lower_bound=lower,
+        upper_bound=upper,
+        symmetry_dim=symmetry,
+        span_dim=span,
+        expected_dim=expected,
+        defect=expected - answer,
+        formula=_formula(model, answer),
+        numeric_rank=numeric.rank if numeric else None,
+        numeric=numeric,
+        statement=statement(model, lower=lower, upper=upper, answer=answer),
+        certificate=certificate_for(model, shape, found, uppers, seed=seed) if proved else None,
+    )
+
+
+def statement(model: Model, *, lower: int, upper: int, answer: int) -> str:
+    """What is proved and what is not, in a sentence or two."""
+    if lower == upper:
+        text = f"The dimension is {answer}: a lower and an upper bound meet, both proved."
+    elif isinstance(model, Softmax):
+        text = (
+            f"The dimension is proved to be at most {upper}; {answer} rests on a heuristic (random units in place of "
+            "exponentials over F_p), and balls did not prove it at this size."
+        )
+    else:
+        text = (
+            f"The dimension is proved to lie between {lower} and {upper}; {answer} is probable, being the rank at several "
+            "random points."
+        )
+    if isinstance(model, Softmax) and lower == upper and model.layers > 1:
+        text += (
+            " So the virtual weights (M, L) have finite generic fibers; that these are single points (Conjecture 3.10) "
+            "is not proved by this."
+        )
+    return text
+
+
+def _proved_lower(item: Evidence) -> bool:
+    return (
+        item.quantity == "image_dim"
+        and item.relation == ">="
+        and item.certainty is Certainty.PROVED
+        and item.value is not None
+    )
+
+
+def _formula(model: Model, answer: int) -> FormulaCheck | None:
+    formula = model.formula
+    if formula is None:
+        return None
+    value = formula.value if formula.applies else None
+    return FormulaCheck(
+        value=value,
+        citation=formula.citation,
+        hypotheses=formula.hypotheses,
+        agrees=None if value is None else value == answer,
+    )
+
+
+def _span(model: Model) -> int | None:
+    try:
+        return model.coordinate_count
+    except (NotPolynomialError, OutOfReachError):
+        return None
+
+
+def _peak_memory() -> int:
+    scale = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale

@@ -1,0 +1,180 @@
+"""Analyses stage: upper bounds for perceptrons with one hidden layer, from flattenings.
+
+The network x -> W_2 (W_1 x)^r has coordinate functions f_j = sum_i c_ji l_i(x)^r, a sum of k terms c_i (x) l_i^r. A
+flattening is a matrix F(f) linear in f; if a single term has F of rank rho, then F has rank at most k rho on the whole image.
+At a point where that rank is met, the image lies in a determinantal variety whose conormal space contains the forms
+f -> n' F(f) n, n and n' in the kernels of F and of its transpose. Their number, computed modulo p, is a proved number of
+independent equations:
+
+    dim image <= coordinates - rank {n' F(e) n}.
+
+Flattenings used: catalecticants (C^m (x) S^s)* -> S^(r-s), and for r odd the Koszul flattening that shows
+Clebsch's and Palatini's seven-summand cubics in five variables (G. Ottaviani, *An invariant regarding
+Waring's problem for cubic polynomials*, 2009).
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import combinations, combinations_with_replacement
+from math import factorial, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from m2bridge.models import MLP, Mod
+from m2bridge.rank.integer import rank_over_q
+from m2bridge.rank.modular import nullspace_mod, rank_mod
+from m2bridge.results import Certainty, Evidence
+
+MOST_ENTRIES = 4_000_000
+
+Flattening = NDArray[np.int64]
+"""Shape (coordinates, rows, columns): the matrix of each coordinate function, entries integers."""
+
+
+def flattening_bound(model: MLP, *, p: int, seed: int) -> Evidence | None:
+    """The best flattening bound of a perceptron with one hidden layer; None when none applies."""
+    if model.layers != 2 or model.r < 2 or p <= model.r:
+        return None
+    start = time.perf_counter()
+    n, k, m = model.widths
+    rng = np.random.default_rng([seed, 6])
+    weights = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
+    if model.coordinate_count > 2000:
+        return None
+    point = model.coordinates(weights).values
+    best: tuple[int, str, int] | None = None
+    for name, table in flattenings(n, m, model.r):
+        one = np.zeros(n, dtype=np.int64)
+        one[0] = 1
+        rho = rank_over_q(_apply(table, _power_coordinates(one, m, model.r)))  # exact: it bounds from above
+        matrix = _apply(table, point) % p
+        if k * rho >= min(matrix.shape) or rank_mod(matrix, p) != k * rho:
+            continue
+        equations = _conormal_rank(table, matrix, p)
+        if equations and (best is None or equations > best[0]):
+            best = (equations, name, k * rho)
+    if best is None:
+        return None
+    equations, name, rank = best
+    return Evidence(
+        quantity="image_dim",
+        witness="equations",
+        method=f"coordinates minus independent equations: {name} of rank <= {rank}",
+        value=model.coordinate_count - equations,
+        relation="<=",
+        certainty=Certainty.PROVED,
+        prime=p,
+        seconds=time.perf_counter() - start,
+        detail={"flattening": name, "rank": rank, "equations": equations, "seed": seed},
+    )
+
+
+def flattenings(n: int, m: int, r: int) -> list[tuple[str, Flattening]]:
+    """Catalecticants and Koszul flattenings of m forms of degree r in n variables, coefficients as coordinates."""
+    found = []
+    for s in range(1, r):
+        name = f"catalecticant (C^{m} x S^{s})* -> S^{r - s}"
+        table = _catalecticant(n, m, r, s)
+        if table is not None:
+            found.append((name, table))
+    if m == 1 and r % 2 == 1 and r >= 3 and n % 2 == 1 and n >= 3:
+        koszul = _koszul(n, r)
+        if koszul is not None:
+            found.append((f"Koszul flattening with Lambda^{(n - 1) // 2}", koszul))
+    return found
+
+
+def monomials(n: int, degree: int) -> list[tuple[int, ...]]:
+    """Exponents of degree `degree`, in descending lexicographic order: the order of a model's coordinates."""
+    tuples = []
+    for choice in combinations_with_replacement(range(n), degree):
+        exponents = [0] * n
+        for i in choice:
+            exponents[i] += 1
+        tuples.append(tuple(exponents))
+    return sorted(tuples, reverse=True)
+
+
+def _catalecticant(n: int, m: int, r: int, s: int) -> Flattening | None:
+    """Rows: output and differential operators of degree s; columns: of degree r - s. Entry: the coefficient divided by
+    its multinomial, cleared of denominators: times r!.
+    """
+    rows, columns, all_of = monomials(n, s), monomials(n, r - s), monomials(n, r)
+    place = {e: i for i, e in enumerate(all_of)}
+    if m * len(all_of) * m * len(rows) * len(columns) > MOST_ENTRIES:
+        return None
+    table = np.zeros((m * len(all_of), m * len(rows), len(columns)), dtype=np.int64)
+    for j in range(m):
+        for a, row in enumerate(rows):
+            for b, column in enumerate(columns):
+                total = tuple(x + y for x, y in zip(row, column, strict=True))
+                table[j * len(all_of) + place[total], j * len(rows) + a, b] = _factorials(total)
+    return table
+
+
+def _koszul(n: int, r: int) -> Flattening | None:
+    """S^s* (x) Lambda^q -> S^(r-1-s) (x) Lambda^(q+1), s = (r-1)/2, q = (n-1)/2: differentiate, then wedge."""
+    s, q = (r - 1) // 2, (n - 1) // 2
+    rows, columns, all_of = monomials(n, s), monomials(n, r - 1 - s), monomials(n, r)
+    place = {e: i for i, e in enumerate(all_of)}
+    small, large = list(combinations(range(n), q)), list(combinations(range(n), q + 1))
+    where = {c: i for i, c in enumerate(large)}
+    height, width = len(columns) * len(large), len(rows) * len(small)
+    if len(all_of) * height * width > 4 * MOST_ENTRIES:
+        return None
+    table = np.zeros((len(all_of), height, width), dtype=np.int64)
+    for a, row in enumerate(rows):
+        for c, chosen in enumerate(small):
+            for i in range(n):
+                if i in chosen:
+                    continue
+                sign = (-1) ** sum(1 for other in chosen if other < i)
+                target = where[tuple(sorted((*chosen, i)))]
+                for b, column in enumerate(columns):
+                    total = tuple(x + y + (v == i) for v, (x, y) in enumerate(zip(row, column, strict=True)))
+                    table[place[total], b * len(large) + target, a * len(small) + c] += sign * _factorials(
+                        total
+                    )
+    return table
+
+
+def _factorials(exponents: tuple[int, ...]) -> int:
+    return prod(factorial(e) for e in exponents)
+
+
+def _power_coordinates(form: NDArray[np.int64], m: int, r: int) -> NDArray[np.int64]:
+    """Coefficients of e_1 (x) l^r: by the action of GL(n) x GL(m), every term has flattenings of the same rank."""
+    values = [
+        factorial(r) // _factorials(e) * prod(int(x) ** k for x, k in zip(form, e, strict=True))
+        for e in monomials(len(form), r)
+    ]
+    return np.array(values + [0] * (len(values) * (m - 1)), dtype=np.int64)
+
+
+def _apply(table: Flattening, point: NDArray[np.int64]) -> NDArray[np.int64]:
+    flat = table.reshape(len(point), -1)
+    used = np.flatnonzero(point)
+    total = np.zeros(flat.shape[1], dtype=object)
+    for i in used:
+        entries = np.flatnonzero(flat[i])
+        total[entries] += flat[i][entries].astype(object) * int(point[i])
+    return total.reshape(table.shape[1:])
+
+
+def _conormal_rank(table: Flattening, matrix: NDArray[np.int64], p: int) -> int:
+    right = nullspace_mod(matrix, p)
+    left = nullspace_mod(np.ascontiguousarray(matrix.T), p)
+    rows = []
+    for e in table:
+        nonzero = np.argwhere(e)
+        if not len(nonzero):
+            rows.append(np.zeros(len(left) * len(right), dtype=np.int64))
+            continue
+        total = np.zeros((len(left), len(right)), dtype=np.int64)
+        for a, b in nonzero:
+            term = left[:, a, None] * right[None, :, b] % p
+            total = (total + term * (int(e[a, b]) % p)) % p
+        rows.append(total.ravel())
+    return rank_mod(np.array(rows), p)

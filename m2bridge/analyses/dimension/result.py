@@ -1,0 +1,73 @@
+"""Results stage: the answer to "what is the dimension?"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from m2bridge.results import Result, Value, register_result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormulaCheck:
+    """A closed formula of the literature beside the computed dimension. It is never used as evidence.
+
+    `value` is None when a hypothesis fails: then the formula says nothing, and `agrees` is None too.
+    """
+
+    value: int | None
+    citation: str
+    hypotheses: tuple[tuple[str, bool], ...]
+    agrees: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumericWitness:
+    """The float64 rank: None when the singular values do not decide, with the gap they show."""
+
+    rank: int | None
+    gap: float | None
+    rows: int
+    columns: int
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dimension(Result):
+    """The dimension of the image of a parametrization, affine.
+
+    Attributes
+    ----------
+    parameter_count: dimension of the space of weights.
+    image_dim: the dimension; the lower bound when the bounds do not meet.
+    generic_fiber_dim: `parameter_count` - `image_dim`.
+    lower_bound, upper_bound: proved bounds. They meet when `certainty` is proved.
+    symmetry_dim: dimension of a generic orbit of the proved symmetries.
+    span_dim: dimension of the linear span of the image where it was computed, else of the ambient space; None when
+        the functions do not lie in a finite-dimensional space.
+    expected_dim: min(parameter_count - symmetry_dim, span_dim).
+    defect: expected_dim - image_dim.
+    formula: what the literature says, or None.
+    numeric_rank: the float64 rank, None when undecided or not computed; details in `numeric`.
+    statement: what is proved and what is not, in a sentence.
+    certificate: what `m2bridge check` verifies, or None.
+    """
+
+    ANALYSIS: ClassVar[str] = "dimension"
+    VERSION: ClassVar[int] = 1
+
+    parameter_count: int
+    image_dim: int
+    generic_fiber_dim: int
+    lower_bound: int
+    upper_bound: int
+    symmetry_dim: int
+    span_dim: int | None
+    expected_dim: int
+    defect: int
+    formula: FormulaCheck | None
+    numeric_rank: int | None
+    numeric: NumericWitness | None
+    statement: str
+    certificate: Mapping[str, Value] | None

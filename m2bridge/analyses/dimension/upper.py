@@ -1,0 +1,172 @@
+"""Analyses stage: proved upper bounds of the dimension. A model enters, evidence with the relation <= leaves.
+
+* symmetry: the weights minus the dimension of an orbit of the proved symmetries, whose infinitesimal action has at
+  one integer point modulo p a rank that a generic orbit can only exceed;
+* slice: the free entries of the gauge slice of :mod:`m2bridge.rank.slices`;
+* virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
+* ambient: the number of target coordinates;
+* flattening: minors that vanish on sums of few powers, see :mod:`m2bridge.analyses.dimension.flattening`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from m2bridge.analyses.dimension.flattening import flattening_bound
+from m2bridge.analyses.dimension.lower import attention_shape
+from m2bridge.errors import NotPolynomialError, OutOfReachError
+from m2bridge.models import MLP, DeepLightning, Mod, Model
+from m2bridge.rank.modular import rank_mod
+from m2bridge.rank.slices import AttentionSlice
+from m2bridge.results import Certainty, Evidence
+
+MOST_SYMMETRY_ENTRIES = 40_000_000
+
+
+def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
+    """All upper bounds that are known for a model, each with its argument."""
+    found = [_parameters(model)]
+    shape = attention_shape(model)
+    if shape is not None:
+        found += [slice_bound(shape), virtual_bound(shape)]
+    found += symmetry_bounds(model, p=p, seed=seed)
+    ambient = _ambient(model)
+    if ambient is not None:
+        found.append(_bound("ambient", "number of target coordinates", ambient))
+    if isinstance(model, MLP):
+        flattened = flattening_bound(model, p=p, seed=seed)
+        if flattened is not None:
+            found.append(flattened)
+    least = min(item.value for item in found)
+    closed = model.dimension_bound
+    if closed is not None and closed.value is not None and closed.value < least:
+        found.append(_bound("literature", "closed upper bound", closed.value, citation=closed.citation))
+    return found
+
+
+def symmetry_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
+    """Weights minus the rank of the infinitesimal symmetries at a random point over F_p.
+
+    Where every a_i >= d_(i-1), the parametrization by (A, V) has the same image and may have more symmetries (the
+    mixing of heads); then it is used too.
+    """
+    sources: list[Model] = [model.free]
+    if (
+        isinstance(model, DeepLightning)
+        and model.parametrization == "weights"
+        and all(rank >= width for rank, width in zip(model.a, model.d[:-1], strict=True))
+    ):
+        sources.append(replace(model, parametrization="attention"))
+    found = []
+    for source in sources:
+        start = time.perf_counter()
+        rank = symmetry_rank(source, p=p, seed=seed)
+        if rank is None:
+            continue
+        names = [f"{item.group}: {item.name}" for item in source.symmetries]
+        text = "weights minus rank of the infinitesimal symmetries"
+        found.append(
+            Evidence(
+                quantity="image_dim",
+                witness="symmetry",
+                method=text if source is model.free else f"{text} of (A, V)",
+                value=source.parameter_count - rank,
+                relation="<=",
+                certainty=Certainty.PROVED,
+                prime=p,
+                seconds=time.perf_counter() - start,
+                detail={"symmetries": names, "orbit_dim": rank, "parameters": source.parameter_count},
+            )
+        )
+    return found
+
+
+def symmetry_rank(model: Model, *, p: int, seed: int) -> int | None:
+    """Rank over F_p of the infinitesimal symmetries at a random point; None when there are too many to write down."""
+    total = sum(item.dim for item in model.symmetries)
+    if total == 0:
+        return 0
+    if total * model.parameter_count > MOST_SYMMETRY_ENTRIES:
+        return None
+    weights = model.draw_weights(np.random.default_rng([seed, 5]), p)
+    lifted: dict[str, Any] = {name: Mod(value, p) for name, value in weights.items()}
+    rows = [item.generators(lifted).values for item in model.symmetries]
+    return rank_mod(np.concatenate(rows, axis=0), p)
+
+
+def slice_bound(shape: AttentionSlice) -> Evidence:
+    """The number of free entries of the gauge slice."""
+    fixed = "K = [I | *]" + ("" if shape.softmax else ", one entry of each Q")
+    if shape.bottleneck:
+        fixed += ", V_1 = [I | *], V_2, ..., V_(l-1) = I"
+    return _bound("slice", "free weights of the gauge slice", shape.free_count, fixed=fixed)
+
+
+def virtual_bound(shape: AttentionSlice) -> Evidence:
+    """What the function can depend on at all: (M_i, L) in determinantal varieties, up to scaling.
+
+    M_i = L_(i-1)^T A_i L_(i-1) is d_0 x d_0 of rank at most min(a_i, d_0, ..., d_(i-1)), L is d_l x d_0 of
+    rank at most the least width; l scalings (Eq. 13) act on them in the lightning case. When a token matrix
+    before layer i has rank one, which is so for t = 1 and after a layer with a = 1, the scores are (y^T A_i
+    y) v v^T and show the symmetric part of A_i only, of rank at most 2 a_i. The same count is made on the
+    slice, where it bounds the narrowing networks better.
+    """
+    widths, t = shape.widths, shape.tokens
+    least = min(widths)
+    last = least * (widths[0] + widths[-1] - least)
+    if shape.softmax and t == 1:
+        return _bound("virtual", "one token: the network is the linear map L", last)
+    scalings = 0 if shape.softmax else shape.depth
+    on_virtual = last - scalings
+    saved = 0
+    seen_symmetric = False
+    for i, (a, effective) in enumerate(zip(shape.ranks, shape.effective_ranks, strict=True)):
+        only_symmetric = not shape.softmax and (t == 1 or any(r == 1 for r in shape.effective_ranks[:i]))
+        seen_symmetric |= only_symmetric
+        rank = min(a, *widths[: i + 1])
+        on_virtual += _attention_dim(widths[0], rank, only_symmetric)
+        saved += _attention_dim(widths[i], effective, False) - _attention_dim(
+            widths[i], effective, only_symmetric
+        )
+    text = "virtual weights (M, L) in their determinantal varieties" + (
+        "" if shape.softmax else ", up to scaling"
+    )
+    if seen_symmetric:
+        text += "; symmetric parts where tokens have rank one"
+    return _bound("virtual", text, min(on_virtual, shape.free_count - saved))
+
+
+def _attention_dim(d: int, rank: int, symmetric: bool) -> int:
+    """Dimension of d x d matrices of rank <= `rank`, or of their symmetric parts if that is less."""
+    full = rank * (2 * d - rank)
+    if not symmetric:
+        return full
+    s = min(2 * rank, d)
+    return min(full, s * d - s * (s - 1) // 2)
+
+
+def _parameters(model: Model) -> Evidence:
+    return _bound("parameters", "dimension of the space of weights", model.parameter_dim)
+
+
+def _ambient(model: Model) -> int | None:
+    try:
+        return model.coordinate_count
+    except (NotPolynomialError, OutOfReachError):
+        return None
+
+
+def _bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
+    return Evidence(
+        quantity="image_dim",
+        witness=witness,
+        method=method,
+        value=value,
+        relation="<=",
+        certainty=Certainty.PROVED,
+        detail=detail,
+    )
