@@ -19,6 +19,7 @@ COMMANDS = (
     "closure",
     "ideal",
     "models",
+    "verify",
     "render",
     "template",
     "check",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from m2bridge.analyses.singular_locus import SingularLocus, Stratum, singular_locus
 from m2bridge.claims.base import (
@@ -37,7 +38,7 @@ def compare(model: Lightning, result: SingularLocus, predicts: Prediction) -> Ve
     """Every orbit's verdict against the statement's prediction."""
     if result.agreement is False:
         return disagreement(result.conflicts)
-    computed = {"strata": [[s.rank_a, s.rank_v, s.meet, s.verdict] for s in result.strata]}
+    computed: dict[str, Any] = {"strata": [[s.rank_a, s.rank_v, s.meet, s.verdict] for s in result.strata]}
     for stratum in result.strata:
         if stratum.verdict != "undecided" and (stratum.verdict == "singular") != predicts(model, stratum):
             witness = {

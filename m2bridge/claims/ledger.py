@@ -1,0 +1,152 @@
+"""Claims: run the statements of a paper at their sizes, and compare the verdicts with the recorded ones."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, ClassVar
+
+from m2bridge.claims.base import Claim, Context, Size, Status, Verdict, out_of_reach
+from m2bridge.errors import LimitError, OutOfReachError
+from m2bridge.results import Certainty, EngineUse, Result, register_result
+
+BASELINE = "ledger.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One statement at one size: what was found, and what the baseline recorded (None where it has no such entry)."""
+
+    claim: str
+    size: Mapping[str, Any]
+    status: Status
+    certainty: Certainty
+    computed: Mapping[str, Any]
+    witness: Mapping[str, Any] | None
+    reason: str
+    seconds: float
+    recorded: Status | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the verdict differs from the recorded one."""
+        return self.recorded is not None and self.recorded is not self.status
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger(Result):
+    """All verdicts of a run, one entry a statement and size."""
+
+    ANALYSIS: ClassVar[str] = "verify"
+    VERSION: ClassVar[int] = 1
+
+    entries: tuple[Entry, ...]
+
+    @property
+    def changed(self) -> tuple[Entry, ...]:
+        """Entries whose verdict is not the recorded one."""
+        return tuple(entry for entry in self.entries if entry.changed)
+
+
+def select_sizes(claim: Claim, *, quick: bool, max_d: int | None) -> tuple[Size, ...]:
+    """The sizes of a claim for this run; `max_d` leaves out those with a larger width."""
+    sizes = claim.quick if quick else claim.sizes
+    if max_d is None:
+        return sizes
+    return tuple(size for size in sizes if _largest_width(size) <= max_d)
+
+
+def _largest_width(size: Size) -> int:
+    width = size.get("d", 0)
+    return max(width) if isinstance(width, (list, tuple)) else int(width)
+
+
+def verify(
+    claims: Sequence[Claim],
+    context: Context,
+    *,
+    quick: bool = False,
+    max_d: int | None = None,
+    progress: Callable[[str], None] | None = None,
+    finished: Callable[[Claim, Entry], None] | None = None,
+) -> Ledger:
+    """Check every claim at every size and compare with the baseline.
+
+    Parameters
+    ----------
+    progress
+        Told what is being checked; `finished` is called with each entry as it is known.
+    """
+    start = time.perf_counter()
+    recorded = baseline()
+    entries: list[Entry] = []
+    for claim in claims:
+        for size in select_sizes(claim, quick=quick, max_d=max_d):
+            if progress is not None:
+                progress(f"{claim.id} {describe(size)}")
+            verdict = _checked(claim, size, context)
+            entry = Entry(
+                claim=claim.id,
+                size=dict(size),
+                status=verdict.status,
+                certainty=verdict.certainty,
+                computed=dict(verdict.computed),
+                witness=None if verdict.witness is None else dict(verdict.witness),
+                reason=verdict.reason,
+                seconds=verdict.seconds,
+                recorded=recorded.get(_key(claim.id, size)),
+            )
+            entries.append(entry)
+            if finished is not None:
+                finished(claim, entry)
+    info = context.engine.info
+    return Ledger(
+        model=", ".join(dict.fromkeys(claim.paper for claim in claims)),
+        entries=tuple(entries),
+        certainty=Certainty.weakest(entry.certainty for entry in entries),
+        agreement=not any(entry.status is Status.DISAGREEMENT for entry in entries),
+        evidence=(),
+        engine=EngineUse(version=info.version, origin=info.origin),
+        seed=context.seed,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _checked(claim: Claim, size: Size, context: Context) -> Verdict:
+    start = time.perf_counter()
+    try:
+        return claim.check(size, context)
+    except (LimitError, OutOfReachError) as error:
+        verdict = out_of_reach(str(error))
+        return Verdict(
+            status=verdict.status,
+            certainty=verdict.certainty,
+            reason=verdict.reason,
+            seconds=time.perf_counter() - start,
+        )
+
+
+def describe(size: Size) -> str:
+    """A size in one line."""
+    return ", ".join(f"{name}={value}" for name, value in size.items()) or "exact"
+
+
+def baseline() -> dict[str, Status]:
+    """The recorded verdicts that ship with the package, by claim and size."""
+    path = resources.files("m2bridge").joinpath("data", BASELINE)
+    if not path.is_file():
+        return {}
+    return index(json.loads(path.read_text(encoding="utf-8"))["entries"])
+
+
+def index(entries: Iterable[Mapping[str, Any]]) -> dict[str, Status]:
+    """Verdicts by claim and size, from the entries of a ledger's document."""
+    return {_key(entry["claim"], entry["size"]): Status(entry["status"]) for entry in entries}
+
+
+def _key(claim: str, size: Size) -> str:
+    return claim + " " + json.dumps(dict(size), sort_keys=True)

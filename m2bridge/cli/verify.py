@@ -1,0 +1,124 @@
+"""CLI: ``m2bridge verify`` runs a paper's statements as programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from m2bridge.claims import all_claims, claim
+from m2bridge.claims.base import Claim, Context, Status
+from m2bridge.claims.ledger import Entry, Ledger, describe, verify
+from m2bridge.cli import common
+from m2bridge.engine import open_engine
+from m2bridge.errors import InputError
+from m2bridge.records import write_atomically
+from m2bridge.report import ledger_html, ledger_markdown
+
+_COLOUR = {
+    Status.HOLDS: "green",
+    Status.FAILS: "red",
+    Status.OUT_OF_REACH: "yellow",
+    Status.DISAGREEMENT: "bold red",
+}
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("verify")
+    def command(
+        claims: Annotated[
+            list[str] | None, typer.Argument(help="Claims to check, e.g. theorem-3.4 (default: all).")
+        ] = None,
+        quick: Annotated[
+            bool, typer.Option("--quick", help="A subset of the sizes, in under two minutes.")
+        ] = False,
+        max_d: Annotated[int | None, typer.Option("--max-d", min=1, help="Leave out larger widths.")] = None,
+        report: Annotated[
+            Path | None, typer.Option("--report", help="Write a report: FILE.md or FILE.html.")
+        ] = None,
+        list_only: Annotated[bool, typer.Option("--list", help="List the claims and stop.")] = False,
+        seed: common.SeedOption = 0,
+        timeout: common.TimeoutOption = "5m",
+        memory: common.MemoryOption = "4G",
+        engine: common.EngineOption = None,
+        as_json: common.JsonOption = False,
+        save: common.SaveOption = None,
+    ) -> None:
+        """Check every statement of the paper by computation, with an exact witness for each that fails.
+
+        Exit 0 when every verdict is the recorded one (a statement that fails as recorded is no surprise), 6 when one changed.
+
+        Example: m2bridge verify theorem-3.4 --max-d 3
+        """
+        selected = _select(claims or [])
+        if list_only:
+            for item in selected:
+                typer.echo(f"{item.id:36} {item.number}")
+            return
+        _check_report(report)
+        common.check_directory("--save", save)
+        limits = common.parse_limits(timeout, memory)
+        out = common.console()
+
+        def finished(item: Claim, entry: Entry) -> None:
+            if not as_json:
+                out.print(_line(item, entry))
+
+        with common.Progress(quiet=as_json).shown() as progress, open_engine(engine) as opened:
+            context = Context(engine=opened, seed=seed, limits=limits)
+            ledger = verify(selected, context, quick=quick, max_d=max_d, progress=progress, finished=finished)
+        if report is not None:
+            text = ledger_html(ledger) if report.suffix == ".html" else ledger_markdown(ledger)
+            write_atomically(report, text)
+        common.finish(ledger, as_json=as_json, save=save, show=lambda console: _show(ledger, console))
+        if ledger.changed:
+            raise typer.Exit(6)
+
+
+def _select(names: list[str]) -> tuple[Claim, ...]:
+    """Claims by id, or by the beginning of an id (``theorem-3.4`` takes all its parts)."""
+    if not names:
+        return all_claims()
+    chosen: list[Claim] = []
+    for name in names:
+        found = [item for item in all_claims() if item.id == name or item.id.startswith(f"{name}-")]
+        chosen += found or [claim(name)]
+    return tuple({item.id: item for item in chosen}.values())
+
+
+def _check_report(report: Path | None) -> None:
+    if report is None:
+        return
+    if report.suffix not in (".md", ".html"):
+        raise InputError(f"--report {report}: the file's ending chooses the format, .md or .html")
+    common.check_directory("--report", report.absolute().parent)
+
+
+def _line(item: Claim, entry: Entry) -> str:
+    colour = _COLOUR[entry.status]
+    sure = f", {entry.certainty.value}" if entry.status in (Status.HOLDS, Status.FAILS) else ""
+    changed = f" [bold](recorded: {entry.recorded})[/]" if entry.changed else ""
+    reason = f"  {entry.reason}" if entry.status is not Status.HOLDS and entry.reason else ""
+    return f"[{colour}]{entry.status.value}{sure}[/]  {item.id}  {describe(entry.size)}  {entry.seconds:.1f} s{changed}{reason}"
+
+
+def _show(ledger: Ledger, console: Console) -> None:
+    table = Table(title="\nSummary", title_justify="left", show_edge=False, pad_edge=False)
+    table.add_column("statement")
+    for status in Status:
+        table.add_column(status.value, justify="right")
+    by_claim: dict[str, list[Entry]] = {}
+    for entry in ledger.entries:
+        by_claim.setdefault(entry.claim, []).append(entry)
+    for name, entries in by_claim.items():
+        counts = [sum(entry.status is status for entry in entries) for status in Status]
+        table.add_row(claim(name).number, *(str(n) if n else "" for n in counts))
+    console.print(table)
+    changed = len(ledger.changed)
+    verdict = (
+        "[green]every verdict is the recorded one[/]" if not changed else f"[bold red]{changed} changed[/]"
+    )
+    console.print(f"\n{len(ledger.entries)} checks, {verdict}; {ledger.seconds:.0f} s")
