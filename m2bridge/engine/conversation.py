@@ -8,7 +8,7 @@ import selectors
 from typing import TYPE_CHECKING, Any
 
 from m2bridge.engine.base import Limits, Listener
-from m2bridge.engine.outcome import Fate
+from m2bridge.engine.outcome import SEGMENTATION_FAULT, Fate
 
 if TYPE_CHECKING:
     from m2bridge.engine.keeper import Keeper
@@ -34,7 +34,7 @@ class Conversation:
         self.forget_startup = forget_startup
         self.buffers = (bytearray(), bytearray())
         self.told = 0
-        self.started = False
+        self.started = self.crashing = False
         self.output_limit_reached = False
 
     def follow(self) -> Fate:
@@ -106,6 +106,9 @@ class Conversation:
             self.output_limit_reached = True
             self.keeper.kill()
         self.buffers[index].extend(data[: max(room, 0)])
+        if index == 1 and not self.crashing and SEGMENTATION_FAULT.search(self.buffers[1]):
+            self.crashing = True  # its handler may hang while it prints the trace
+            self.keeper.send(request="crashing")
         if index == 0 and self.listener is not None and self.started:
             self.tell(self.listener)
         return bool(data)

@@ -30,7 +30,7 @@ from m2bridge.errors import EngineError
 from m2bridge.scripts import Script
 
 PYTHON = sys.executable
-_PROGRAM = Path(__file__).with_name("_keeper_main.py")
+_PROGRAM = Path(__file__).with_name("keeping")
 _CHUNK = 1 << 16
 _FILE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 

@@ -21,7 +21,7 @@ _OUT_OF_MEMORY = re.compile(
 _FLINT_OUT_OF_MEMORY = re.compile(
     r"^(?:Exception \(FLINT.*|    )Unable to allocate memory \(\d+\)\.$", re.MULTILINE
 )
-_SEGMENTATION_FAULT = re.compile(r"^-- SIGSEGV\b", re.MULTILINE)
+SEGMENTATION_FAULT = re.compile(rb"^-- SIGSEGV\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +46,17 @@ def outcome(
 ) -> tuple[Outcome, int | None, int | None]:
     """The outcome of a run, its exit status and the signal it died of.
 
-    Macaulay2 installs a handler for SIGSEGV that prints a trace and exits, and its garbage collector swallows
-    SIGXCPU, so neither shows in the status: the first is known by its trace, and the CPU limit kills with
+    Macaulay2 installs a handler for SIGSEGV that prints a trace and exits, or hangs, and its garbage collector
+    swallows SIGXCPU, so neither shows in the status: the first is known by its trace, and the CPU limit kills with
     SIGKILL, known by the CPU time used.
     """
     exit_status = os.WEXITSTATUS(fate.status) if os.WIFEXITED(fate.status) else None
     signal_number = os.WTERMSIG(fate.status) if os.WIFSIGNALED(fate.status) else None
     if output_limit_reached:
         return Outcome.TOO_MUCH_OUTPUT, exit_status, signal_number
+    crashing = SEGMENTATION_FAULT.search(stderr.encode()) is not None
+    if fate.stopped == "wall" and crashing:
+        return Outcome.CRASHED, exit_status, int(signal.SIGSEGV)
     if fate.stopped == "wall":
         return Outcome.TIMED_OUT, exit_status, signal_number
     if exit_status == 0:
@@ -66,7 +69,7 @@ def outcome(
         return Outcome.OUT_OF_MEMORY, exit_status, signal_number
     if signal_number is not None:
         return Outcome.CRASHED, exit_status, signal_number
-    if _SEGMENTATION_FAULT.search(stderr):
+    if crashing:
         return Outcome.CRASHED, exit_status, int(signal.SIGSEGV)
     return Outcome.SCRIPT_ERROR, exit_status, None
 

@@ -25,21 +25,23 @@ from m2bridge.scripts import Script
 
 log = logging.getLogger(__name__)
 
-SERVER = """-- A warm Macaulay2. It forks a child for each job that it is told of; the child waits at
--- the gate until its limits are in place, then loads the script as a fresh Macaulay2 would.
+SERVER = """-- A warm Macaulay2. It forks a child for each job, ahead of time; the child waits at the
+-- gate until it has its limits and is told the script, which it loads as a fresh Macaulay2 would.
 scan(@PACKAGES@, name -> needsPackage name);
 collectGarbage();
 while true do (
-    m2bridgeJob := get "../jobs";
+    m2bridgeGate := get "../next";
     m2bridgeChild := fork();
     if m2bridgeChild == 0 then (
         if fork() == 0 then (
             setGroupID(0, 0);
-            get "../gate";
+            m2bridgeJob := get m2bridgeGate;
             @SEED@
             load m2bridgeJob;
             exit 0)
-        else kill processID())      -- the one in between goes, and its child belongs to the keeper
+        else (                      -- the one in between goes, and its child belongs to the keeper
+            get "../acknowledge";
+            kill processID()))
     else wait m2bridgeChild)
 """
 

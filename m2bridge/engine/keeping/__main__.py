@@ -1,6 +1,6 @@
 """Engine stage, outside the caller's process: the keeper, parent of every Macaulay2 that m2bridge starts.
 
-It is run as a script with ``python -I -S``, so it imports the standard library only. Requests enter as JSON
+It is run as ``python -I -S DIRECTORY``, so it imports the standard library and its neighbours only. Requests enter as JSON
 lines on a socket, reports leave on it the same way; standard output and standard error belong to Macaulay2.
 
 The other end of the socket is held by the caller alone: when the caller dies, however it dies, the socket
@@ -17,9 +17,9 @@ import contextlib
 import ctypes
 import errno
 import json
+import math
 import os
 import resource
-import runpy
 import select
 import shutil
 import signal
@@ -29,21 +29,23 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from m2bridge.engine.keeping.sandbox import become
+    from m2bridge.engine.keeping.warm import FIFOS, PAUSE, ServerLostError, WarmMacaulay2, children_of
+else:  # run as `python -I -S DIRECTORY`: the package is not imported, only its neighbours
+    from sandbox import become
+    from warm import FIFOS, PAUSE, ServerLostError, WarmMacaulay2, children_of
 
 PR_SET_CHILD_SUBREAPER = 36
 LINUX = sys.platform == "linux"
-START_PATIENCE = 120.0  # seconds until a Macaulay2 that starts counts as stuck
-SERVER_PATIENCE = 10.0  # and one that is warm
+CRASH_PATIENCE = 5.0  # seconds that Macaulay2 may take to print the trace of its crash
 SWEEP_PATIENCE = 10.0
 
 
 class CallerGoneError(Exception):
     """The caller closed the socket or died."""
-
-
-class ServerLostError(Exception):
-    """The warm Macaulay2 died or does not answer."""
 
 
 class Keeper:
@@ -53,14 +55,15 @@ class Keeper:
         self.caller = caller
         self.received = b""
         self.exits: dict[int, tuple[int, Any]] = {}
-        self.server: int | None = None
+        self.deadline = math.inf
+        self.warm = WarmMacaulay2(self)
         self.group: int | None = None
         self.asked_to_kill = False
         self.go = False
         self.root = Path(tempfile.mkdtemp(prefix="m2bridge-"))
         self.work = self.root / "work"
         self.work.mkdir()
-        for name in ("gate", "jobs"):
+        for name in FIFOS:
             os.mkfifo(self.root / name, 0o600)
         self.wake, wake_write = os.pipe()
         os.set_blocking(self.wake, False)
@@ -101,6 +104,8 @@ class Keeper:
                 self.asked_to_kill = True
             elif request["request"] == "go":
                 self.go = True
+            elif request["request"] == "crashing":
+                self.deadline = min(self.deadline, time.monotonic() + CRASH_PATIENCE)
             else:
                 others.append(request)
         self.reap()
@@ -117,23 +122,11 @@ class Keeper:
             if pid == 0:
                 return
             self.exits[pid] = (status, usage)
-            if pid == self.server:
-                self.server = None
+            self.warm.note_end(pid)
 
     def children(self) -> set[int]:
-        """The processes whose parent is the keeper, the warm Macaulay2 left out."""
-        if not LINUX:
-            return set()
-        me = os.getpid()
-        try:
-            found = {int(pid) for pid in Path(f"/proc/{me}/task/{me}/children").read_text().split()}
-        except OSError:
-            found = set()
-            for stat in Path("/proc").glob("[0-9]*/stat"):
-                with contextlib.suppress(OSError, ValueError, IndexError):
-                    if int(stat.read_text().rpartition(")")[2].split()[1]) == me:
-                        found.add(int(stat.parent.name))
-        return found - {self.server}
+        """The processes whose parent is the keeper, the warm Macaulay2 and its spare child left out."""
+        return children_of(os.getpid()) - {self.warm.server, self.warm.spare} if LINUX else set()
 
     def sweep(self) -> None:
         """Kill the job and all that it started; orphans come to the keeper and are killed in turn."""
@@ -156,16 +149,11 @@ class Keeper:
     def spawn(self, job: dict[str, Any], cpu_seconds: int | None) -> int:
         pid = os.fork()
         if pid == 0:
-            become = runpy.run_path(str(Path(__file__).with_name("_sandbox.py")))["become"]
             become(job["command"], job["environment"], self.work, cpu_seconds)
         return pid
 
     def shutdown(self) -> None:
-        if self.server is not None:
-            for kill in (os.killpg, os.kill):
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    kill(self.server, signal.SIGKILL)
-            self.server = None
+        self.warm.kill()
         self.sweep()
         shutil.rmtree(self.root, ignore_errors=True)
 
@@ -178,7 +166,7 @@ class Keeper:
                 for request in self.listen(None):
                     try:
                         self.job(request)
-                    except (ServerLostError, OSError) as error:
+                    except (ServerLostError, OSError, ValueError) as error:
                         self.report("lost", reason=str(error))
         except CallerGoneError:
             pass
@@ -187,35 +175,47 @@ class Keeper:
 
     def job(self, job: dict[str, Any]) -> None:
         """Run one job from the empty directory to the empty directory."""
+        wall = math.inf if job["wall_seconds"] is None else job["wall_seconds"]
         begun = time.monotonic()
-        deadline = begun + job["wall_seconds"] if job["wall_seconds"] is not None else float("inf")
+        self.deadline = begun + wall
         self.prepare(job)
+        pid: int
+        gate: int | None
         if job["warm"]:
-            pid, gate = self.start_warm(job)
-            deadline += time.monotonic() - begun  # the time that a warm Macaulay2 takes is not the script's
+            self.deadline = math.inf  # the time that a warm Macaulay2 takes to start is not the script's
+            pid, gate = self.warm.start(job)
+            self.group = pid
             begun = time.monotonic()
+            self.deadline = begun + wall
         else:
-            pid, gate = self.start_fresh(job, deadline)
+            pid, gate = self.start_fresh(job)
         cpu_limit = None
         if gate is not None:
             cpu_limit = self.limit(pid, job)
             self.report("ready", pid=pid, directory=str(self.root))
-            while not (self.go or self.must_end(pid, deadline)):
-                self.listen(max(0.0, min(deadline - time.monotonic(), 60.0)))
+            while not (self.go or self.must_end(pid)):
+                self.listen(self.time_left())
+            with contextlib.suppress(BrokenPipeError):  # killed at the gate: its status will say so
+                os.write(gate, f"./{job['file']}".encode())
             os.close(gate)
-        while not self.must_end(pid, deadline):
-            self.listen(max(0.0, min(deadline - time.monotonic(), 60.0)))
+        tend_until = time.monotonic() + 1.0 if job["warm"] else 0.0
+        while not self.must_end(pid):
+            tending = self.warm.tend() and time.monotonic() < tend_until
+            self.listen(PAUSE if tending else self.time_left())
         stopped = None if pid in self.exits else "asked" if self.asked_to_kill else "wall"
         seconds = time.monotonic() - begun
         self.sweep()
         status, usage = self.exits.get(pid, (signal.SIGKILL, None))
         self.report(
-            "done", status=status, stopped=stopped, seconds=seconds, cpu_limit=cpu_limit, passed_gate=gate is
-            not None, cpu=usage and usage.ru_utime + usage.ru_stime, maxrss=usage and usage.ru_maxrss,
+            "done", status=status, stopped=stopped, seconds=seconds, cpu_limit=cpu_limit, passed_gate=gate is not None,
+            cpu=usage and usage.ru_utime + usage.ru_stime, maxrss=usage and usage.ru_maxrss,
         )  # fmt: skip
 
-    def must_end(self, pid: int | None, deadline: float) -> bool:
-        return pid in self.exits or self.asked_to_kill or time.monotonic() >= deadline
+    def time_left(self) -> float:
+        return max(0.0, min(self.deadline - time.monotonic(), 60.0))
+
+    def must_end(self, pid: int) -> bool:
+        return pid in self.exits or self.asked_to_kill or time.monotonic() >= self.deadline
 
     def prepare(self, job: dict[str, Any]) -> None:
         """An empty directory with the script in it, whatever the job before left there."""
@@ -225,41 +225,21 @@ class Keeper:
         self.exits.clear()
         self.asked_to_kill = self.go = False
 
-    def start_fresh(self, job: dict[str, Any], deadline: float) -> tuple[int, int | None]:
+    def start_fresh(self, job: dict[str, Any]) -> tuple[int, int | None]:
         """A Macaulay2 of its own for the job, and its gate held open; no gate when it ended before."""
         pid = self.group = self.spawn(job, None if LINUX else job["cpu_seconds"])
-        return pid, self.reader_of("gate", pid, deadline, 0.002)
+        while (gate := self.writing_end("gate")) is None and not self.must_end(pid):
+            self.listen(4 * PAUSE)
+        return pid, gate
 
-    def start_warm(self, job: dict[str, Any]) -> tuple[int, int | None]:
-        """A child forked by the warm Macaulay2, which is started first if need be."""
-        deadline = time.monotonic() + (SERVER_PATIENCE if self.server is not None else START_PATIENCE)
-        if self.server is None:
-            self.server = self.spawn(job, None)
-        server = self.server
-        jobs = self.reader_of("jobs", server, deadline, 0.0005)
-        if jobs is not None:
-            os.write(jobs, f"./{job['file']}".encode())
-            os.close(jobs)
-            gate = self.reader_of("gate", server, deadline, 0.0005)
-            while gate is not None and time.monotonic() < deadline:
-                if len(found := self.children()) == 1:
-                    return found.pop(), gate
-                self.listen(0.0005)
-        raise ServerLostError("the warm Macaulay2 " + ("died" if server in self.exits else "does not answer"))
-
-    def reader_of(self, fifo: str, reader: int, deadline: float, pause: float) -> int | None:
-        """The FIFO's writing end, as soon as `reader` (or its child) reads it; None if it ended or time is
-        up.
-        """
-        while True:
-            try:
-                return os.open(self.root / fifo, os.O_WRONLY | os.O_NONBLOCK)
-            except OSError as error:
-                if error.errno != errno.ENXIO:
-                    raise
-            if self.must_end(reader, deadline):
-                return None
-            self.listen(pause)
+    def writing_end(self, fifo: str) -> int | None:
+        """The FIFO's writing end if somebody reads it."""
+        try:
+            return os.open(self.root / fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            return None
 
     def limit(self, pid: int, job: dict[str, Any]) -> int | None:
         """Limits on what the script uses, on top of what the idle Macaulay2 already has."""
