@@ -1,0 +1,57 @@
+"""Corollary 3.3: the dimension of one layer."""
+
+from __future__ import annotations
+
+from m2bridge.claims.base import Claim, Context, Size, Verdict
+from m2bridge.claims.lightning_attention import PAPER
+from m2bridge.claims.lightning_attention.dimensions import WITNESSES, compared
+from m2bridge.models import Lightning
+
+
+def equation_7(d: int, dp: int, a: int) -> int:
+    """The printed dimension."""
+    return 2 * a * d + d * dp - a * a - 1 if a <= d else d * d + d * dp - 1
+
+
+def check(size: Size, context: Context) -> Verdict:
+    model = Lightning(**size)
+    return compared(model, equation_7(model.d, model.dp, model.a), context)
+
+
+def _sizes(*quadruples: tuple[int, int, int, int]) -> tuple[Size, ...]:
+    return tuple({"d": d, "dp": dp, "a": a, "t": t} for d, dp, a, t in quadruples)
+
+
+_INSIDE = _sizes(
+    *((d, dp, a, 2) for d in (2, 3, 4, 5) for dp in (1, 2, 3) for a in range(1, d + 2) if dp >= 2 or a >= 2),
+    (3, 2, 2, 3), (3, 2, 2, 5),
+)  # fmt: skip
+_OUTSIDE = _sizes((2, 1, 1, 2), (3, 1, 1, 2), (1, 1, 1, 2), (1, 2, 1, 2), (2, 2, 2, 1), (3, 2, 2, 1))
+
+CLAIMS = (
+    Claim(
+        id="corollary-3.3",
+        number="Corollary 3.3 (Equation 7)",
+        paper=PAPER,
+        statement=(
+            "For t >= 2 and d, d' >= 2 or d, a >= 2, the neuromanifold of one layer has dimension 2ad + dd' - a^2 - 1 if a <= d "
+            "and d^2 + dd' - 1 otherwise."
+        ),
+        checked="the printed number against a dimension proved from both sides",
+        witnesses=WITNESSES,
+        sizes=_INSIDE,
+        quick=_sizes((2, 1, 2, 2), (2, 2, 1, 2), (3, 2, 2, 2), (3, 2, 4, 2)),
+        run=check,
+    ),
+    Claim(
+        id="corollary-3.3-outside",
+        number="Corollary 3.3, outside its hypotheses",
+        paper=PAPER,
+        statement="Equation 7 at a = d' = 1, at d = 1 and at t = 1, where the corollary says nothing: is it right there?",
+        checked="the number of Equation 7 against a dimension bounded from both sides",
+        witnesses=WITNESSES,
+        sizes=_OUTSIDE,
+        quick=_OUTSIDE[:3],
+        run=check,
+    ),
+)
