@@ -1,0 +1,227 @@
+"""Batch: a job file becomes sections. Text enters; jobs and grids leave, or every mistake at once with line and column.
+
+Nothing of a job file is executed, no name in it becomes a path, and its size is known before anything of it is expanded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from m2bridge.batch.limits import parse_bytes, parse_seconds
+from m2bridge.batch.places import WALKERS, Places
+from m2bridge.errors import InputError, ParseError
+from m2bridge.models.spec import suggestion
+
+LARGEST_FILE = 1_000_000
+DEEPEST = 8
+MOST_MISTAKES = 50
+LONGEST_TEXT = 2_000
+_TOP = ("defaults", "grid", "job")
+_COMMON = ("timeout", "memory", "tags", "priority", "prime", "seed")
+_TAG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,63}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mistake:
+    """Something wrong in a job file, and where."""
+
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.message}"
+
+
+@dataclass(slots=True)
+class Mistakes:
+    """Collects what is wrong, so that it can be reported at once."""
+
+    source: str
+    places: Places
+    found: set[Mistake] = field(default_factory=set)
+
+    def add(self, path: Sequence[str | int], message: str, column: int | None = None) -> None:
+        place = self.places.of(path) if column is None else self.places.inside(path, column)
+        self.found.add(Mistake(*place, " ".join(message.split())))
+
+    def add_error(self, path: Sequence[str | int], error: InputError) -> None:
+        """An error about the value at `path`; one inside an expression keeps its column."""
+        column = error.fields.get("column") if "reason" in error.fields else None
+        self.add(path, error.message, column)
+
+    def raise_if_any(self) -> None:
+        if not self.found:
+            return
+        ordered = sorted(self.found)
+        shown = [str(mistake) for mistake in ordered[:MOST_MISTAKES]]
+        if len(ordered) > MOST_MISTAKES:
+            shown.append(f"and {len(ordered) - MOST_MISTAKES} more")
+        count = "a mistake" if len(ordered) == 1 else f"{len(ordered)} mistakes"
+        raise ParseError(
+            f"{self.source} has {count}; nothing was run: {'; '.join(shown)}",
+            source=self.source,
+            line=ordered[0].line,
+            column=ordered[0].column,
+            mistakes=tuple(ordered),
+            lines=tuple(shown),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One ``[[job]]`` or ``[[grid]]``: its path in the file, and its entries with the defaults filled in."""
+
+    kind: str
+    path: tuple[str | int, ...]
+    entries: Mapping[str, Any]
+
+    def place_of(self, key: str) -> tuple[str | int, ...]:
+        return (*self.path, key) if key in self.entries else self.path
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """A job file that can be read: its sections, and where its mistakes are to be collected."""
+
+    path: Path
+    sections: tuple[Section, ...]
+    mistakes: Mistakes
+
+
+def read(path: Path) -> JobFile:
+    """Read a job file; what is wrong with single values is found by :func:`m2bridge.batch.plan.expand` in the same collection.
+
+    Raises
+    ------
+    InputError
+        The file is missing, too large, or neither .toml nor .json.
+    ParseError
+        It is not TOML or JSON.
+    """
+    if path.suffix not in WALKERS:
+        raise InputError(f"{path}: a job file ends in .toml or .json")
+    try:
+        if not path.is_file():
+            raise InputError(f"{path}: there is no such file")
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    if len(data) > LARGEST_FILE:
+        raise InputError(f"{path}: a job file has at most {LARGEST_FILE:,} bytes; use grids, or several files")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ParseError(f"{path}, line {line}: not UTF-8 text", source=str(path), line=line, column=1) from None
+    return read_text(text, path)
+
+
+def read_text(text: str, path: Path) -> JobFile:
+    """The sections in the text of a job file."""
+    places = WALKERS[path.suffix](text)
+    mistakes = Mistakes(path.name, places)
+    if places.deepest > DEEPEST:
+        mistakes.add((), f"nested more than {DEEPEST} deep")
+        mistakes.raise_if_any()
+    document = _document(text, path, mistakes)
+    for key in places.repeated:
+        mistakes.add(key, f"{key[-1]!r} is given twice")
+    for key in document:
+        if key not in _TOP:
+            mistakes.add((key,), f"there is no {_short(key)!r} in a job file; {suggestion(key, _TOP)}")
+    defaults = document.get("defaults", {})
+    if not isinstance(defaults, dict):
+        mistakes.add(("defaults",), "defaults should be a table")
+        defaults = {}
+    for key in defaults:
+        if key not in _COMMON:
+            mistakes.add(("defaults", key), f"no default can be set for {_short(key)!r}; {suggestion(key, _COMMON)}")
+    sections = []
+    for kind in ("job", "grid"):
+        tables = document.get(kind, [])
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            mistakes.add((kind,), f"{kind} should be an array of tables: write [[{kind}]]")
+            continue
+        for number, table in enumerate(tables):
+            sections.append(Section(kind, (kind, number), {**defaults, **table}))
+    if not sections and not mistakes.found:
+        mistakes.add((), "there is no [[job]] and no [[grid]]")
+    for section in sections:
+        _check_section(section, mistakes)
+    return JobFile(path, tuple(sections), mistakes)
+
+
+def _document(text: str, path: Path, mistakes: Mistakes) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except json.JSONDecodeError as error:
+        mistakes.found.add(Mistake(error.lineno, error.colno, error.msg))
+    except RecursionError:
+        mistakes.add((), "nested too deeply")
+    except ValueError as error:  # tomllib says "(at line 1, column 2)"; other readers of numbers say nothing
+        first = str(error).splitlines()[0]
+        match = _AT.search(first)
+        line, column = mistakes.places.line_and_column(len(text)) if match and not match[1] else (1, 1)
+        if match and match[1]:
+            line, column = int(match[1]), int(match[2])
+        mistakes.found.add(Mistake(line, column, _AT.sub("", first)))
+    else:
+        if not isinstance(document, dict):
+            mistakes.add((), "expected an object with grid and job")
+        else:
+            return document
+    mistakes.raise_if_any()
+    raise AssertionError("unreachable")
+
+
+def _check_section(section: Section, mistakes: Mistakes) -> None:
+    """What can be said of a section without knowing the analysis or the model."""
+    entries = section.entries
+    if "analysis" not in entries:
+        mistakes.add(section.path, f"this {section.kind} has no analysis")
+    given = [word for word in ("spec", "model") if word in entries]
+    if section.kind == "job" and given != ["spec"]:
+        mistakes.add(section.path, "a job takes analysis and spec, e.g. spec = 'lightning(d=2,dp=1)'")
+    elif len(given) != 1:
+        mistakes.add(section.path, "a grid takes either model (a family's name) or spec (whole models)")
+    for key, value in entries.items():
+        if not _NAME.fullmatch(key):
+            mistakes.add((*section.path, key), f"{_short(key)!r} is not a name")
+        for part in _texts(value):
+            if len(part) > LONGEST_TEXT or not part.isprintable():
+                mistakes.add((*section.path, key), "a text should be short, on one line, and printable")
+    for read_limit, word in ((parse_seconds, "timeout"), (parse_bytes, "memory")):
+        if word in entries:
+            try:
+                read_limit(entries[word])
+            except InputError as error:
+                mistakes.add(section.place_of(word), error.message)
+    tags = entries.get("tags", [])
+    if not isinstance(tags, list) or not all(isinstance(tag, str) and _TAG.fullmatch(tag) for tag in tags):
+        mistakes.add(section.place_of("tags"), "tags should be a list of short names of letters, digits, - _ and .")
+    priority = entries.get("priority", 0)
+    if type(priority) is not int or abs(priority) > 1_000_000:
+        mistakes.add(section.place_of("priority"), "priority should be an integer; larger goes first")
+    if not isinstance(entries.get("options", {}), dict):
+        mistakes.add(section.place_of("options"), "options should be a table")
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in items for text in _texts(item)]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,304 @@
+"""Batch: sections become a plan: distinct jobs, each with the key under which its answer is stored."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from m2bridge.batch import registry
+from m2bridge.batch.expressions import parse
+from m2bridge.batch.grid import Axis, Grid, axis_of
+from m2bridge.batch.jobfile import JobFile, Section
+from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds
+from m2bridge.errors import InputError, OutOfReachError, ParseError
+from m2bridge.models import FAMILIES, Model, parse_spec
+from m2bridge.models.custom import PolynomialMap
+from m2bridge.models.spec import suggestion, written
+from m2bridge.records import SCHEMA_VERSION
+
+MOST_JOBS = 100_000
+MOST_AXES = 32
+_NOT_AXES = frozenset({"when", "tags", "priority", "timeout", "memory", "options"})
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_MOST_MISTAKES_A_SECTION = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One question about one model.
+
+    Attributes
+    ----------
+    analysis, spec, parameters: the question; with the versions of everything they make the key.
+    script_sha256: of the templates it may use.
+    size: number of parameters of the model, for estimates.
+    limits, tags, priority: how and when to run it; they do not change the answer and are not in the key.
+    """
+
+    analysis: str
+    analysis_version: int
+    spec: str
+    parameters: Mapping[str, Any]
+    script_sha256: str
+    size: int
+    limits: JobLimits = JobLimits()
+    tags: tuple[str, ...] = ()
+    priority: int = 0
+
+    def question(self, engine_version: str) -> dict[str, Any]:
+        """Everything that determines the answer."""
+        return {
+            "analysis": self.analysis,
+            "analysis_version": self.analysis_version,
+            "engine_version": engine_version,
+            "model": self.spec,
+            "parameters": dict(self.parameters),
+            "schema_version": SCHEMA_VERSION,
+            "script_sha256": self.script_sha256,
+        }
+
+    def key(self, engine_version: str) -> str:
+        """The sha256 of the canonical JSON of the question."""
+        text = json.dumps(self.question(engine_version), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def document(self) -> dict[str, Any]:
+        """For the record and for the worker."""
+        return {
+            "analysis": self.analysis,
+            "model": self.spec,
+            "parameters": dict(self.parameters),
+            "size": self.size,
+            "tags": list(self.tags),
+        }
+
+    @property
+    def title(self) -> str:
+        """One line for people; the parameters where they are not the usual ones."""
+        defaults = registry.find(self.analysis).parameters({})
+        unusual = [f"{k}={v}" for k, v in self.parameters.items() if k not in defaults or defaults[k] != v]
+        return " ".join([self.analysis, self.spec, *unusual])
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The distinct jobs of a job file, in its order; how often one was named again."""
+
+    jobs: tuple[Job, ...]
+    duplicates: int
+
+
+def expand(file: JobFile, *, limits: JobLimits | None = None, most_jobs: int = MOST_JOBS) -> Plan:
+    """The plan of a job file.
+
+    Parameters
+    ----------
+    limits
+        For jobs that do not say.
+    most_jobs
+        More than this many points are refused before they are made.
+
+    Raises
+    ------
+    ParseError
+        With every mistake of the file in field `mistakes`; nothing has been run.
+    """
+    mistakes = file.mistakes
+    builder = _Builder(file, limits or JobLimits())
+    grids: list[tuple[Section, Grid]] = []
+    total = 0
+    for section in file.sections:
+        grid = builder.grid(section)
+        if grid is None:
+            continue
+        try:
+            total += grid.count(most_jobs)
+        except OutOfReachError as error:
+            mistakes.add(section.path, f"{error.message}; --max-jobs allows more")
+        except InputError as error:
+            mistakes.add_error(section.path, error)
+        else:
+            if total <= most_jobs:
+                grids.append((section, grid))
+    if total > most_jobs:
+        mistakes.add((), f"the file names {total:,} jobs, more than {most_jobs:,}; --max-jobs allows more")
+    jobs: dict[str, Job] = {}
+    duplicates = 0
+    for section, grid in grids:
+        for job in builder.jobs(section, grid):
+            key = job.key("")
+            if key in jobs:
+                duplicates += 1
+                job = _merged(jobs[key], job)  # noqa: PLW2901
+            jobs[key] = job
+    if not jobs and not mistakes.found:
+        mistakes.add((), "no job is left: every grid is empty or filtered out")
+    mistakes.raise_if_any()
+    return Plan(tuple(jobs.values()), duplicates)
+
+
+def _merged(first: Job, second: Job) -> Job:
+    """One job named twice: the larger limits, the higher priority, all tags."""
+    return dataclasses.replace(
+        first,
+        limits=first.limits.union(second.limits),
+        tags=tuple(dict.fromkeys(first.tags + second.tags)),
+        priority=max(first.priority, second.priority),
+    )
+
+
+class _Builder:
+    """Turns sections into grids and points into jobs, collecting mistakes."""
+
+    def __init__(self, file: JobFile, limits: JobLimits) -> None:
+        self.file, self.mistakes, self.limits = file, file.mistakes, limits
+        self.models: dict[str, tuple[str, Model]] = {}
+
+    def grid(self, section: Section) -> Grid | None:
+        """The grid of a section (of a job: one point), or None when it has mistakes that forbid counting."""
+        axes: dict[str, Axis] = {}
+        before = len(self.mistakes.found)
+        entries = {key: value for key, value in section.entries.items() if key not in _NOT_AXES}
+        options = section.entries.get("options")
+        for key, value in (options if isinstance(options, dict) else {}).items():
+            if key in entries:
+                self.mistakes.add((*section.path, "options", key), f"{key} is given twice")
+            entries[key] = value
+        for key, value in entries.items():
+            try:
+                axes[key] = (value,) if section.kind == "job" else axis_of(value)
+            except ParseError as error:
+                self.mistakes.add(section.place_of(key), error.message)
+            if axes.get(key) == ():
+                self.mistakes.add(section.place_of(key), f"the list of {key} is empty")
+        if len(axes) > MOST_AXES:
+            self.mistakes.add(section.path, f"more than {MOST_AXES} entries")
+        when = None
+        if "when" in section.entries:
+            text = section.entries["when"]
+            try:
+                when = parse(text if isinstance(text, str) else "")
+                if unknown := sorted(when.names - set(axes)):
+                    self.mistakes.add((*section.path, "when"), f"there is no {unknown[0]!r} in this grid")
+            except ParseError as error:
+                self.mistakes.add_error((*section.path, "when"), error)
+        self.check_words(section, axes)
+        if len(self.mistakes.found) > before or "analysis" not in axes:
+            return None
+        try:
+            return Grid.of(axes, when)
+        except InputError as error:
+            self.mistakes.add(section.place_of(error.fields.get("argument", "")), error.message)
+            return None
+
+    def check_words(self, section: Section, axes: dict[str, Axis]) -> None:
+        """Analyses and families must be known, before anything is counted."""
+        for word in ("analysis", "model", "spec"):
+            axis = axes.get(word, ())
+            for number, name in enumerate(axis if isinstance(axis, tuple) else ("1..2",)):
+                place = (*section.path, word, number)
+                if not isinstance(name, str):
+                    self.mistakes.add(place, f"{word} should be a text")
+                elif word == "analysis" and name not in registry.analyses():
+                    known = suggestion(name[:64], sorted(registry.analyses()))
+                    self.mistakes.add(place, f"there is no analysis {name[:64]!r}; {known}")
+                elif word == "model" and (name not in FAMILIES or FAMILIES[name].build is None):
+                    known = suggestion(name[:64], [f.name for f in FAMILIES.values() if f.build])
+                    self.mistakes.add(place, f"there is no family {name[:64]!r}; {known}")
+
+    def jobs(self, section: Section, grid: Grid) -> Iterator[Job]:
+        """The jobs of a section; its mistakes go into the collection, the first few of them."""
+        found = len(self.mistakes.found)
+        try:
+            for point in grid.points():
+                try:
+                    yield self.job(section, point)
+                except InputError as error:
+                    argument = error.fields.get("argument", "")
+                    known = argument if argument in section.entries else "spec" if "spec" in point else "model"
+                    self.mistakes.add(section.place_of(known), error.message)
+                    if len(self.mistakes.found) > found + _MOST_MISTAKES_A_SECTION:
+                        self.mistakes.add(section.path, "and more like these")
+                        return
+        except ParseError as error:
+            self.mistakes.add_error(section.place_of("when"), error)
+
+    def job(self, section: Section, point: dict[str, Any]) -> Job:
+        analysis = registry.find(point["analysis"])
+        rest = {key: value for key, value in point.items() if key not in ("analysis", "model", "spec")}
+        explicit = section.entries.get("options") or {}
+        words = {k for k in rest if k in analysis.options or k in explicit or k == "prime"}
+        if "spec" in point:
+            words = set(rest)
+        options = {key: _plain(key, rest[key]) for key in rest if key in words}
+        spec, model = self.model(
+            point["spec"] if "spec" in point else _spec(point["model"], {k: rest[k] for k in rest if k not in words})
+        )
+        entries = section.entries
+        limits = JobLimits(
+            parse_seconds(entries["timeout"]) if "timeout" in entries else self.limits.wall_seconds,
+            parse_bytes(entries["memory"]) if "memory" in entries else self.limits.memory_bytes,
+        )
+        return Job(
+            analysis=analysis.name,
+            analysis_version=analysis.version,
+            spec=spec,
+            parameters=analysis.parameters(options),
+            script_sha256=analysis.script_sha256(model),
+            size=model.parameter_count,
+            limits=limits,
+            tags=tuple(dict.fromkeys(entries.get("tags", ()))),
+            priority=entries.get("priority", 0),
+        )
+
+    def model(self, text: str) -> tuple[str, Model]:
+        """A model by its spec, and the canonical spec; a file is read once and its content becomes the spec."""
+        if text not in self.models:
+            if text.strip().startswith("file:"):
+                text_of_file = _inside(self.file.path.parent, text.strip().removeprefix("file:"))
+                model = parse_spec(f"file:{text_of_file}")
+                assert isinstance(model, PolynomialMap)
+                model = parse_spec(dataclasses.replace(model, path=None).spec)
+            else:
+                model = parse_spec(text)
+            self.models[text] = (model.spec, model)
+        return self.models[text]
+
+
+def _inside(directory: Path, name: str) -> Path:
+    """A file beside the job file or below it; nothing else is read."""
+    pure = PurePosixPath(name)
+    path = directory / name
+    if pure.is_absolute() or ".." in pure.parts or not path.resolve().is_relative_to(directory.resolve()):
+        raise InputError(f"file:{name[:80]}: a job file names only files in its own directory", argument="spec")
+    return path
+
+
+def _spec(family: str, arguments: Mapping[str, Any]) -> str:
+    """The spec string of a family with these arguments, each of which must be a number, a word or a list of numbers."""
+    for name, value in arguments.items():
+        items = value if isinstance(value, list) else [value]
+        numbers = all(type(item) is int for item in items)
+        word = isinstance(value, bool) or (isinstance(value, str) and _WORD.fullmatch(value) is not None)
+        if not (word or (numbers and items)):
+            raise InputError(
+                f"{name} = {str(value)[:60]!r} should be an integer, a word, or a list of integers "
+                "(in a grid a list is a sweep: write [[3,3],[4,4]])",
+                argument=name,
+            )
+    return written(family, **{k: tuple(v) if isinstance(v, list) else v for k, v in arguments.items()})
+
+
+def _plain(name: str, value: Any) -> Any:
+    """An option's value: a number, a flag, a word, or a list of such."""
+    items = value if isinstance(value, list) else [value]
+    for item in items:
+        if type(item) not in (int, bool, float) and not (isinstance(item, str) and _WORD.fullmatch(item)):
+            raise InputError(f"{name} = {str(value)[:60]!r} should be a number or a word", argument=name)
+    return value

@@ -1,0 +1,228 @@
+"""Batch: the store, one record for each finished job. Records enter, and are there after any crash, whole or not at all.
+
+::
+
+    DIR/store.json            what this directory is
+    DIR/records/ab/KEY.json   one record a key; its first line holds the sha256 of the rest
+    DIR/damaged/              records that did not match their checksum, kept for examination
+    DIR/tmp/                  files on their way into records/
+    DIR/runners/ID.json       what each runner is doing (a heartbeat, not a lock)
+    DIR/locks                 one file, one byte a lock (:mod:`m2bridge.batch.locks`)
+    DIR/index.sqlite          made from the records, and made again whenever it is missing or damaged
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from m2bridge.batch.locks import Locks
+from m2bridge.errors import InputError, M2BridgeError, RecordError
+
+STORE_VERSION = 1
+KIND = "m2bridge batch store"
+_KEY = re.compile(r"[0-9a-f]{64}")
+_FIRST = re.compile(rb'\{"sha256":"([0-9a-f]{64})",\n')
+_SUBDIRECTORIES = tuple(f"{i:02x}" for i in range(256))
+
+
+class Store:
+    """A directory of records. Reading needs no write access; :meth:`open_for_writing` does."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.records = directory / "records"
+        self.runners = directory / "runners"
+        self.locks: Locks | None = None
+        self.runner_id = ""
+        self._count = 0
+
+    # -- opening ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls, directory: Path) -> Store:
+        """A store that exists, for reading.
+
+        Raises
+        ------
+        InputError
+            There is none, or it is of another version.
+        """
+        marker = directory / "store.json"
+        try:
+            document = json.loads(marker.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"{directory} is not a batch store: it has no store.json") from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"{marker} cannot be read: {error}") from None
+        if not isinstance(document, dict) or document.get("kind") != KIND:
+            raise InputError(f"{directory} is not a batch store")
+        if document.get("store_version") != STORE_VERSION:
+            raise InputError(
+                f"{directory} is a store of version {document.get('store_version')!r}; this m2bridge uses {STORE_VERSION}"
+            )
+        return cls(directory)
+
+    @classmethod
+    def open_for_writing(cls, directory: Path) -> Store:
+        """A store to run jobs into: made if the directory is missing or empty; takes a runner's lock in it."""
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            marker = directory / "store.json"
+            if not marker.exists():
+                if any(entry.name != "tmp" for entry in directory.iterdir()):
+                    raise InputError(f"--store {directory}: the directory holds something else; name an empty or new one")
+                text = json.dumps({"kind": KIND, "store_version": STORE_VERSION}) + "\n"
+                (directory / "tmp").mkdir(exist_ok=True)
+                _write_durably(directory / "tmp" / f"store-{secrets.token_hex(8)}", marker, text.encode())
+            store = cls.open(directory)
+            for name in ("tmp", "runners", "damaged", *(f"records/{sub}" for sub in _SUBDIRECTORIES)):
+                (directory / name).mkdir(parents=True, exist_ok=True)
+            _sync_directory(store.records)
+            store._enter()
+        except NotADirectoryError:
+            raise InputError(f"--store {directory} is not a directory") from None
+        except OSError as error:
+            raise InputError(f"--store {directory} cannot be written to: {error.strerror}; nothing was run") from None
+        return store
+
+    def _enter(self) -> None:
+        """Become a runner of this store, and clear away what dead ones left."""
+        self.locks = Locks(self.directory / "locks")
+        self.runner_id = secrets.token_hex(8)
+        self.locks.take(f"runner:{self.runner_id}")
+        for left in (*self.runners.iterdir(), *(self.directory / "tmp").iterdir()):
+            owner = left.name.split(".")[0]
+            if owner != self.runner_id and not self.locks.is_held(f"runner:{owner}"):
+                left.unlink(missing_ok=True)
+        probe = self.directory / "tmp" / f"{self.runner_id}.probe"
+        _write_durably(probe, self.directory / "tmp" / f"{self.runner_id}.probed", b"1\n")
+        (self.directory / "tmp" / f"{self.runner_id}.probed").unlink()
+
+    def close(self) -> None:
+        """Leave: the runner's file goes, and with the locks everything it had claimed."""
+        if self.locks is not None:
+            with contextlib.suppress(OSError):
+                (self.runners / f"{self.runner_id}.json").unlink(missing_ok=True)
+            self.locks.close()
+            self.locks = None
+
+    # -- records ---------------------------------------------------------------------------------------------
+
+    def path_of(self, key: str) -> Path:
+        if not _KEY.fullmatch(key):
+            raise RecordError(f"{key[:80]!r} is not a key")
+        return self.records / key[:2] / f"{key}.json"
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        """The record of a key, or None.
+
+        Raises
+        ------
+        RecordError
+            There is one, but it is damaged.
+        """
+        path = self.path_of(key)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise RecordError(f"record {key[:12]} cannot be read: {error.strerror}") from None
+        return decode(data, key)
+
+    def read_or_set_aside(self, key: str) -> dict[str, Any] | None:
+        """Like :meth:`read`; a damaged record is moved to ``damaged/`` and counts as missing."""
+        try:
+            return self.read(key)
+        except RecordError:
+            self.set_aside(key)
+            return None
+
+    def set_aside(self, key: str) -> None:
+        """Move a damaged record out of the way, keeping it."""
+        self._count += 1
+        name = f"{key}.{self.runner_id or 'reader'}.{self._count}.json"
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(self.path_of(key), self.directory / "damaged" / name)
+
+    def write(self, key: str, record: dict[str, Any]) -> None:
+        """Write a record, atomically and durably: when this returns, it survives a power cut.
+
+        Raises
+        ------
+        M2BridgeError
+            The disk is full or the store cannot be written to; then nothing of the record is there.
+        """
+        path = self.path_of(key)
+        self._count += 1
+        temporary = self.directory / "tmp" / f"{self.runner_id}.{self._count}"
+        try:
+            _write_durably(temporary, path, encode(record))
+        except OSError as error:
+            reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
+            raise M2BridgeError(
+                f"the store {self.directory} cannot be written to ({reason}); every record written before is safe: "
+                "make room and run the same command again",
+                reason=reason,
+            ) from None
+
+    def keys(self) -> Iterator[str]:
+        """The key of every record."""
+        for sub in _SUBDIRECTORIES:
+            with contextlib.suppress(FileNotFoundError):
+                for name in os.listdir(self.records / sub):
+                    if _KEY.fullmatch(name.removesuffix(".json")):
+                        yield name.removesuffix(".json")
+
+
+def encode(record: dict[str, Any]) -> bytes:
+    """The bytes of a record: one JSON object whose first line is the checksum of all that follows it."""
+    rest = json.dumps(record, allow_nan=False, ensure_ascii=False, indent=1)[1:].lstrip("\n").encode() + b"\n"
+    return b'{"sha256":"' + hashlib.sha256(rest).hexdigest().encode() + b'",\n' + rest
+
+
+def decode(data: bytes, key: str) -> dict[str, Any]:
+    """The record in these bytes, if they are whole and belong to `key`."""
+    first = _FIRST.match(data)
+    if first is None or hashlib.sha256(data[first.end() :]).hexdigest().encode() != first[1]:
+        raise RecordError(f"record {key[:12]} is damaged: its checksum does not match")
+    record: dict[str, Any] = json.loads(data)
+    if record.get("key") != key:
+        raise RecordError(f"record {key[:12]} is damaged: it holds the key {str(record.get('key'))[:12]}")
+    if record.get("store_version") != STORE_VERSION:
+        raise RecordError(f"record {key[:12]} is of store version {record.get('store_version')!r}")
+    return record
+
+
+def _write_durably(temporary: Path, path: Path, data: bytes) -> None:
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(handle, view) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_directory(path.parent)
+
+
+def _sync_directory(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
