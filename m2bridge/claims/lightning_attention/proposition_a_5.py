@@ -1,0 +1,91 @@
+"""Proposition A.5 and the numbers around Figure 1: the Segre coordinates, and dimension 5 in 40."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+
+from m2bridge.analyses.singular_locus import singular_locus
+from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds
+from m2bridge.claims.lightning_attention import PAPER
+from m2bridge.models import Lightning, Model
+from m2bridge.models.symbolic import symbolic_map
+from m2bridge.rank.integer import rank_over_q
+from m2bridge.results import Certainty
+
+
+def _coefficients(model: Model) -> list[dict[tuple[int, ...], int]]:
+    return [dict(polynomial) for polynomial in symbolic_map(model)]
+
+
+def _rank(polynomials: list[dict[tuple[int, ...], int]]) -> int:
+    columns = {e: i for i, e in enumerate(sorted({e for f in polynomials for e in f}))}
+    table = np.zeros((len(polynomials), len(columns)), dtype=object)
+    for row, polynomial in enumerate(polynomials):
+        for exponents, coefficient in polynomial.items():
+            table[row, columns[exponents]] = coefficient
+    return rank_over_q(table)
+
+
+def check_isomorphism(size: Size, _: Context) -> Verdict:
+    """All coefficients of the network and the Segre coordinates span the same space of polynomials in the weights."""
+    segre = _coefficients(Lightning(**size, coordinate_system="segre"))
+    full = _coefficients(Lightning(**size, coordinate_system="full"))
+    ranks = {"segre": _rank(segre), "full": _rank(full), "together": _rank(segre + full)}
+    if len(set(ranks.values())) == 1:
+        return holds(
+            Certainty.PROVED,
+            "the same linear span over QQ",
+            **ranks,
+            coordinates=len(segre),
+            ambient=len(full),
+        )
+    return fails(Certainty.PROVED, ranks, "the two sets of coordinates span different spaces", **ranks)
+
+
+def check_figure_1(size: Size, context: Context) -> Verdict:
+    """Dimension of the neuromanifold and of Sym3(R^4, R^2)."""
+    result = singular_locus(
+        Lightning(**size), engine=context.engine, seed=context.seed, limits=context.limits
+    )
+    if result.agreement is False:
+        return disagreement(result.conflicts)
+    ambient = 2 * comb(4 + 2, 3)  # two outputs, cubic forms in four variables
+    computed = {"image_dim": result.image_dim, "ambient_dim": result.ambient_dim, "span_dim": result.span_dim}
+    if (result.image_dim, result.ambient_dim, ambient) == (5, 40, 40):
+        return holds(
+            Certainty.PROVED, f"and the network spans only {result.span_dim} of the 40 dimensions", **computed
+        )
+    return fails(Certainty.PROVED, computed, "the numbers differ", **computed)
+
+
+_SIZES: tuple[Size, ...] = tuple(
+    {"d": d, "dp": dp, "a": a, "t": t}
+    for d, dp, a, t in ((2, 1, 2, 2), (2, 2, 1, 2), (2, 1, 2, 3), (3, 1, 2, 2), (3, 2, 3, 2))
+)
+
+CLAIMS = (
+    Claim(
+        id="proposition-a.5",
+        number="Proposition A.5",
+        paper=PAPER,
+        statement="The neuromanifold of one layer is linearly isomorphic to the set of all (alpha_m nu_n), products of linear forms.",
+        checked="ranks over QQ of all coefficients of the network, of the products, and of both together",
+        witnesses=("the forward pass over polynomials in X", "the products of linear forms"),
+        sizes=_SIZES,
+        quick=_SIZES[:2],
+        run=check_isomorphism,
+    ),
+    Claim(
+        id="figure-1",
+        number="Numbers around Figure 1",
+        paper=PAPER,
+        statement="M(2,1,2) for t = 2 has dimension 5 in the 40-dimensional space Sym3(R^4, R^2).",
+        checked="the dimension of the image and of the ambient space",
+        witnesses=("Macaulay2", "exact ranks", "symmetries", "NumPy"),
+        sizes=({"d": 2, "dp": 1, "a": 2, "t": 2},),
+        quick=({"d": 2, "dp": 1, "a": 2, "t": 2},),
+        run=check_figure_1,
+    ),
+)
