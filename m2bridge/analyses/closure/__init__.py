@@ -6,4 +6,13 @@ from m2bridge.analyses.closure.formats import FORMATS
 from m2bridge.analyses.closure.interpolation import Interpolation, interpolate
 from m2bridge.analyses.closure.result import Closure, Membership
 
-__all__ = ["FORMATS", "METHODS", "Closure", "Equation", "Interpolation", "Membership", "closure", "interpolate"]
+__all__ = [
+    "FORMATS",
+    "METHODS",
+    "Closure",
+    "Equation",
+    "Interpolation",
+    "Membership",
+    "closure",
+    "interpolate",
+]

@@ -123,7 +123,9 @@ def _evidence(
         method = f"coordinates of {len(own)} image points from the network's definition"
         for witness, rows in (("modular", own.tolist()), ("macaulay2", theirs)):
             sample = [row[i] for row in rows for i in (shown if same else range(own.shape[1]))]
-            found.append(Evidence(quantity="image_points", witness=witness, method=method, value=sample, prime=p))
+            found.append(
+                Evidence(quantity="image_points", witness=witness, method=method, value=sample, prime=p)
+            )
     if "vanishing" in values:
         found.append(Evidence(
             quantity="vanishing", witness="macaulay2", method="all equations at its own image points",
@@ -154,7 +156,9 @@ def hilbert_evidence(account_: Account, ranks: Sequence[int], p: int) -> list[Ev
     return [theirs, ours]
 
 
-def degree_evidence(account_: Account, image_dim: int, span: Span, p: int, *, complete: bool) -> Evidence | None:
+def degree_evidence(
+    account_: Account, image_dim: int, span: Span, p: int, *, complete: bool
+) -> Evidence | None:
     """Macaulay2's degree of the equations' ideal: an upper bound of the closure's when the dimensions agree."""
     if account_.degree is None or account_.codim != span.dim - image_dim:
         return None
@@ -164,7 +168,9 @@ def degree_evidence(account_: Account, image_dim: int, span: Span, p: int, *, co
     )  # fmt: skip
 
 
-def unmixed(asking: Asking, span: Span, polynomials: Sequence[Polynomial], p: int, seconds: float) -> bool | None:
+def unmixed(
+    asking: Asking, span: Span, polynomials: Sequence[Polynomial], p: int, seconds: float
+) -> bool | None:
     """Whether the ideal of the equations is unmixed, by Macaulay2; None when it took too long."""
     request = {"p": p, "variableCount": span.dim, "equations": to_lists(polynomials, p)}
     values, limit = asking.ask("closure_unmixed", request, seconds=seconds)

@@ -1,9 +1,9 @@
 """Analyses stage, closure: the ideal of the Zariski closure of a model's image, with what is shown about it.
 
-A model enters, a :class:`~m2bridge.analyses.closure.result.Closure` leaves. Three methods stand behind one function:
-``kernel`` (Macaulay2's ring map kernel, the reference), ``interpolation`` (exact linear algebra over F_p in each multidegree, then
-Macaulay2 on what was found) and ``graded-kernel`` (Macaulay2's MultigradedImplicitization). ``auto`` interpolates, and asks
-for the kernel when completeness could not be shown otherwise and the kernel may be in reach.
+A model enters, a :class:`~m2bridge.analyses.closure.result.Closure` leaves. Three methods stand behind one
+function: ``kernel`` (Macaulay2's ring map kernel, the reference), ``interpolation`` (exact linear algebra over F_p in
+each multidegree, then Macaulay2 on what was found) and ``graded-kernel`` (Macaulay2's MultigradedImplicitization).
+``auto`` interpolates, and asks for the kernel when completeness could not be shown otherwise and the kernel may be in reach.
 """
 
 from __future__ import annotations
@@ -75,7 +75,15 @@ def closure(
     image = image_of(model)
     with open_engine() if engine is None else nullcontext(engine) as opened:
         asking = Asking(opened, limits, clock, keep=keep, progress=progress)
-        work = Work(model=model, image=image, asking=asking, prime=prime, rational=field == "QQ", seed=seed, progress=progress)
+        work = Work(
+            model=model,
+            image=image,
+            asking=asking,
+            prime=prime,
+            rational=field == "QQ",
+            seed=seed,
+            progress=progress,
+        )
         if method == "kernel":
             work.by_kernel(max_degree)
         elif method == "graded-kernel":

@@ -41,14 +41,22 @@ class Asking:
         return EngineUse(version=self._engine.info.version, origin=self._engine.info.origin)
 
     def ask(
-        self, template: str, parameters: Mapping[str, object], model: Model | None = None, *, seconds: float | None = None
+        self,
+        template: str | Path,
+        parameters: Mapping[str, object],
+        model: Model | None = None,
+        *,
+        seconds: float | None = None,
     ) -> tuple[Values, str | None]:
         """The values a template emits, and which limit stopped it, if any; what was emitted before is there."""
         remaining = self.clock.remaining
         allowed = [s for s in (remaining, seconds) if s is not None]
         wall = max(_LEAST_SECONDS, min(allowed)) if allowed else None
         bench = Workbench(
-            self._engine, limits=replace(self._limits, wall_seconds=wall), keep=self._keep, progress=self._progress
+            self._engine,
+            limits=replace(self._limits, wall_seconds=wall),
+            keep=self._keep,
+            progress=self._progress,
         )
         values, error = bench.ask_within_limits(template, parameters, model or NO_MODEL)
         self.scripts += bench.scripts

@@ -31,8 +31,8 @@ def formula_degree(model: Model) -> Evidence | None:
     """The degree of one-layer lightning attention in closed form.
 
     The image is that of PD_a x P^(dd'-1), PD_a the projective variety of d x d matrices of rank <= a, under the map given by
-    the bilinear products alpha_m nu_n. It has no base points (a product of non-zero linear forms is not zero), so it is finite and
-    pulls O(1) back to O(1,1): degree of the map times degree of the image = (h + k)^n = C(n, dd'-1) deg D_a with
+    the bilinear products alpha_m nu_n. It has no base points (a product of non-zero linear forms is not zero), so it is
+    finite and pulls O(1) back to O(1,1): degree of the map times degree of the image = (h + k)^n = C(n, dd'-1) deg D_a with
     n = dim PD_a + dd' - 1. The map is birational by unique factorization, but for a = d' = 1, d >= 2, where the two linear
     forms can be exchanged and it has degree 2. Holds for t >= 2, where the Segre coordinates determine the function.
     """
@@ -48,11 +48,15 @@ def formula_degree(model: Model) -> Evidence | None:
     )  # fmt: skip
 
 
-def section_degree(asking: Asking, image: Image, span: Span, p: int, seed: int, seconds: float) -> Evidence | None:
+def section_degree(
+    asking: Asking, image: Image, span: Span, p: int, seed: int, seconds: float
+) -> Evidence | None:
     """The degree as the number of points in a random linear section of the parametrization, over that of the map.
 
-    None when Macaulay2 reached its limit or the random choice was special.
+    None when Macaulay2 reached its limit, the random choice was special, or the weights satisfy constraints.
     """
+    if image.constrained:
+        return None
     rng = np.random.default_rng(seed + 1)
     weights, jacobian = _jacobian(image, rng, p)
     preference = np.arange(len(jacobian))[::-1]

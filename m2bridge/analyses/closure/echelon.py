@@ -20,7 +20,7 @@ LARGEST_PRIME = 2**23
 _BLOCK = 64
 
 
-class LimitReached(Exception):
+class LimitReached(Exception):  # noqa: N818 - an outcome, not a mistake
     """Time or memory ran out inside a computation of ours; `reason` says which."""
 
     def __init__(self, reason: str) -> None:
@@ -52,7 +52,9 @@ class Clock:
     def reserve(self, count: int, what: str) -> None:
         """Raise :class:`LimitReached` when `count` bytes are more than the budget."""
         if self.memory_bytes is not None and count > self.memory_bytes:
-            raise LimitReached(f"{what} needs {count / 2**20:.0f} MB, the limit is {self.memory_bytes / 2**20:.0f} MB")
+            raise LimitReached(
+                f"{what} needs {count / 2**20:.0f} MB, the limit is {self.memory_bytes / 2**20:.0f} MB"
+            )
 
 
 def check_prime(p: int) -> None:
@@ -67,7 +69,9 @@ def product_mod(left: Matrix, right: Matrix, p: int) -> Matrix:
     inner = left.shape[1]
     total = np.zeros((left.shape[0], right.shape[1]), dtype=np.int64)
     for start in range(0, inner, chunk):
-        part = left[:, start : start + chunk].astype(np.float64) @ right[start : start + chunk].astype(np.float64)
+        part = left[:, start : start + chunk].astype(np.float64) @ right[start : start + chunk].astype(
+            np.float64
+        )
         total += part.astype(np.int64) % p
         total %= p
     return total
@@ -131,7 +135,7 @@ def echelon(matrix: Matrix, p: int, clock: Clock | None = None) -> tuple[Matrix,
         if not rows:
             continue
         picked = free[rows]
-        found = [start + c for c in columns]
+        found = np.array([start + c for c in columns], dtype=np.int64)
         inverse = inverse_mod(work[np.ix_(picked, found)], p)
         pivot_rows = product_mod(inverse, work[picked, start:], p)
         others = np.setdiff1d(np.arange(height), picked)
@@ -140,7 +144,7 @@ def echelon(matrix: Matrix, p: int, clock: Clock | None = None) -> tuple[Matrix,
         work[picked, start:] = pivot_rows
         taken[picked] = True
         order += picked.tolist()
-        pivots += found
+        pivots += found.tolist()
     return work[order], tuple(pivots)
 
 
@@ -149,7 +153,9 @@ def rank(matrix: Matrix, p: int, clock: Clock | None = None) -> int:
     return len(echelon(matrix, p, clock)[1])
 
 
-def kernel(matrix: Matrix, p: int, clock: Clock | None = None) -> tuple[Matrix, tuple[int, ...], tuple[int, ...]]:
+def kernel(
+    matrix: Matrix, p: int, clock: Clock | None = None
+) -> tuple[Matrix, tuple[int, ...], tuple[int, ...]]:
     """The canonical basis of {v : matrix v = 0} over F_p, with the pivot and the free columns.
 
     Row k of the basis is 1 in the k-th free column, 0 in the other free ones; its remaining entries are in pivot

@@ -39,7 +39,9 @@ class Equation:
     def relative_residual(self, values: Sequence[float]) -> float:
         """Absolute value at a real point, divided by the sum of the terms' absolute values (0 when all terms vanish)."""
         size = Equation(
-            degree=self.degree, coefficients=tuple(abs(c) for c in self.coefficients), monomials=self.monomials
+            degree=self.degree,
+            coefficients=tuple(abs(c) for c in self.coefficients),
+            monomials=self.monomials,
         ).at([abs(v) for v in values])
         return abs(float(self.at(values))) / float(size) if size else 0.0
 
@@ -48,7 +50,9 @@ class Equation:
         parts: list[str] = []
         for coefficient, monomial in zip(self.coefficients, self.monomials, strict=True):
             factors = [f"z{i}" if e == 1 else f"z{i}{power}{e}" for i, e in _powers(monomial)]
-            body = times.join(([] if abs(coefficient) == 1 and factors else [str(abs(coefficient))]) + factors)
+            body = times.join(
+                ([] if abs(coefficient) == 1 and factors else [str(abs(coefficient))]) + factors
+            )
             sign = "-" if coefficient < 0 else "+"
             parts.append((f"-{body}" if sign == "-" else body) if not parts else f" {sign} {body}")
         return "".join(parts) or "0"

@@ -31,7 +31,11 @@ def written(equations: Sequence[Equation], count: int, p: int, form: str) -> str
         return "".join(f"{f.latex()} = 0 \\\\\n" for f in equations)
     if form == "json":
         document = [
-            {"degree": f.degree, "coefficients": list(f.coefficients), "monomials": [list(m) for m in f.monomials]}
+            {
+                "degree": f.degree,
+                "coefficients": list(f.coefficients),
+                "monomials": [list(m) for m in f.monomials],
+            }
             for f in equations
         ]
         return json.dumps({"characteristic": p, "variables": names, "equations": document}) + "\n"
@@ -58,7 +62,15 @@ def sympy_polynomials(equations: Sequence[Equation], count: int, p: int) -> tupl
 
 def latex_text(text: str) -> str:
     """Plain text, safe inside a LaTeX text command."""
-    special = {"\\": r"\textbackslash{}", "_": r"\_", "^": r"\^{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%"}
+    special = {
+        "\\": r"\textbackslash{}",
+        "_": r"\_",
+        "^": r"\^{}",
+        "{": r"\{",
+        "}": r"\}",
+        "&": r"\&",
+        "%": r"\%",
+    }
     return "".join(special.get(c, c) for c in text)
 
 

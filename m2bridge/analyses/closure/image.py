@@ -1,6 +1,7 @@
 """Analyses stage, closure: the image of a model as a cone in the space of its coordinates.
 
-A model enters; random points of its image, tangent spaces there, its coordinates as integer polynomials, and the linear span leave.
+A model enters; random points of its image, tangent spaces there, its coordinates as polynomials, and the linear span
+leave.
 When the image is not stable under scaling, one more coordinate, equal to 1 on the image, makes it a cone: homogeneous
 equations of that cone are the equations of the closure with powers of the new coordinate filled in.
 """
@@ -11,12 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import flint
 import numpy as np
 
-from m2bridge.analyses.closure.echelon import Clock, Matrix, kernel, rank
+from m2bridge.analyses.closure.echelon import Clock, Matrix, kernel, product_mod, rank
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models.arrays import Mod
 from m2bridge.models.base import Model
+from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.jets import seeded
 from m2bridge.models.lightning import Lightning
 
@@ -54,13 +57,16 @@ class Image:
             raise NotPolynomialError(f"{model.spec} is not polynomial: its image has no ideal of this kind")
         self.model = model
         self.source = model.free
+        self.constrained = self.source.parameter_dim < self.source.parameter_count
         self.homogenized = False
         self.homogenized = not self._is_cone()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the coordinates; the homogenizing one is called ``1``."""
-        return (*self.source.coordinate_names, "1") if self.homogenized else tuple(self.source.coordinate_names)
+        return (
+            (*self.source.coordinate_names, "1") if self.homogenized else tuple(self.source.coordinate_names)
+        )
 
     @property
     def count(self) -> int:
@@ -69,7 +75,12 @@ class Image:
 
     def draw(self, rng: np.random.Generator, count: int, p: int) -> dict[str, Matrix]:
         """Random weights over F_p: arrays with a leading axis of length `count`."""
-        return {n: rng.integers(0, p, size=(count, *s), dtype=np.int64) for n, s in self.source.parameters.items()}
+        if self.constrained:
+            drawn = [self.source.draw_weights(rng, p) for _ in range(count)]
+            return {n: np.stack([w[n] for w in drawn]) for n in self.source.parameters}
+        return {
+            n: rng.integers(0, p, size=(count, *s), dtype=np.int64) for n, s in self.source.parameters.items()
+        }
 
     def at(self, weights: dict[str, Matrix], p: int) -> Matrix:
         """Image points of a batch of weights, mod p."""
@@ -89,8 +100,15 @@ class Image:
     def tangents_at(self, weights: dict[str, Matrix], p: int) -> tuple[Matrix, Matrix]:
         """The image point of given weights and the derivatives by each weight (rows); last the point itself when homogenized."""
         residues = {n: Mod(w, p) for n, w in weights.items()}
-        jet = self.source.coordinates(seeded(residues, self.source.parameters))
-        point, rows = jet.value.values, jet.tangents.values
+        closed = self.source.coordinate_jacobian(residues)
+        if closed is not None:
+            point, rows = self.source.coordinates(residues).values, closed.values.T
+        else:
+            jet = self.source.coordinates(seeded(residues, self.source.parameters))
+            point, rows = jet.value.values, jet.tangents.values
+        if self.constrained:
+            directions, _, _ = kernel(self.source.constraint_jacobian(residues).values, p)
+            rows = product_mod(directions, rows, p)
         if self.homogenized:
             point = np.append(point, 1)
             rows = np.concatenate([_with_column(rows, 0), point[None]])
@@ -108,15 +126,21 @@ class Image:
 
     @cached_property
     def polynomials(self) -> tuple[Any, ...] | None:
-        """The coordinates as integer polynomials in the weights (python-flint), or None when there are too many terms."""
-        import flint
-
+        """The coordinates as polynomials in the weights (python-flint), or None: too many terms, or weights with constraints."""
         count = self.source.parameter_count
-        context = flint.fmpz_mpoly_ctx.get([f"w{i}" for i in range(count)], "degrevlex")
+        if self.constrained or self.count * count > _MOST_TERMS:
+            return None
+        names = [f"w{i}" for i in range(count)]
+        if isinstance(self.source, PolynomialMap):
+            rational = flint.fmpq_mpoly_ctx.get(names, "degrevlex")
+            found = tuple(
+                rational.from_dict({m: flint.fmpq(c.numerator, c.denominator) for m, c in terms})
+                for terms in self.source.polynomials
+            )
+            return (*found, rational.constant(1)) if self.homogenized else found
+        context = flint.fmpz_mpoly_ctx.get(names, "degrevlex")
         flat = np.empty(count, dtype=object)
         flat[:] = context.gens()
-        if self.count * count > _MOST_TERMS:
-            return None
         values = np.asarray(self.source.coordinates(self.source.unflatten(flat)), dtype=object).reshape(-1)
         zero = context.gens()[0] * 0
         found = tuple(zero + value for value in values)

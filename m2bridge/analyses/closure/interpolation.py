@@ -27,7 +27,14 @@ from m2bridge.analyses.closure.echelon import (
     kernel,
 )
 from m2bridge.analyses.closure.image import Image, Span, image_of
-from m2bridge.analyses.closure.monomials import DegreePart, Ints, WeightSpace, split_degree, variable_keys, weight_hashes
+from m2bridge.analyses.closure.monomials import (
+    DegreePart,
+    Ints,
+    WeightSpace,
+    split_degree,
+    variable_keys,
+    weight_hashes,
+)
 from m2bridge.analyses.closure.symmetry import coordinate_permutations, torus_weights
 from m2bridge.models.base import Model
 
@@ -118,7 +125,13 @@ class Interpolator:
     """Interpolation one degree at a time; see :func:`interpolate`. Linear forms, torus and permutations are found at once."""
 
     def __init__(
-        self, model: Model | Image, *, prime: int = 32003, seed: int = 0, clock: Clock | None = None, symmetric: bool = True
+        self,
+        model: Model | Image,
+        *,
+        prime: int = 32003,
+        seed: int = 0,
+        clock: Clock | None = None,
+        symmetric: bool = True,
     ) -> None:
         check_prime(prime)
         started = time.monotonic()

@@ -67,8 +67,15 @@ def graded_kernel(
         The engine lacks the package (Macaulay2 before 1.24.11), or the image is no cone.
     """
     if image.homogenized:
-        raise InputError(f"{image.model.spec}: the image is no cone; method graded-kernel needs one, use interpolation")
-    request = {"p": p, "chosen": list(span.basis), "grading": [list(row) for row in grading], "maxDegree": max_degree}
+        raise InputError(
+            f"{image.model.spec}: the image is no cone; method graded-kernel needs one, use interpolation"
+        )
+    request = {
+        "p": p,
+        "chosen": list(span.basis),
+        "grading": [list(row) for row in grading],
+        "maxDegree": max_degree,
+    }
     values, limit = asking.ask("closure_graded", request, image.source, seconds=seconds)
     if values.get("available") is False:
         raise InputError(

@@ -41,7 +41,9 @@ def combine(residues: Sequence[int], moduli: Sequence[int]) -> tuple[int, int]:
     return value, modulus
 
 
-def lift_polynomials(systems: Sequence[Sequence[Residues]], primes: Sequence[int]) -> list[dict[tuple[int, ...], Fraction]] | None:
+def lift_polynomials(
+    systems: Sequence[Sequence[Residues]], primes: Sequence[int]
+) -> list[dict[tuple[int, ...], Fraction]] | None:
     """Rational polynomials from their residues modulo several primes, or None when these do not determine them.
 
     `systems[k]` lists the same polynomials modulo `primes[k]`, normalised alike. The last prime is only used to check what
@@ -72,7 +74,9 @@ def reduce_polynomial(polynomial: Mapping[tuple[int, ...], Fraction], p: int) ->
     return {m: c for m, c in residues.items() if c}
 
 
-def vanishes_exactly(polynomial: Mapping[tuple[int, ...], Fraction], coordinates: Sequence[Any], clock: Clock | None = None) -> bool:
+def vanishes_exactly(
+    polynomial: Mapping[tuple[int, ...], Fraction], coordinates: Sequence[Any], clock: Clock | None = None
+) -> bool:
     """Whether a rational polynomial in the coordinates is the zero polynomial in the weights: exact substitution over ZZ.
 
     `coordinates` are python-flint integer polynomials in the weights, one for each variable of `polynomial`.
@@ -88,7 +92,9 @@ def vanishes_exactly(polynomial: Mapping[tuple[int, ...], Fraction], coordinates
     return bool(total == 0)
 
 
-def _product(factors: tuple[int, ...], coordinates: Sequence[Any], products: dict[tuple[int, ...], Any]) -> Any:
+def _product(
+    factors: tuple[int, ...], coordinates: Sequence[Any], products: dict[tuple[int, ...], Any]
+) -> Any:
     if not factors:
         return coordinates[0] * 0 + 1
     if factors not in products:

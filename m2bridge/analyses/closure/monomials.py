@@ -43,7 +43,9 @@ def monomials_of_degree(count: int, degree: int, clock: Clock | None = None) -> 
 
 def variable_keys(count: int) -> Keys:
     """Random 64-bit keys of the variables; a monomial's key is the sum over its variables, mod 2^64."""
-    return np.random.default_rng(_HASH_SEED).integers(0, 2**64 - 1, size=count, dtype=np.uint64, endpoint=True)
+    return np.random.default_rng(_HASH_SEED).integers(
+        0, 2**64 - 1, size=count, dtype=np.uint64, endpoint=True
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,9 @@ class WeightSpace:
     def columns(self, keys: Keys) -> Ints:
         """Positions of monomials given by their keys; all must be in this weight space."""
         places = np.searchsorted(self.keys, keys, sorter=self.sorter)
-        if len(keys) and (places.max(initial=0) >= len(self.keys) or np.any(self.keys[self.sorter[places]] != keys)):
+        if len(keys) and (
+            places.max(initial=0) >= len(self.keys) or np.any(self.keys[self.sorter[places]] != keys)
+        ):
             raise AssertionError("a monomial is not in its weight space: the grading is inconsistent")
         return self.sorter[places]
 
@@ -108,10 +112,15 @@ def weight_hashes(grading: Ints) -> Ints:
     rng = np.random.default_rng(_HASH_SEED + 1)
     factors = rng.integers(1, 2**62, size=grading.shape[0], dtype=np.int64)
     with np.errstate(over="ignore"):
-        return np.asarray((grading * factors[:, None]).sum(axis=0), dtype=np.int64)
+        hashes = np.zeros(grading.shape[1], dtype=np.int64)
+        for row, factor in zip(grading, factors, strict=True):
+            hashes += row * factor
+    return hashes
 
 
-def split_degree(grading: Ints, permutations: list[Ints], degree: int, clock: Clock | None = None) -> DegreePart:
+def split_degree(
+    grading: Ints, permutations: list[Ints], degree: int, clock: Clock | None = None
+) -> DegreePart:
     """The weight spaces of one degree with their orbits under `permutations` (each must normalise the grading)."""
     count = grading.shape[1]
     hashes = weight_hashes(grading)

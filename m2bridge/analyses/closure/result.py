@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -72,7 +72,7 @@ class Closure(Result):
     shown: tuple[str, ...] = ()
     not_shown: tuple[str, ...] = ()
     equations: tuple[Equation, ...] | None = None
-    variables: tuple[str, ...] | None = field(default=None)
+    variables: tuple[str, ...] | None = None
 
     @property
     def characteristic(self) -> int:
@@ -119,13 +119,19 @@ class Closure(Result):
         p = self.characteristic
         if not p:
             return Membership(verdict=all(f.at(values) == 0 for f in self._equations()), arithmetic="exact")
-        residues = [v % p if isinstance(v, int) else v.numerator * pow(v.denominator, -1, p) % p for v in values]
-        return Membership(verdict=all(f.at(residues) % p == 0 for f in self._equations()), arithmetic=f"mod {p}")
+        residues = [
+            v % p if isinstance(v, int) else v.numerator * pow(v.denominator, -1, p) % p for v in values
+        ]
+        return Membership(
+            verdict=all(f.at(residues) % p == 0 for f in self._equations()), arithmetic=f"mod {p}"
+        )
 
     @property
     def summary(self) -> str:
         """One line: generators, codimension, degree, completeness."""
-        counts = ", ".join(f"{count} of degree {deg}" for deg, count in sorted(self.generators.items())) or "none"
+        counts = (
+            ", ".join(f"{count} of degree {deg}" for deg, count in sorted(self.generators.items())) or "none"
+        )
         return (
             f"equations in the span of dimension {self.span_dim}: {counts}; codimension {self.codim}, "
             f"degree {self.degree}; {self.completeness} ({self.certainty.value})"
@@ -134,7 +140,11 @@ class Closure(Result):
     def _repr_latex_(self) -> str:
         if self.equations is None or len(self.equations) > 12:
             return f"$$\\text{{{formats.latex_text(self.summary)}}}$$"
-        return "$$\\begin{aligned}" + r" \\ ".join(f"&{f.latex()} = 0" for f in self.equations) + "\\end{aligned}$$"
+        return (
+            "$$\\begin{aligned}"
+            + r" \\ ".join(f"&{f.latex()} = 0" for f in self.equations)
+            + "\\end{aligned}$$"
+        )
 
     def _repr_html_(self) -> str:
         rows = {

@@ -43,8 +43,14 @@ def torus_weights(image: Image, span: Span, rng: np.random.Generator) -> Ints:
         return grading
     given = np.concatenate([ones, np.asarray(stated, dtype=np.int64)[:, list(span.basis)]])
     if not preserves(image, span, given, rng, LARGE_PRIME):
-        raise SpecError(f"{image.model.spec}: the image is not homogeneous for the grading that the model states")
-    return given if rank(given % LARGE_PRIME, LARGE_PRIME) >= rank(grading % LARGE_PRIME, LARGE_PRIME) else grading
+        raise SpecError(
+            f"{image.model.spec}: the image is not homogeneous for the grading that the model states"
+        )
+    return (
+        given
+        if rank(given % LARGE_PRIME, LARGE_PRIME) >= rank(grading % LARGE_PRIME, LARGE_PRIME)
+        else grading
+    )
 
 
 def preserves(image: Image, span: Span, grading: Ints, rng: np.random.Generator, p: int) -> bool:
@@ -89,7 +95,13 @@ def coordinate_permutations(image: Image, span: Span, grading: Ints, rng: np.ran
     Found by exchanging two neighbours along axes of equal length of the weight arrays; replacing variable i by
     variable s[i] maps the ideal of the image to itself.
     """
-    axes = [(name, axis, size) for name, shape in image.source.parameters.items() for axis, size in enumerate(shape)]
+    if image.constrained:  # exchanged weights need not satisfy the constraints
+        return []
+    axes = [
+        (name, axis, size)
+        for name, shape in image.source.parameters.items()
+        for axis, size in enumerate(shape)
+    ]
     found: list[Ints] = []
     seen = {tuple(range(span.dim))}
     samples = [image.draw(rng, 1, LARGE_PRIME) for _ in range(2)]
@@ -108,7 +120,11 @@ def coordinate_permutations(image: Image, span: Span, grading: Ints, rng: np.ran
 
 
 def _permutation(
-    image: Image, span: Span, samples: list[dict[str, Matrix]], axes: tuple[tuple[str, int], ...], neighbour: int
+    image: Image,
+    span: Span,
+    samples: list[dict[str, Matrix]],
+    axes: tuple[tuple[str, int], ...],
+    neighbour: int,
 ) -> Ints | None:
     result: Ints | None = None
     for weights in samples:

@@ -1,0 +1,128 @@
+"""Analyses stage: a template of one's own: a ``.m2.j2`` file enters, the values it emits leave as a result.
+
+The contract, which is that of the package's own templates:
+
+* default values come first, one assignment a line at column 0 (``n = 3;``); they name the parameters;
+* then ``rendered = false;`` and the line ``--% include "_params.m2.j2"``, where the caller's values are put;
+* values are sent with ``emit("tag", value)`` as soon as they are known: integers, booleans, null, one-line strings, and lists of
+  these (anything else as ``toString``); ``announce "text"`` names a step; ``emitEnd()`` is the last line;
+* with a model, the script also has ``R``, ``weights`` and ``coordinates`` of that model.
+
+For example::
+
+    n = 3;
+    rendered = false;
+    --% include "_params.m2.j2"
+    S = ZZ/32003[vars(0..n-1)];
+    emit("hilbert", apply(5, k -> hilbertFunction(k, S)));
+    emitEnd();
+
+A script can do what Macaulay2 can: run only templates that you trust.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from m2bridge.analyses.closure.asking import Asking
+from m2bridge.analyses.closure.echelon import Clock
+from m2bridge.engine import open_engine
+from m2bridge.engine.base import Engine, Limits
+from m2bridge.errors import InputError
+from m2bridge.literals import NAME
+from m2bridge.models.base import Model
+from m2bridge.results import Certainty, Result, register_result
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateValues(Result):
+    """What a user's template emitted, by tag, in the order of emission; `complete` when it reached its last line.
+
+    m2bridge has checked nothing about these values but their form: the certainty is the template's own affair.
+    """
+
+    ANALYSIS: ClassVar[str] = "template"
+    VERSION: ClassVar[int] = 1
+
+    template: str
+    complete: bool
+    values: Mapping[str, Any]
+
+
+def run_template(
+    path: Path,
+    parameters: Mapping[str, object] | None = None,
+    *,
+    model: Model | None = None,
+    prime: int | None = None,
+    engine: Engine | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    keep: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> TemplateValues:
+    """Run a template of one's own and return what it emitted.
+
+    Parameters
+    ----------
+    path: the ``.m2.j2`` file.
+    parameters: values for the parameters it declares.
+    model: a model whose ``R``, ``weights`` and ``coordinates`` the script gets; `prime` is then the field's characteristic
+        (32003 unless given).
+    """
+    if not path.name.endswith(".m2.j2"):
+        raise InputError(f"template {path}: the name of a template ends in .m2.j2")
+    if not path.is_file():
+        raise InputError(f"template {path} does not exist")
+    started = time.monotonic()
+    limits = limits or Limits()
+    given = dict(parameters or {})
+    if model is not None:
+        given.setdefault("p", 32003 if prime is None else prime)
+    with open_engine() if engine is None else nullcontext(engine) as opened:
+        asking = Asking(
+            opened, limits, Clock(limits.wall_seconds, limits.memory_bytes), keep=keep, progress=progress
+        )
+        values, limit = asking.ask(path, given, model)
+        return TemplateValues(
+            model="none" if model is None else model.spec, parameters={k: _plain(v) for k, v in given.items()},
+            certainty=Certainty.PROBABLE, agreement=None, evidence=(), engine=asking.engine_use,
+            scripts=tuple(asking.scripts), seed=seed, seconds=time.monotonic() - started,
+            peak_memory_bytes=asking.peak_memory_bytes, limit=limit, template=path.name, complete=values.complete,
+            values=dict(values.entries),
+        )  # fmt: skip
+
+
+def parse_setting(text: str) -> tuple[str, object]:
+    """A parameter from ``name=value``, the value in JSON (a bare word is a string).
+
+    >>> parse_setting("n=[1,2]"), parse_setting("kind=odd")
+    (('n', [1, 2]), ('kind', 'odd'))
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not NAME.fullmatch(name.strip()):
+        raise InputError(f"--set {text!r}: write name=value")
+    try:
+        parsed = json.loads(value)
+    except ValueError:
+        parsed = value.strip()
+    if _has_float(parsed):
+        raise InputError(f"--set {text!r}: only exact values, no decimal fractions or objects")
+    return name.strip(), parsed
+
+
+def _has_float(value: object) -> bool:
+    if isinstance(value, list):
+        return any(_has_float(item) for item in value)
+    return isinstance(value, (float, dict))
+
+
+def _plain(value: object) -> Any:
+    return json.loads(json.dumps(value, default=str))

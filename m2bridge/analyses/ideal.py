@@ -1,0 +1,300 @@
+"""Analyses stage: an ideal that a user brings, as a file of polynomials: dimension, degree, radical, components, singularities.
+
+Text enters and is parsed into polynomials (:func:`read_ideal`); they travel to Macaulay2 as integers, never as text. The second
+witness is the Hilbert function in low degrees, by exact ranks over F_p of the multiples of the generators.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from math import comb
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from m2bridge.analyses.closure.asking import Asking
+from m2bridge.analyses.closure.echelon import Clock, LimitReached, check_prime, rank
+from m2bridge.analyses.closure.monomials import monomials_of_degree
+from m2bridge.engine import open_engine
+from m2bridge.engine.base import Engine, Limits
+from m2bridge.errors import InputError, ParseError
+from m2bridge.models.polynomials import NAME, Coefficient, parse_polynomial, polynomial_text
+from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
+
+Terms = Mapping[tuple[int, ...], Coefficient]
+DEFAULT_PRIME = 32003
+_RING = re.compile(r"(?:[A-Za-z]\w*\s*=\s*)?(QQ|ZZ/\s*(\d+))\s*\[([^\]]*)\]")
+_RANGE = re.compile(r"([A-Za-z][A-Za-z']*_?)(\d+)\s*\.\.\s*([A-Za-z][A-Za-z']*_?)(\d+)")
+_MOST_MONOMIALS = 1500
+_HIGHEST_CHECKED = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenIdeal:
+    """Generators in named variables, as a file states them; `characteristic` when the file states a ring, else None."""
+
+    variables: tuple[str, ...]
+    polynomials: tuple[Terms, ...]
+    characteristic: int | None = None
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(polynomial_text(f, self.variables) for f in self.polynomials)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdealComponent:
+    """A minimal prime: its codimension, degree and generators as text in the user's variables."""
+
+    codim: int
+    degree: int
+    generators: tuple[str, ...]
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdealSummary(Result):
+    """Invariants of an ideal that a user brought; None for what was not wanted or not reached.
+
+    Dimensions are affine (dim -1: the unit ideal). `degree` of a non-homogeneous ideal is that of its projective closure.
+    `h_vector` is the numerator of the reduced Hilbert series of a homogeneous ideal.
+    """
+
+    ANALYSIS: ClassVar[str] = "ideal"
+    VERSION: ClassVar[int] = 1
+
+    variables: tuple[str, ...]
+    generators: tuple[str, ...]
+    field: str
+    homogeneous: bool | None
+    dim: int | None
+    codim: int | None
+    degree: int | None
+    generator_degrees: tuple[int, ...] | None
+    h_vector: tuple[int, ...] | None
+    radical: bool | None
+    components: tuple[IdealComponent, ...] | None
+    singular_dim: int | None
+    singular_degree: int | None
+    not_shown: tuple[str, ...] = ()
+
+
+def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
+    """Polynomials from text: one a line, or a Macaulay2-style list ``ideal(f, g)`` or ``{f, g}``, with or without a ring.
+
+    Comments begin with ``--``, ``//`` or ``#``. Variables come from a ring such as ``QQ[x_0..x_3]``, from a line
+    ``variables: x, y, z``, or else from the polynomials, in the order of appearance.
+
+    >>> given = read_ideal("R = QQ[x,y,z]; I = ideal(y^2*z - x^3, x*y)")
+    >>> given.variables, given.texts()
+    (('x', 'y', 'z'), ('-x^3 + y^2*z', 'x*y'))
+    """
+    plain = "\n".join(re.split(r"--|//|#", line, maxsplit=1)[0] for line in text.splitlines())
+    variables: list[str] | None = None
+    characteristic: int | None = None
+    if match := _RING.search(plain):
+        characteristic = int(match[2]) if match[2] else 0
+        variables = _names(match[3], source)
+        plain = plain[: match.start()] + plain[match.end() :]
+    if match := re.search(r"^\s*variables:(.*)$", plain, re.MULTILINE):
+        variables = _names(match[1], source)
+        plain = plain[: match.start()] + plain[match.end() :]
+    bodies = [body for body in _split(_inside(plain)) if body.strip()]
+    if not bodies:
+        raise ParseError(f"{source} has no polynomials in it", source=source, line=None, column=None)
+    if variables is None:
+        variables = list(dict.fromkeys(m.group(0) for body in bodies for m in NAME.finditer(body)))
+    if not variables:
+        raise ParseError(
+            f"{source} has no variables in it; declare them in a line `variables: x, y`",
+            source=source,
+            line=None,
+            column=None,
+        )
+    polynomials = tuple(
+        parse_polynomial(body.strip(), variables, source=f"{source}, polynomial {i}")
+        for i, body in enumerate(bodies, 1)
+    )
+    return GivenIdeal(variables=tuple(variables), polynomials=polynomials, characteristic=characteristic)
+
+
+def _names(text: str, source: str) -> list[str]:
+    def spread(match: re.Match[str]) -> str:
+        if match[1] != match[3] or int(match[4]) - int(match[2]) > 10_000:
+            raise ParseError(
+                f"{source}: {match[0]!r} is not a range of variables", source=source, line=None, column=None
+            )
+        return ",".join(f"{match[1]}{i}" for i in range(int(match[2]), int(match[4]) + 1))
+
+    names = [name.strip() for name in _split(_RANGE.sub(spread, text)) if name.strip()]
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise ParseError(
+                f"{source}: {name!r} is not the name of a variable", source=source, line=None, column=None
+            )
+    if len(set(names)) != len(names):
+        raise ParseError(f"{source}: a variable is declared twice", source=source, line=None, column=None)
+    return names
+
+
+def _inside(text: str) -> str:
+    """What is inside ``ideal(...)``, ``ideal {...}``, ``matrix {{...}}`` or ``{...}``; else the lines as a list."""
+    if match := re.search(r"(?:ideal\s*\(|(?:ideal\s*)?\{)", text):
+        start = match.end()
+        closing = {"(": ")", "{": "}"}[text[start - 1]]
+        end = text.rfind(closing)
+        return text[start:end] if end > start else text[start:]
+    return re.sub(r"[;\n]", ",", text)
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas outside parentheses; subscripts such as ``x_(0,1)`` stay whole."""
+    parts, depth, start = [], 0, 0
+    for place, char in enumerate(text):
+        depth += char in "([{"
+        depth -= char in ")]}"
+        if char == "," and depth == 0:
+            parts.append(text[start:place])
+            start = place + 1
+    return [*parts, text[start:]]
+
+
+def ideal(
+    given: GivenIdeal | Sequence[str] | str,
+    *,
+    field: int | Literal["QQ"] | None = None,
+    components: bool = True,
+    singular: bool = True,
+    engine: Engine | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    keep: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> IdealSummary:
+    """Invariants of an ideal: dimension, degree, Hilbert series, radical, components, singular locus.
+
+    Parameters
+    ----------
+    given: the ideal, or its text (see :func:`read_ideal`).
+    field: a prime, or ``"QQ"``; by default what the file states, else F_32003.
+    components, singular: what to compute besides dimension and degree.
+    """
+    if not isinstance(given, GivenIdeal):
+        given = read_ideal(given if isinstance(given, str) else "\n".join(given))
+    p = _characteristic(field, given)
+    started = time.monotonic()
+    limits = limits or Limits()
+    clock = Clock(limits.wall_seconds, limits.memory_bytes)
+    terms = [[[c.numerator, c.denominator, list(m)] for m, c in f.items()] for f in given.polynomials if f]
+    if p and any(c.denominator % p == 0 for f in given.polynomials for c in f.values()):
+        raise InputError(
+            f"a coefficient of the ideal has no meaning modulo {p}; use another prime or the field QQ"
+        )
+    request = {
+        "p": p, "variableCount": len(given.variables), "polynomials": terms,
+        "wantComponents": components, "wantSingular": singular,
+    }  # fmt: skip
+    with open_engine() if engine is None else nullcontext(engine) as opened:
+        asking = Asking(opened, limits, clock, keep=keep, progress=progress)
+        values, limit = asking.ask("ideal", request)
+        evidence = _evidence(given, values.get("h_vector"), values.get("dim"), p, clock)
+        found = values.get("components")
+        not_shown = [] if "singular_skipped" not in values else [
+            f"the singular locus: {values['singular_skipped']} Jacobian minors are too many"
+        ]  # fmt: skip
+        if found is not None and len({c for c, _, _ in found}) > 1 and values.get("singular_dim") is not None:
+            not_shown.append(
+                "singularities on components of smaller dimension: the Jacobian criterion was used in the codimension of I"
+            )
+        if p:
+            not_shown.append(f"that these numbers are the same over QQ: they were computed over F_{p}")
+        return IdealSummary(
+            model="ideal", parameters={"components": components, "singular": singular, "generators": list(given.texts())},
+            certainty=Certainty.PROBABLE if p else Certainty.PROVED, agreement=weigh(evidence).verdict,
+            evidence=tuple(evidence), engine=asking.engine_use, scripts=tuple(asking.scripts), seed=seed,
+            seconds=time.monotonic() - started, peak_memory_bytes=asking.peak_memory_bytes, limit=limit,
+            variables=given.variables, generators=given.texts(), field=f"F_{p}" if p else "QQ",
+            homogeneous=values.get("homogeneous"), dim=values.get("dim"), codim=values.get("codim"),
+            degree=values.get("degree"), generator_degrees=_tuple(values.get("generator_degrees")),
+            h_vector=_tuple(values.get("h_vector")), radical=values.get("radical"),
+            components=None if found is None else tuple(
+                IdealComponent(codim=c, degree=d, generators=tuple(_renamed(g, given.variables) for g in gens))
+                for c, d, gens in found
+            ),
+            singular_dim=values.get("singular_dim"), singular_degree=values.get("singular_degree"),
+            not_shown=tuple(not_shown),
+        )  # fmt: skip
+
+
+def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
+    p = given.characteristic if field is None else 0 if field == "QQ" else int(field)
+    p = DEFAULT_PRIME if p is None else p
+    if p:
+        check_prime(p)
+    return p
+
+
+def _tuple(values: Sequence[int] | None) -> tuple[int, ...] | None:
+    return None if values is None else tuple(values)
+
+
+def _renamed(text: str, variables: Sequence[str]) -> str:
+    """Macaulay2's polynomial in x0, x1, ... written in the user's variables; parsed, not replaced as text."""
+    internal = [f"x{i}" for i in range(len(variables))]
+    return polynomial_text(parse_polynomial(text, internal, source="Macaulay2's output"), variables)
+
+
+def _evidence(
+    given: GivenIdeal, h_vector: Sequence[int] | None, dim: int | None, p: int, clock: Clock
+) -> list[Evidence]:
+    """The Hilbert function in low degrees from Macaulay2's series, and by ranks over F_p."""
+    if h_vector is None or dim is None or dim < 0:
+        return []
+    prime = p or DEFAULT_PRIME
+    n = len(given.variables)
+    top = max(k for k in range(_HIGHEST_CHECKED + 1) if comb(n + k - 1, k) <= _MOST_MONOMIALS)
+    series = [_expanded(h_vector, dim, k) for k in range(top + 1)]
+    try:
+        ranks = [_hilbert(given, k, prime, clock) for k in range(top + 1)]
+    except LimitReached:
+        return []
+    return [
+        Evidence(
+            quantity="hilbert_function", witness="macaulay2", method="Hilbert series of the ideal", value=series,
+            prime=p or None, certainty=Certainty.PROBABLE if p else Certainty.PROVED,
+        ),
+        Evidence(
+            quantity="hilbert_function", witness="modular", method="ranks of the generators' multiples", value=ranks, prime=prime,
+        ),
+    ]  # fmt: skip
+
+
+def _expanded(h_vector: Sequence[int], dim: int, degree: int) -> int:
+    """A coefficient of h(T) / (1-T)^dim."""
+    if dim == 0:
+        return h_vector[degree] if degree < len(h_vector) else 0
+    return sum(h * comb(degree - i + dim - 1, dim - 1) for i, h in enumerate(h_vector) if i <= degree)
+
+
+def _hilbert(given: GivenIdeal, degree: int, p: int, clock: Clock) -> int:
+    n = len(given.variables)
+    place = {tuple(row): i for i, row in enumerate(_exponents(n, degree))}
+    rows: list[np.ndarray] = []
+    for f in given.polynomials:
+        gap = degree - max((sum(m) for m in f), default=degree + 1)
+        for shift in _exponents(n, gap) if gap >= 0 else []:
+            row = np.zeros(len(place), dtype=np.int64)
+            for m, c in f.items():
+                row[place[tuple(a + b for a, b in zip(m, shift, strict=True))]] = (
+                    c.numerator * pow(c.denominator, -1, p) % p
+                )
+            rows.append(row)
+    return len(place) - (rank(np.array(rows), p, clock) if rows else 0)
+
+
+def _exponents(n: int, degree: int) -> list[tuple[int, ...]]:
+    return [tuple(np.bincount(row, minlength=n).tolist()) for row in monomials_of_degree(n, degree)]

@@ -1,0 +1,69 @@
+"""CLI: ``m2bridge template FILE``: run a template of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from m2bridge.analyses.custom_template import TemplateValues, parse_setting, run_template
+from m2bridge.cli import common
+from m2bridge.engine import open_engine
+from m2bridge.models import parse_spec
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("template")
+    def command(
+        file: Annotated[
+            Path, typer.Argument(help="A .m2.j2 file that you trust: it can do what Macaulay2 can.")
+        ],
+        settings: Annotated[
+            list[str] | None,
+            typer.Option("--set", help="A parameter, name=value, the value in JSON; may be repeated."),
+        ] = None,
+        model: Annotated[
+            str | None,
+            typer.Option("--model", help="A model whose R, weights and coordinates the script gets."),
+        ] = None,
+        prime: common.PrimeOption = 32003,
+        seed: common.SeedOption = 0,
+        timeout: common.TimeoutOption = "10m",
+        memory: common.MemoryOption = "4G",
+        engine: common.EngineOption = None,
+        as_json: common.JsonOption = False,
+        save: common.SaveOption = None,
+        keep: common.KeepOption = None,
+    ) -> None:
+        """Run a Macaulay2 template of your own and print the values it emits.
+
+        A template begins with default values, then has the lines `rendered = false;` and `--% include "_params.m2.j2"`, sends
+        values with emit("tag", value) and ends with emitEnd().
+        """
+        parameters = dict(parse_setting(text) for text in settings or [])
+        limits = common.parse_limits(timeout, memory)
+        common.check_directory("--save", save)
+        common.check_directory("--keep", keep)
+        chosen = None if model is None else parse_spec(model)
+        with common.Progress(quiet=as_json).shown() as progress, open_engine(engine) as opened:
+            result = run_template(
+                file, parameters, model=chosen, prime=prime, engine=opened, seed=seed, limits=limits, keep=keep,
+                progress=progress,
+            )  # fmt: skip
+        common.finish(result, as_json=as_json, save=save, show=lambda console: _show(result, console))
+
+
+def _show(result: TemplateValues, console: Console) -> None:
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for tag, value in result.values.items():
+        table.add_row(escape(tag), escape(str(value)))
+    console.print(table)
+    end = "complete" if result.complete else "cut off"
+    engine = f"Macaulay2 {result.engine.version}" if result.engine else "no Macaulay2"
+    console.print(
+        f"{escape(result.template)}: {len(result.values)} values, {end}; {engine}, {result.seconds:.1f} s"
+    )
