@@ -15,6 +15,8 @@ from m2bridge.errors import DisagreementError, M2BridgeError
 
 COMMANDS = (
     "singular_locus",
+    "boundary",
+    "figure",
     "dimension",
     "closure",
     "ideal",
