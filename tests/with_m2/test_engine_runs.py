@@ -80,12 +80,13 @@ def test_a_syntax_error(any_engine: Engine) -> None:
 
 
 def test_wall_limit(any_engine: Engine) -> None:
+    wall = 5.0 if isinstance(any_engine, ProcessEngine) else 1.0
     start = time.monotonic()
     text = '<< "before" << endl << flush; while true do sleep 1;'
-    run = any_engine.run(script(text), Limits(wall_seconds=2.5))
+    run = any_engine.run(script(text), Limits(wall_seconds=wall))
     assert run.outcome is Outcome.TIMED_OUT
     assert run.stdout == "before\n"
-    assert 2.4 < time.monotonic() - start < 6
+    assert wall - 0.1 < time.monotonic() - start < wall + 10
 
 
 def test_cpu_limit(any_engine: Engine) -> None:
@@ -218,8 +219,9 @@ def test_a_server_that_dies_is_replaced_and_the_log_says_so(
     for pid in Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split():
         os.kill(int(pid), signal.SIGKILL)
     with caplog.at_level(logging.WARNING):
-        assert warm.run(script("<< 2;"), QUICK).stdout == "2"
-    assert "starting another" in caplog.text
+        for number in range(3):  # the first may get a child that was forked before
+            assert warm.run(script(f"<< {number};"), QUICK).stdout == str(number)
+    assert caplog.text.count("starting another") == 1
 
 
 def test_a_keeper_that_is_killed_takes_the_server_along(engine_info: EngineInfo) -> None:

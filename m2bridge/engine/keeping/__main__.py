@@ -195,8 +195,9 @@ class Keeper:
             self.report("ready", pid=pid, directory=str(self.root))
             while not (self.go or self.must_end(pid)):
                 self.listen(self.time_left())
-            with contextlib.suppress(BrokenPipeError):  # killed at the gate: its status will say so
-                os.write(gate, f"./{job['file']}".encode())
+            if job["warm"]:
+                with contextlib.suppress(BrokenPipeError):  # killed at the gate: its status will say so
+                    os.write(gate, f"./{job['file']}".encode())
             os.close(gate)
         tend_until = time.monotonic() + 1.0 if job["warm"] else 0.0
         while not self.must_end(pid):
