@@ -79,7 +79,7 @@ def register(app: typer.Typer) -> None:
         _check_directories(save, keep)
         with (
             common.Progress(quiet=as_json or form is not None).shown() as progress,
-            open_engine(engine) as opened,
+            open_engine(engine, warm=True) as opened,
         ):
             result = closure(
                 model, method=method.value, max_degree=max_degree, field=_field(field, prime), engine=opened, seed=seed,

@@ -14,7 +14,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
 
+from m2bridge.analyses.closure import inside
 from m2bridge.analyses.closure.asking import Asking
+from m2bridge.analyses.closure.comparing import compare_primes
 from m2bridge.analyses.closure.echelon import Clock, check_prime
 from m2bridge.analyses.closure.image import image_of
 from m2bridge.analyses.closure.result import Closure
@@ -73,7 +75,7 @@ def closure(
     limits = limits or Limits()
     clock = Clock(limits.wall_seconds, limits.memory_bytes)
     image = image_of(model)
-    with open_engine() if engine is None else nullcontext(engine) as opened:
+    with open_engine(warm=True) if engine is None else nullcontext(engine) as opened:
         asking = Asking(opened, limits, clock, keep=keep, progress=progress)
         work = Work(
             model=model,
@@ -85,13 +87,13 @@ def closure(
             progress=progress,
         )
         if method == "kernel":
-            work.by_kernel(max_degree)
+            inside.by_kernel(work, max_degree)
         elif method == "graded-kernel":
-            work.by_graded_kernel(max_degree or _GRADED_DEGREE)
+            inside.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
         else:
-            work.by_interpolation(max_degree)
-            if cross_check or (method == "auto" and work.kernel_may_settle):
-                work.compare_with_kernel(None if cross_check else work.patience)
+            compare_primes(work, work.by_interpolation(max_degree))
+            if cross_check or (method == "auto" and inside.kernel_may_settle(work)):
+                inside.compare_with_kernel(work, None if cross_check else work.patience)
         agreement = weigh(work.evidence)
         return work.result(
             method=method if method != "auto" else "interpolation" if not work.kernel_used else "interpolation+kernel",

@@ -110,7 +110,7 @@ class DegreePart:
 def weight_hashes(grading: Ints) -> Ints:
     """One integer for each variable such that, in the degrees that fit in memory, sums separate weights (63-bit random)."""
     rng = np.random.default_rng(_HASH_SEED + 1)
-    factors = rng.integers(1, 2**62, size=grading.shape[0], dtype=np.int64)
+    factors = rng.integers(1, 2**62, size=(grading.shape[0],), dtype=np.int64)
     with np.errstate(over="ignore"):
         hashes = np.zeros(grading.shape[1], dtype=np.int64)
         for row, factor in zip(grading, factors, strict=True):

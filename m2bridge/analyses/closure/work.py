@@ -9,15 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.analyses.closure import accounting, degrees, kernels
+from m2bridge.analyses.closure import accounting, degrees
 from m2bridge.analyses.closure.accounting import Account
 from m2bridge.analyses.closure.asking import Asking
-from m2bridge.analyses.closure.echelon import LimitReached
 from m2bridge.analyses.closure.equations import Equation, equation
 from m2bridge.analyses.closure.image import LARGE_PRIME, Image, Span
 from m2bridge.analyses.closure.interpolation import Interpolation, Interpolator, Polynomial
-from m2bridge.analyses.closure.lifting import lift_polynomials, reduce_polynomial, vanishes_exactly
-from m2bridge.analyses.closure.primes import primes_below
 from m2bridge.analyses.closure.result import Closure, Completeness
 from m2bridge.models.base import Model
 from m2bridge.results import Certainty, Evidence
@@ -26,7 +23,6 @@ Rational = Mapping[tuple[int, ...], Fraction]
 _DEGREE_CAP = 12
 _DEGREE_CAP_UNKNOWN = 6
 _SMALL_SPAN = 14
-_KERNEL_SPAN = 20
 _LARGE_SPACE = 250
 
 
@@ -113,7 +109,7 @@ class Work:
 
     # -- interpolation ----------------------------------------------------------------------------------------
 
-    def by_interpolation(self, max_degree: int | None) -> None:
+    def by_interpolation(self, max_degree: int | None) -> Interpolation:
         """Interpolate degree by degree until the account is settled, then lift when equations over QQ are wanted."""
         self.measure()
         interpolator = Interpolator(self.image, prime=self.prime, seed=self.seed, clock=self.asking.clock)
@@ -124,9 +120,9 @@ class Work:
         found = interpolator.snapshot()
         self._take(found)
         if account_ is None and self.limit is None:
-            account_ = self._account()
-        self._conclude(account_)
-        self._compare_primes(found)
+            account_ = self.account()
+        self.conclude(account_)
+        return found
 
     def _advance(self, interpolator: Interpolator, max_degree: int | None) -> Account | None:
         """Go on to `max_degree`, or until a degree brings nothing new and dimension and degree are those of the image.
@@ -157,7 +153,7 @@ class Work:
             if not accounting.smooth_at_image(self.polynomials, points, self.codim, self.prime):
                 continue
             asked = len(self.polynomials)
-            account_ = self._account()
+            account_ = self.account()
             settled = account_.codim == self.codim and (
                 account_.degree == known or (known is None and not fresh)
             )
@@ -171,14 +167,14 @@ class Work:
         self.hilbert_function = found.hilbert_function
         self.degree_bound = found.degree_reached
 
-    def _account(self) -> Account:
+    def account(self) -> Account:
         self.tell("accounting")
         return accounting.account(
             self.asking, self.image, self.span, self.polynomials, p=self.prime, seed=self.seed, image_dim=self.cone_dim,
             hilbert_degrees=self.degree_bound + 1,
         )  # fmt: skip
 
-    def _conclude(self, account_: Account | None) -> None:
+    def conclude(self, account_: Account | None) -> None:
         """Weigh Macaulay2's account: what is shown, what is not."""
         self.evidence.append(
             accounting.vanish_at_fresh_points(self.polynomials, self.image, self.span, self.prime, self.seed)
@@ -260,235 +256,6 @@ class Work:
                 "that the ideal is unmixed (not Cohen-Macaulay; the general test was not tried or took too long)"
             )
 
-    # -- other primes and QQ ----------------------------------------------------------------------------------
-
-    def _compare_primes(self, found: Interpolation) -> None:
-        """Compare with other primes; an unlucky one shows by smaller ranks. Lift, and check the lift exactly, for QQ."""
-        if self.limit is not None:
-            self.not_shown.append("agreement with a second prime: a limit came first")
-            return
-        systems: list[tuple[Polynomial, ...]] = []
-        primes: list[int] = []
-        forms: list[Sequence[Polynomial]] = []
-        for p in primes_below(LARGE_PRIME, count=6, without=self.prime):
-            self.tell(f"the same modulo {p}")
-            other = Interpolator(self.image, prime=p, seed=self.seed, clock=self.asking.clock)
-            while other.degree_reached < found.degree_reached and other.limit is None:
-                other.advance()
-            if other.limit is not None:
-                self.limit = self.limit or other.limit
-                self.not_shown.append("agreement with a second prime: a limit came first")
-                return
-            self.evidence.append(Evidence(
-                quantity="hilbert_function", witness="modular", method="evaluation ranks over another prime",
-                value=list(other.hilbert_function), prime=p,
-            ))  # fmt: skip
-            self.evidence.append(_counts("modular", f"interpolation over F_{p}", other.snapshot().counts, p))
-            if not primes:
-                self.evidence.append(
-                    _counts("modular", f"interpolation over F_{self.prime}", self.counts, self.prime)
-                )
-            if other.snapshot().counts != self.counts or other.span.basis != self.span.basis:
-                self.not_shown.append(
-                    f"F_{self.prime} and F_{p} disagree: one of the primes is unlucky, use a larger one"
-                )
-                return
-            systems.append(tuple(f for k in sorted(other.generators) for f in other.generators[k]))
-            forms.append(_as_polynomials(other.span))
-            primes.append(p)
-            if self._lift(systems, forms, primes):
-                break
-        if self.lifted is None:
-            self.not_shown.append("the equations could not be lifted to QQ from six primes")
-            return
-        self._check_lift()
-
-    def _lift(
-        self, systems: list[tuple[Polynomial, ...]], forms: list[Sequence[Polynomial]], primes: list[int]
-    ) -> bool:
-        order = [*primes, self.prime]
-        self.lifted = lift_polynomials([*systems, self.polynomials], order)
-        self.lifted_forms = lift_polynomials([*forms, _as_polynomials(self.span)], order)
-        if self.lifted is None or self.lifted_forms is None:
-            self.lifted = None
-        return self.lifted is not None
-
-    def _check_lift(self) -> None:
-        """Fresh points over a second prime; for QQ exact substitution into the coordinates as integer polynomials."""
-        assert self.lifted is not None
-        p = primes_below(LARGE_PRIME, count=9, without=self.prime)[-1]
-        residues = [reduce_polynomial(f, p) for f in self.lifted]
-        check = accounting.vanish_at_fresh_points(residues, self.image, self.span, p, self.seed)
-        self.evidence.append(check)
-        self.shown.append(f"lifted to QQ, the equations vanish at fresh points over F_{p}")
-        if not self.rational:
-            self.proved = False
-            return
-        self.tell("exact substitution")
-        exact = self._substitute()
-        if exact is None:
-            self.not_shown.append(
-                "that the lifted equations vanish identically: no exact substitution (too many terms, or constraints)"
-            )
-            self.proved = False
-            return
-        self.evidence.append(Evidence(
-            quantity="vanishing", witness="substitution", method="exact substitution of the coordinates over ZZ",
-            value=exact, certainty=Certainty.PROVED,
-        ))  # fmt: skip
-        self.proved = self.proved and exact
-        if exact:
-            self.shown.append(
-                "over QQ every equation vanishes identically on the parametrization (exact substitution)"
-            )
-
-    def _substitute(self) -> bool | None:
-        coordinates = self.image.polynomials
-        if coordinates is None or self.lifted is None or self.lifted_forms is None:
-            return None
-        chosen = [coordinates[i] for i in self.span.basis]
-        try:
-            return all(vanishes_exactly(f, chosen, self.asking.clock) for f in self.lifted) and all(
-                vanishes_exactly(f, coordinates, self.asking.clock) for f in self.lifted_forms
-            )
-        except LimitReached as reached:
-            self.limit = self.limit or reached.reason
-            return None
-
-    # -- the methods inside Macaulay2 -------------------------------------------------------------------------
-
-    @property
-    def kernel_may_settle(self) -> bool:
-        """Whether completeness is still open and the kernel may be in reach."""
-        return (
-            not self.complete
-            and self.limit is None
-            and self.span.dim <= _KERNEL_SPAN
-            and not self.image.homogenized
-        )
-
-    def compare_with_kernel(self, seconds: float | None) -> None:
-        """Compute the kernel too: the same generators and Hilbert function make the interpolated ideal complete."""
-        self.tell("kernel")
-        p = 0 if self.rational and self.span.dim <= 6 else self.prime
-        found, _ = kernels.kernel(
-            self.asking, self.model, p=p, hilbert_degrees=self.degree_bound, seconds=seconds
-        )
-        if found is None or found.hilbert_function is None:
-            self.not_shown.append("the kernel of the ring map: Macaulay2 did not finish it in time")
-            return
-        self.kernel_used = True
-        self._witness_kernel(found, p)
-        if found.counts == self.counts and found.hilbert_function == self.hilbert_function:
-            self.complete = True
-            self.shown.append(
-                "the kernel of the ring map has as many generators in each degree: the ideals are equal"
-            )
-
-    def _witness_kernel(self, found: kernels.Kernel, p: int) -> None:
-        method = "kernel of the ring map" + ("" if p else " over QQ")
-        inside = {k: v for k, v in found.counts.items() if k <= self.degree_bound or self.complete}
-        self.evidence.append(_counts("macaulay2", method, inside, p or None))
-        if found.hilbert_function is not None:
-            self.evidence.append(Evidence(
-                quantity="hilbert_function", witness="macaulay2", method=method,
-                value=list(found.hilbert_function[: len(self.hilbert_function)]), prime=p or None, seconds=found.seconds,
-            ))  # fmt: skip
-        if found.degree is not None:
-            self.evidence.append(
-                Evidence(
-                    quantity="degree", witness="macaulay2", method=method, value=found.degree, prime=p or None
-                )
-            )
-        if found.codim is not None:
-            value = len(found.basis) - found.codim - self.image.homogenized
-            self.evidence.append(
-                Evidence(
-                    quantity="image_dim", witness="macaulay2", method=method, value=value, prime=p or None
-                )
-            )
-
-    def by_kernel(self, max_degree: int | None) -> None:
-        """The kernel of the ring map; interpolation up to the highest generator's degree is the second witness."""
-        self.measure()
-        rng = np.random.default_rng(self.seed)
-        self.span = self.image.span(rng, self.prime)
-        self.codim = self.span.dim - self.cone_dim
-        p = 0 if self.rational else self.prime
-        self.tell("kernel")
-        found, self.limit = kernels.kernel(self.asking, self.model, p=p, hilbert_degrees=max_degree or 6)
-        self.kernel_used = True
-        if found is None:
-            self.not_shown.append("anything about equations: the kernel was not finished")
-            return
-        self.span = Span(basis=found.basis, linear_forms=self.span.linear_forms, ambient=self.span.ambient)
-        self.counts = found.counts
-        self.degree_bound = max([max_degree or 1, *found.counts])
-        self.degree, self.complete = found.degree, True
-        self.hilbert_function = found.hilbert_function or ()
-        self.shown.append(
-            f"the ideal is the kernel of the ring map over {'QQ' if self.rational else f'F_{self.prime}'}"
-        )
-        if self.rational:
-            self.lifted = list(found.polynomials)
-            self.polynomials = [reduce_polynomial(f, self.prime) for f in found.polynomials]
-            self.proved = True
-        else:
-            self.polynomials = list(found.polynomials)
-        if found.codim is None or found.degree is None:
-            self.not_shown.append("codimension and degree: Macaulay2 reached a limit")
-        self.count_degree()
-        self._witness_kernel(found, p)
-        self._witness_interpolation()
-
-    def _witness_interpolation(self) -> None:
-        """Fresh points, and interpolation up to the degrees of the generators at hand."""
-        self.evidence.append(
-            accounting.vanish_at_fresh_points(self.polynomials, self.image, self.span, self.prime, self.seed)
-        )
-        other = Interpolator(self.image, prime=self.prime, seed=self.seed, clock=self.asking.clock)
-        top = max(self.counts, default=1)
-        while other.degree_reached < top and other.limit is None:
-            other.advance()
-        if other.limit is not None:
-            self.not_shown.append("agreement with interpolation: a limit came first")
-            return
-        counts = {k: v for k, v in other.snapshot().counts.items() if k <= top}
-        self.evidence.append(_counts("modular", f"interpolation up to degree {top}", counts, self.prime))
-        ranks = other.hilbert_function[: len(self.hilbert_function)]
-        if ranks == list(self.hilbert_function[: len(ranks)]) or not self.hilbert_function:
-            self.hilbert_function = self.hilbert_function or tuple(ranks)
-        else:
-            self.evidence.append(Evidence(
-                quantity="hilbert_function", witness="modular", method="ranks of all monomials at random image points",
-                value=ranks, prime=self.prime,
-            ))  # fmt: skip
-
-    def by_graded_kernel(self, max_degree: int) -> None:
-        """Macaulay2's MultigradedImplicitization up to a degree, with our grading; interpolation is the second witness."""
-        self.measure()
-        interpolator = Interpolator(self.image, prime=self.prime, seed=self.seed, clock=self.asking.clock)
-        self.span = interpolator.span
-        self.codim = self.span.dim - self.cone_dim
-        self.tell("components of the kernel")
-        found, self.limit = kernels.graded_kernel(
-            self.asking, self.image, self.span, interpolator.snapshot().grading, max_degree, p=self.prime
-        )
-        if found is None:
-            self.not_shown.append("anything about equations: the components of the kernel were not finished")
-            return
-        self.polynomials, self.counts, self.degree_bound = found.polynomials, found.counts, max_degree
-        self.evidence.append(_counts("macaulay2", "componentsOfKernel", found.counts, self.prime))
-        while interpolator.degree_reached < max_degree and interpolator.limit is None:
-            interpolator.advance()
-        self.hilbert_function = tuple(interpolator.hilbert_function)
-        if interpolator.limit is None:
-            self.evidence.append(
-                _counts("modular", "interpolation", interpolator.snapshot().counts, self.prime)
-            )
-        self.count_degree()
-        self._conclude(self._account())
-
     # -- the answer -------------------------------------------------------------------------------------------
 
     def result(
@@ -527,7 +294,7 @@ class Work:
         p = 0 if lifted else self.prime
         everything = range(self.span.ambient)
         constant = self.span.ambient - 1 if self.image.homogenized else None
-        forms: Sequence[Mapping[tuple[int, ...], Any]] = _as_polynomials(self.span)
+        forms: Sequence[Mapping[tuple[int, ...], Any]] = as_polynomials(self.span)
         if lifted and self.lifted_forms is not None:
             forms = self.lifted_forms
         polynomials: Sequence[Mapping[tuple[int, ...], Any]] = self.polynomials
@@ -539,13 +306,13 @@ class Work:
         )
 
 
-def _as_polynomials(span: Span) -> list[dict[tuple[int, ...], int]]:
+def as_polynomials(span: Span) -> list[dict[tuple[int, ...], int]]:
     """The linear forms with exponents in all coordinates."""
     unit = np.eye(span.ambient, dtype=int)
     return [{tuple(unit[i].tolist()): c for i, c in form.items()} for form in span.linear_forms]
 
 
-def _counts(witness: str, method: str, counts: Mapping[int, int], p: int | None) -> Evidence:
+def counts_evidence(witness: str, method: str, counts: Mapping[int, int], p: int | None) -> Evidence:
     return Evidence(
         quantity="generators",
         witness=witness,

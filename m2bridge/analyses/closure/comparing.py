@@ -1,0 +1,113 @@
+"""Analyses stage, closure: the same equations over other primes, their lift to QQ, and its exact check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from m2bridge.analyses.closure import accounting
+from m2bridge.analyses.closure.echelon import LimitReached
+from m2bridge.analyses.closure.image import LARGE_PRIME
+from m2bridge.analyses.closure.interpolation import Interpolation, Interpolator, Polynomial
+from m2bridge.analyses.closure.lifting import lift_polynomials, reduce_polynomial, vanishes_exactly
+from m2bridge.analyses.closure.primes import primes_below
+from m2bridge.analyses.closure.work import Work, as_polynomials, counts_evidence
+from m2bridge.results import Certainty, Evidence
+
+
+def compare_primes(work: Work, found: Interpolation) -> None:
+    """Compare with other primes; an unlucky one shows by smaller ranks. Lift, and check the lift exactly, for QQ."""
+    if work.limit is not None:
+        work.not_shown.append("agreement with a second prime: a limit came first")
+        return
+    systems: list[tuple[Polynomial, ...]] = []
+    primes: list[int] = []
+    forms: list[Sequence[Polynomial]] = []
+    for p in primes_below(LARGE_PRIME, count=6, without=work.prime):
+        work.tell(f"the same modulo {p}")
+        other = Interpolator(work.image, prime=p, seed=work.seed, clock=work.asking.clock)
+        while other.degree_reached < found.degree_reached and other.limit is None:
+            other.advance()
+        if other.limit is not None:
+            work.limit = work.limit or other.limit
+            work.not_shown.append("agreement with a second prime: a limit came first")
+            return
+        work.evidence.append(Evidence(
+            quantity="hilbert_function", witness="modular", method="evaluation ranks over another prime",
+            value=list(other.hilbert_function), prime=p,
+        ))  # fmt: skip
+        work.evidence.append(
+            counts_evidence("modular", f"interpolation over F_{p}", other.snapshot().counts, p)
+        )
+        if not primes:
+            work.evidence.append(
+                counts_evidence("modular", f"interpolation over F_{work.prime}", work.counts, work.prime)
+            )
+        if other.snapshot().counts != work.counts or other.span.basis != work.span.basis:
+            work.not_shown.append(
+                f"F_{work.prime} and F_{p} disagree: one of the primes is unlucky, use a larger one"
+            )
+            return
+        systems.append(tuple(f for k in sorted(other.generators) for f in other.generators[k]))
+        forms.append(as_polynomials(other.span))
+        primes.append(p)
+        if _lift(work, systems, forms, primes):
+            break
+    if work.lifted is None:
+        work.not_shown.append("the equations could not be lifted to QQ from six primes")
+        return
+    _check_lift(work)
+
+
+def _lift(
+    work: Work, systems: list[tuple[Polynomial, ...]], forms: list[Sequence[Polynomial]], primes: list[int]
+) -> bool:
+    order = [*primes, work.prime]
+    work.lifted = lift_polynomials([*systems, work.polynomials], order)
+    work.lifted_forms = lift_polynomials([*forms, as_polynomials(work.span)], order)
+    if work.lifted is None or work.lifted_forms is None:
+        work.lifted = None
+    return work.lifted is not None
+
+
+def _check_lift(work: Work) -> None:
+    """Fresh points over a second prime; for QQ exact substitution into the coordinates as integer polynomials."""
+    assert work.lifted is not None
+    p = primes_below(LARGE_PRIME, count=9, without=work.prime)[-1]
+    residues = [reduce_polynomial(f, p) for f in work.lifted]
+    check = accounting.vanish_at_fresh_points(residues, work.image, work.span, p, work.seed)
+    work.evidence.append(check)
+    work.shown.append(f"lifted to QQ, the equations vanish at fresh points over F_{p}")
+    if not work.rational:
+        work.proved = False
+        return
+    work.tell("exact substitution")
+    exact = _substitute(work)
+    if exact is None:
+        work.not_shown.append(
+            "that the lifted equations vanish identically: no exact substitution (too many terms, or constraints)"
+        )
+        work.proved = False
+        return
+    work.evidence.append(Evidence(
+        quantity="vanishing", witness="substitution", method="exact substitution of the coordinates over ZZ",
+        value=exact, certainty=Certainty.PROVED,
+    ))  # fmt: skip
+    work.proved = work.proved and exact
+    if exact:
+        work.shown.append(
+            "over QQ every equation vanishes identically on the parametrization (exact substitution)"
+        )
+
+
+def _substitute(work: Work) -> bool | None:
+    coordinates = work.image.polynomials
+    if coordinates is None or work.lifted is None or work.lifted_forms is None:
+        return None
+    chosen = [coordinates[i] for i in work.span.basis]
+    try:
+        return all(vanishes_exactly(f, chosen, work.asking.clock) for f in work.lifted) and all(
+            vanishes_exactly(f, coordinates, work.asking.clock) for f in work.lifted_forms
+        )
+    except LimitReached as reached:
+        work.limit = work.limit or reached.reason
+        return None
