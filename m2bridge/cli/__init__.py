@@ -22,6 +22,7 @@ COMMANDS = (
     "ideal",
     "models",
     "verify",
+    "explain",
     "render",
     "template",
     "check",

@@ -39,8 +39,8 @@ def ledger_markdown(ledger: Ledger) -> str:
         f"# Ledger: {ledger.model}",
         "",
         f"Made by `m2bridge verify` (m2bridge {__version__}, {engine}, seed {ledger.seed}). Each statement is given in our words "
-        "with its printed number. *Proved* means shown for that size by exact computation over QQ (or RR); *probable* means exact "
-        "over a finite field or at random points.",
+        "with its printed number. *Proved* means shown for that size by exact computation over QQ (or RR); *probable* means "
+        "exact over a finite field or at random points.",
         "",
     ]
     for item, entries in _groups(ledger):

@@ -1,0 +1,189 @@
+"""Report: any record as an explanation for a human, in Markdown or LaTeX. Reads records, never calls the engine.
+
+What was asked, what was found, what each number rests on, and a Macaulay2 script that asks the same without m2bridge.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from m2bridge.analyses.dimension import Dimension
+from m2bridge.analyses.singular_locus import SingularLocus
+from m2bridge.analyses.singular_locus.orbits import Orbit
+from m2bridge.claims.ledger import Ledger
+from m2bridge.errors import InputError, M2BridgeError
+from m2bridge.models import parse_spec
+from m2bridge.report.ledger import ledger_markdown
+from m2bridge.results import Certainty, Result, settle
+
+Format = Literal["markdown", "latex"]
+_SURE = {
+    Certainty.PROVED: "proved: it holds over QQ (or RR) by an exact argument",
+    Certainty.PROBABLE: "probable: exact over a finite field, or at random points",
+    Certainty.NUMERIC: "numeric: floating point with a visible gap",
+}
+_RELATION = {"=": "is", ">=": "is at least", "<=": "is at most"}
+
+
+def explain(result: Result, *, form: Format = "markdown") -> str:
+    """The explanation of one record."""
+    if isinstance(result, Ledger):
+        if form == "latex":
+            raise InputError("a ledger is explained in Markdown; leave --latex out")
+        return ledger_markdown(result)
+    sections = [
+        ("What was asked", _question(result)),
+        ("What was found", _findings(result)),
+        ("What it rests on", _grounds(result)),
+    ]
+    if (certificate := getattr(result, "certificate", None)) is not None:
+        sections.append(("The certificate", _certificate(certificate)))
+    script = reproducing_script(result)
+    write = _markdown if form == "markdown" else _latex
+    return write(f"{result.ANALYSIS}: {result.model}", sections, script)
+
+
+def reproducing_script(result: Result) -> str | None:
+    """The Macaulay2 script behind the record, self-contained, or None where the analysis has none for this model."""
+    module = importlib.import_module(type(result).__module__.rpartition(".")[0])
+    maker = getattr(module, "script", None)
+    if maker is None:
+        return None
+    try:
+        text: str = maker(
+            parse_spec(result.model), prime=result.parameters.get("prime", 32003), seed=result.seed
+        ).text
+    except (M2BridgeError, TypeError):
+        return None
+    return text
+
+
+def _question(result: Result) -> list[str]:
+    model = parse_spec(result.model)
+    options = ", ".join(f"{name} = {value}" for name, value in result.parameters.items())
+    lines = [f"The question `{result.ANALYSIS}` about {model.title}.", f"Seed {result.seed}; {options}."]
+    if result.engine is not None:
+        lines.append(f"Macaulay2 {result.engine.version}.")
+    return lines
+
+
+def _findings(result: Result) -> list[str]:
+    writer: Callable[[Any], list[str]] = _WRITERS.get(type(result), _plain_findings)
+    agreement = {
+        True: "Independent witnesses agree.",
+        False: "**Independent witnesses contradict each other: trust nothing below.**",
+        None: "No quantity has two independent witnesses.",
+    }
+    return [*writer(result), f"As a whole this is {_SURE[result.certainty]}.", agreement[result.agreement]]
+
+
+def _plain_findings(result: Result) -> list[str]:
+    return [
+        f"{name} = {item.value}" for name, item in settle(result.evidence).items() if item.value is not None
+    ]
+
+
+def _dimension_findings(result: Dimension) -> list[str]:
+    return [result.statement, f"The generic fiber has dimension {result.generic_fiber_dim}."]
+
+
+def _singular_findings(result: SingularLocus) -> list[str]:
+    lines = [f"The neuromanifold has dimension {result.image_dim} and spans {result.span_dim} dimensions."]
+    below = {e.quantity: e.method for e in result.evidence if e.witness == "curves" and e.relation == ">="}
+    for s in result.strata:
+        if s.verdict == "undecided":
+            continue
+        why = (
+            f"the tangent space has at least {s.tangent_lower} > {result.image_dim} dimensions "
+            f"({below.get(f'tangent {Orbit(s.rank_a, s.rank_v, s.meet)}', 'curves')})"
+            if s.verdict == "singular"
+            else f"the tangent space has at most {s.tangent_upper} = {result.image_dim} dimensions"
+        )
+        point = ", ".join(
+            f"{name} = {[list(row) for row in rows]}" for name, rows in s.representative.items()
+        )
+        lines.append(
+            f"rk A = {s.rank_a}, rk V = {s.rank_v}, meet {s.meet}: {s.verdict} ({s.certainty.value}), because {why}, at {point}."
+        )
+    if result.theorem.witness is not None:
+        lines.append(f"{result.theorem.name} as printed fails: {result.theorem.witness['reason']}.")
+    return lines
+
+
+_WRITERS: dict[type, Callable[[Any], list[str]]] = {
+    Dimension: _dimension_findings,
+    SingularLocus: _singular_findings,
+}
+
+
+def _grounds(result: Result) -> list[str]:
+    lines = []
+    for item in result.evidence:
+        if item.value is None:
+            continue
+        over = f" over F_{item.prime}" if item.prime else ""
+        lines.append(
+            f"{item.quantity} {_RELATION[item.relation]} {_short(item.value)}: {item.witness}, {item.method}{over} "
+            f"({item.certainty.value})."
+        )
+    return lines
+
+
+def _short(value: Any, longest: int = 120) -> str:
+    text = json.dumps(value) if isinstance(value, (list, dict)) else str(value)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _certificate(certificate: Any) -> list[str]:
+    lower, upper = certificate["lower"], certificate["upper"]
+    lines = [
+        f"At least {certificate['claim']['image_dim']}: a minor of that size of the Jacobian at a recorded point is not zero "
+        f"({lower['kind']}{', modulo ' + str(lower['prime']) if lower.get('prime') else ''}).",
+        f"At most {upper['value']}: {upper['kind']}.",
+        "`m2bridge check RECORD` verifies both with a separate program.",
+    ]
+    if "determinant" in lower:
+        lines.insert(1, f"The minor's value there is {_short(lower['determinant'])}.")
+    return lines
+
+
+def _markdown(title: str, sections: Sequence[tuple[str, list[str]]], script: str | None) -> str:
+    parts = [f"# {title}"]
+    for heading, lines in sections:
+        parts += [f"## {heading}", "\n".join(f"- {line}" for line in lines)]
+    if script is not None:
+        parts += ["## In Macaulay2", "Run with `M2 --script FILE`.", f"```macaulay2\n{script.rstrip()}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "…": r"\dots{}",
+    "≥": r"$\ge$",
+}
+
+
+def _escaped(text: str) -> str:
+    return "".join(
+        _SPECIAL.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in text.replace("**", "").replace("`", "")
+    )
+
+
+def _latex(title: str, sections: Sequence[tuple[str, list[str]]], script: str | None) -> str:
+    parts = [
+        r"\documentclass{article}",
+        r"\usepackage[T1]{fontenc}",
+        r"\begin{document}",
+        rf"\section*{{{_escaped(title)}}}",
+    ]
+    for heading, lines in sections:
+        items = "\n".join(rf"\item {_escaped(line)}" for line in lines)
+        parts += [rf"\subsection*{{{_escaped(heading)}}}", f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}"]
+    if script is not None:
+        parts += [r"\subsection*{In Macaulay2}", f"\\begin{{verbatim}}\n{script.rstrip()}\n\\end{{verbatim}}"]
+    return "\n".join([*parts, r"\end{document}"]) + "\n"
