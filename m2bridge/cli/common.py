@@ -106,14 +106,14 @@ def finish(result: Result, *, as_json: bool, save: Path | None, show: Callable[[
         show(console())
     if save is not None:
         path = records.save(result, save)
-        console(stderr=True).print(f"record: {path}", markup=False)
+        console(stderr=True).print(f"record: {path}", markup=False, soft_wrap=True)
     if result.agreement is False:
         err = console(stderr=True)
         for conflict in result.conflicts:
-            err.print(f"witnesses disagree: {conflict}", style="bold red", markup=False)
+            err.print(f"witnesses disagree: {conflict}", style="bold red", markup=False, soft_wrap=True)
         raise typer.Exit(3)
     if result.limit is not None:
-        console(stderr=True).print(f"partial answer: {result.limit}", markup=False)
+        console(stderr=True).print(f"partial answer: {result.limit}", markup=False, soft_wrap=True)
         raise typer.Exit(5)
 
 
