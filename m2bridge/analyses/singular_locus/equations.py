@@ -17,11 +17,16 @@ from m2bridge.errors import InputError
 from m2bridge.models import Lightning
 from m2bridge.rank.modular import eliminate
 
+SMALLEST_PRIME = 101
+"""Over fewer points, forms like x^3 y - x y^3 vanish everywhere and interpolation finds equations that are none."""
+
 
 def check_prime(prime: int, largest: int) -> None:
-    """Refuse what Macaulay2 cannot compute with, and characteristic 2, where alpha * nu loses its cross terms' symmetry."""
-    if not 3 <= prime <= largest or not fmpz(prime).is_prime():
-        raise InputError(f"--prime {prime}: give an odd prime number up to {largest}, e.g. 32003")
+    """Refuse what Macaulay2 cannot compute with, and fields with too few points to interpolate from."""
+    if not SMALLEST_PRIME <= prime <= largest or not fmpz(prime).is_prime():
+        raise InputError(
+            f"--prime {prime}: give a prime number from {SMALLEST_PRIME} to {largest}, e.g. 32003"
+        )
 
 
 Support = tuple[tuple[int, int], ...]
