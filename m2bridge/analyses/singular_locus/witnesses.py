@@ -157,7 +157,27 @@ def of_the_script(question: Question, values: Values, seconds: float) -> list[Ev
             certainty=Certainty.PROVED,
         )
     )
-    return evidence
+    return evidence + _representatives(question, values)
+
+
+def _representatives(question: Question, values: Values) -> list[Evidence]:
+    """The point that stands for each orbit: Macaulay2's ranks of A, V and [A | V^T] against those that define the orbit."""
+    if "stratum_ranks" not in values:
+        return []
+    return [
+        Evidence(
+            quantity=f"ranks {orbit}",
+            witness=witness,
+            method=method,
+            value=ranks,
+            prime=question.prime,
+        )
+        for orbit, theirs in zip(question.orbits, values["stratum_ranks"], strict=True)
+        for witness, method, ranks in (
+            ("macaulay2", "rk A, rk V, rk [A | V^T] at the representative", theirs),
+            ("orbits", "the ranks that define the orbit", [orbit.rank_a, orbit.rank_v, orbit.joint_rank]),
+        )
+    ]
 
 
 def over_the_rationals(model: Lightning, values: Values) -> list[Evidence]:
