@@ -193,12 +193,12 @@ def test_a_few_equations_decide_what_all_decide() -> None:
         assert rank(few, point) == rank(found, point)
 
 
-@pytest.mark.parametrize("prime", [3, 5, 101, 32003, 32749])
+@pytest.mark.parametrize("prime", [101, 103, 32003, 32749])
 def test_primes_that_macaulay2_takes(prime: int) -> None:
     check_prime(prime, 32749)
 
 
-@pytest.mark.parametrize("prime", [-3, 0, 1, 2, 4, 9, 32001, 32751, 32771, 2**31 - 1, 10**30])
+@pytest.mark.parametrize("prime", [-3, 0, 1, 2, 3, 4, 97, 105, 32001, 32751, 32771, 2**31 - 1, 10**30])
 def test_other_primes_are_refused(prime: int) -> None:
-    with pytest.raises(InputError, match=f"--prime {prime}: give an odd prime"):
+    with pytest.raises(InputError, match=f"--prime {prime}: give a prime number from 101 to 32749"):
         check_prime(prime, 32749)

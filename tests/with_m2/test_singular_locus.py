@@ -1,0 +1,234 @@
+"""The singular locus with the real Macaulay2; and wrong algebra is caught, each mistake by a witness that names it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+import m2bridge
+from m2bridge import records, scripts
+from m2bridge.analyses.singular_locus import singular_locus
+from m2bridge.analyses.singular_locus.orbits import Orbit
+from m2bridge.cli import main
+from m2bridge.engine import Engine, EngineInfo, Limits, ProcessEngine
+from m2bridge.errors import ScriptError
+from m2bridge.models import Lightning
+from m2bridge.schemas import schema
+
+Mutate = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def mutate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mutate:
+    """Replace a piece of a template that occurs exactly once, in a copy that the scripts are then made from."""
+    copy = tmp_path / "templates"
+    shutil.copytree(scripts.template_directory(), copy)
+    monkeypatch.setattr(scripts, "template_directory", lambda: copy)
+
+    def replace(template: str, old: str, new: str) -> None:
+        path = copy / f"{template}.m2.j2"
+        text = path.read_text()
+        assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {template}"
+        path.write_text(text.replace(old, new))
+
+    return replace
+
+
+@pytest.fixture
+def command(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """The command line on the session's Macaulay2, which is warm; returns the exit code."""
+    monkeypatch.setattr("m2bridge.cli.singular_locus.open_engine", lambda _: nullcontext(engine))
+    return lambda *arguments: main(["singular-locus", *map(str, arguments)])
+
+
+NETWORK = "network = X -> V * X * transpose X * A * X;"
+OUTPUT = "output = sub(V, RX) * X * transpose X * sub(A, RX) * X;"
+EQUATIONS = "equations = if I == 0 then {} else first entries mingens I;"
+PLACES = "places = apply(strata, w -> at(w, coordinates));"
+ATTENTION = "A = matrix table(d, d, (i,j) -> R_(i*d + j));"
+VALUES = "V = matrix table(dp, d, (i,j) -> R_(d*d + i*d + j));"
+
+MISTAKES = {
+    "a quadric is dropped": (
+        (2, 1, 1), "singular_locus", EQUATIONS, "I = ideal drop(first entries mingens I, 1);\n" + EQUATIONS, "degree"
+    ),
+    "A is transposed in the network": (
+        (2, 1, 2), "_lightning", NETWORK, NETWORK.replace("* A *", "* transpose A *"), "network output"
+    ),
+    "A is transposed in the coordinates": (
+        (2, 1, 2), "_lightning", OUTPUT, OUTPUT.replace("sub(A, RX)", "transpose sub(A, RX)"), "image point"
+    ),
+    "A is transposed everywhere": (
+        (2, 2, 1), "_lightning", ATTENTION, ATTENTION.replace("i*d + j", "j*d + i"), "image point"
+    ),
+    "a sign is flipped in the network": (
+        (2, 1, 2), "_lightning", NETWORK, NETWORK.replace("-> V *", "-> -V *"), "network output"
+    ),
+    "a sign is flipped in the coordinates": (
+        (2, 1, 1), "_lightning", OUTPUT, OUTPUT.replace("= sub(V, RX)", "= -sub(V, RX)"), "image point"
+    ),
+    "a sign is flipped in an equation": (
+        (2, 1, 1), "singular_locus", EQUATIONS,
+        "L = first entries mingens I; I = ideal {L#0 - 2*leadTerm L#0, L#1, L#2};\n" + EQUATIONS, "equations vanish",
+    ),
+    "a sign is flipped in the only equation": (
+        (2, 1, 2), "singular_locus", EQUATIONS,
+        "L = first entries mingens I; I = ideal {L#0 - 2*leadTerm L#0};\n" + EQUATIONS, "equations vanish",
+    ),
+    "rows and columns of V are exchanged": (
+        (2, 2, 1), "_lightning", VALUES, VALUES.replace("i*d + j", "j*dp + i"), "image point"
+    ),
+    "the representatives are in another order": (
+        (2, 1, 2), "singular_locus", PLACES, PLACES.replace("strata,", "reverse strata,"), "tangent 0"
+    ),
+    "a tangent dimension is one too small": (
+        (2, 2, 1), "singular_locus", "N - rank sub(equationsJacobian, z)", "N - 1 - rank sub(equationsJacobian, z)", "tangent"
+    ),
+    "an equation is invented": (
+        (2, 2, 1), "singular_locus", EQUATIONS, "I = I + ideal(T'_0 - T'_1);\n" + EQUATIONS, "equations vanish"
+    ),
+    "rank one is forgotten": (
+        (2, 2, 1), "_lightning", "R = if a < d then S/minors(a+1, genericMatrix(S, S_0, d, d)) else S;", "R = S;", "image_dim"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_wrong_algebra_is_caught(
+    mistake: str, mutate: Mutate, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (d, dp, a), template, old, new, quantity = MISTAKES[mistake]
+    mutate(template, old, new)
+    code = command("--d", d, "--dp", dp, "--a", a, "--json")
+    printed = capsys.readouterr()
+    assert code == 3, printed.err
+    assert json.loads(printed.out)["agreement"] is False
+    complaints = [line for line in printed.err.splitlines() if line.startswith("witnesses disagree: ")]
+    assert any(line.startswith(f"witnesses disagree: {quantity}") for line in complaints), printed.err
+    assert all(line.count(" says ") == 2 for line in complaints)
+
+
+@pytest.mark.parametrize("orbit", [Orbit(2, 1, 1), Orbit(1, 1, 0), Orbit(1, 1, 1)], ids=str)
+def test_a_wrong_representative_is_caught(
+    orbit: Orbit,
+    monkeypatch: pytest.MonkeyPatch,
+    command: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The point that stands for an orbit is taken from another one."""
+    right = Orbit.representative
+    wrong = Orbit(1, 1, 0) if orbit != Orbit(1, 1, 0) else Orbit(1, 1, 1)
+    monkeypatch.setattr(Orbit, "representative", lambda o, d, dp: right(wrong if o == orbit else o, d, dp))
+    assert command("--d", 2, "--dp", 1, "--json") == 3
+    assert f"witnesses disagree: ranks {orbit}" in capsys.readouterr().err
+
+
+def test_a_broken_template_is_a_script_error(mutate: Mutate, engine: Engine) -> None:
+    mutate("singular_locus", 'announce "closure";', 'announce "closure"; nothing * nobody;')
+    with pytest.raises(ScriptError, match="no method for binary operator") as caught:
+        singular_locus(Lightning(d=2, dp=1), engine=engine)
+    assert caught.value.line > 1
+
+
+def test_every_engine_gives_the_same_answer(engine_info: EngineInfo) -> None:
+    with ProcessEngine(engine_info) as opened:
+        result = singular_locus(Lightning(d=2, dp=1), engine=opened)
+    assert result.agreement is True
+    assert (result.image_dim, result.ambient_dim, result.span_dim) == (5, 40, 6)
+    assert (result.codim, result.degree, result.generators) == (1, 4, {"4": 1})
+    assert (result.singular_dim, result.singular_degree) == (4, 3)
+    assert result.engine is not None
+    assert result.engine.version == engine_info.version
+
+
+def test_the_answer_does_not_depend_on_seed_prime_tokens_or_parametrization(engine: Engine) -> None:
+    first = singular_locus(Lightning(d=2, dp=1), engine=engine)
+    others = [
+        singular_locus(Lightning(d=2, dp=1, parametrization="attention"), engine=engine, seed=12, prime=101),
+        singular_locus(Lightning(d=2, dp=1, t=3, coordinate_system="full"), engine=engine),
+        singular_locus(Lightning(d=2, dp=1, a=5), engine=engine, prime=32749),
+    ]
+    for other in others:
+        assert other.agreement is True
+        assert other.strata == first.strata
+        assert (other.codim, other.degree, other.singular_dim, other.singular_degree) == (1, 4, 4, 3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_smallest_prime_never_leads_to_a_wrong_answer(engine: Engine, seed: int) -> None:
+    """A random point may be special mod 101; then a bound is weaker, but no witness contradicts and no verdict changes."""
+    result = singular_locus(Lightning(d=2, dp=1, a=1), engine=engine, prime=101, seed=seed)
+    assert result.agreement is True
+    assert [s.verdict for s in result.strata] == ["singular", "smooth", "smooth"]
+
+
+def test_the_record_of_a_run_round_trips_and_fits_its_schema(engine: Engine, tmp_path: Path) -> None:
+    result = singular_locus(Lightning(d=2, dp=1, a=1), engine=engine, keep=tmp_path)
+    document = json.loads(records.dumps(records.to_document(result)))
+    assert records.from_document(document) == result
+    validator = jsonschema.Draft202012Validator(schema("singular-locus"))
+    validator.validate(document)
+    for field in document:
+        assert not validator.is_valid({key: value for key, value in document.items() if key != field}), field
+    for script in result.scripts:
+        kept = tmp_path / f"{script.name}-{script.sha256[:12]}"
+        text = kept.with_suffix(".m2").read_text()
+        assert scripts.Script(name=script.name, text=text).sha256 == script.sha256
+        assert "@m2b-end" in kept.with_suffix(".out").read_text()
+
+
+def test_a_time_limit_leaves_what_python_knows(engine: Engine) -> None:
+    result = singular_locus(Lightning(d=2, dp=1), engine=engine, limits=Limits(wall_seconds=0.05))
+    assert result.limit is not None
+    assert "time limit" in result.limit
+    assert result.agreement is not False
+    assert result.image_dim == 5
+    assert (result.codim, result.degree, result.singular_degree) == (None, None, None)
+    verdicts = {(s.rank_a, s.rank_v, s.meet): s.verdict for s in result.strata}
+    assert verdicts[1, 1, 0] == "singular"  # curves need no equations
+
+
+def test_steps_are_announced_in_order(engine: Engine) -> None:
+    steps: list[str] = []
+    singular_locus(Lightning(d=2, dp=1, a=1), engine=engine, progress=steps.append)
+    assert [step for step in steps if step in ("network", "closure", "tangent spaces")][:3] == [
+        "network",
+        "closure",
+        "tangent spaces",
+    ]
+
+
+def test_the_command_without_mistakes_answers(
+    command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So that the exit code 3 above means the mistake and nothing else."""
+    for sizes in ((2, 1, 1), (2, 1, 2), (2, 2, 1)):
+        d, dp, a = sizes
+        assert command("--d", d, "--dp", dp, "--a", a, "--json") == 0
+        printed = capsys.readouterr()
+        assert json.loads(printed.out)["agreement"] is True
+        assert printed.err == ""
+
+
+def test_the_example_in_the_package_docstring() -> None:
+    result = m2bridge.singular_locus("lightning(d=2,dp=1)")
+    assert (result.image_dim, result.singular_dim, result.certainty.value) == (5, 4, "proved")
+
+
+def test_the_scheme_of_the_whitney_umbrella_hypersurface(engine: Engine) -> None:
+    """(2,1,2): at a point of each stratum, the gradient of the equation vanishes exactly on the singular ones."""
+    result = singular_locus(Lightning(d=2, dp=1), engine=engine)
+    names = [f"z{i}" for i in range(6)]
+    for stratum in result.strata:
+        weights = {name: np.array(rows) for name, rows in stratum.representative.items()}
+        point = Lightning(d=2, dp=1, parametrization="attention").coordinates(weights).tolist()
+        where = dict(zip(names, point, strict=True))
+        values = [eval(text.replace("^", "**"), {}, where) for text in result.singular_equations or ()]
+        assert (not any(values)) is (stratum.verdict == "singular")
