@@ -63,11 +63,7 @@ class PolynomialMap(Model):
     def __post_init__(self) -> None:
         if not self.variables or not self.polynomials:
             raise SpecError("a polynomial map needs at least one variable and one polynomial")
-        for place, name in enumerate(self.variables):
-            if not isinstance(name, str) or not NAME.fullmatch(name):
-                raise SpecError(f"variable {place + 1}: {name!r} is not a name such as x, x_1 or x_(0,1)")
-            if name in self.variables[:place]:
-                raise SpecError(f"variable {place + 1}: {name!r} is declared twice")
+        check_variables(self.variables)
 
     @property
     def spec(self) -> str:
@@ -166,6 +162,15 @@ class PolynomialMap(Model):
         return self._gradings[1]
 
 
+def check_variables(names: Sequence[str]) -> None:
+    """Refuse names that are not variables, or are declared twice."""
+    for place, name in enumerate(names):
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise SpecError(f"variable {place + 1}: {name!r} is not a name such as x, x_1 or x_(0,1)")
+        if name in names[:place]:
+            raise SpecError(f"variable {place + 1}: {name!r} is declared twice")
+
+
 def polynomials_for_macaulay2(
     variables: int, polynomials: Iterable[Terms], constraints: Iterable[Terms] = ()
 ) -> dict[str, object]:
@@ -190,6 +195,7 @@ def from_text(
     name: str, variables: Sequence[str], polynomials: Sequence[str], constraints: Sequence[str] = ()
 ) -> PolynomialMap:
     """A map from polynomials as text; errors name the polynomial and the column."""
+    check_variables(variables)
 
     def parsed(texts: Sequence[str], what: str) -> tuple[Terms, ...]:
         return tuple(

@@ -28,15 +28,16 @@ def attention_dim(a: int, d: int) -> int:
     return rank * (2 * d - rank)
 
 
-def deep_symmetries(model: DeepLightning) -> tuple[Symmetry, ...]:
-    """Scalings, GL(a_i) inside and GL(d_i) between layers, as far as heads and skip connections leave
-    them.
+def deep_symmetries(model: DeepLightning, *, scalings: bool = True) -> tuple[Symmetry, ...]:
+    """Scalings, GL(a_i) inside and GL(d_i) between layers, as far as heads and skip connections leave them.
+
+    Without `scalings`, those that softmax keeps: it depends on the attention matrices, not up to multiples.
     """
     if model.parametrization == "virtual":
         return (_virtual_scaling(model),)
     found: list[Symmetry] = []
     for i in range(1, model.layers + 1):
-        found += _layer_symmetries(model, i)
+        found += _layer_symmetries(model, i, scalings)
     if not model.skip:
         found += [
             gl(
@@ -51,7 +52,7 @@ def deep_symmetries(model: DeepLightning) -> tuple[Symmetry, ...]:
     return tuple(found)
 
 
-def _layer_symmetries(model: DeepLightning, i: int) -> list[Symmetry]:
+def _layer_symmetries(model: DeepLightning, i: int, scalings: bool) -> list[Symmetry]:
     heads = model.heads[i - 1]
     found: list[Symmetry] = []
     if model.parametrization == "weights":
@@ -61,10 +62,12 @@ def _layer_symmetries(model: DeepLightning, i: int) -> list[Symmetry]:
         found.append(
             gl_each_head(model, a, heads, action, **kind) if heads > 1 else gl(model, a, action, **kind)
         )
-    elif heads > 1 and model.a[i - 1] >= model.d[i - 1]:
+    elif scalings and heads > 1 and model.a[i - 1] >= model.d[i - 1]:
         citation = "the layer depends on the sum of A_h (x) V_h over the heads only"
         mixing = gl(model, heads, _mixing(i), name=f"mixing of the heads of layer {i}", citation=citation)
         return [mixing]
+    if not scalings:
+        return found
     scaled = f"A{i}" if model.parametrization == "attention" else f"Q{i}"
     which = np.eye(heads, dtype=np.int64).reshape(heads, *(heads,) * (heads > 1), 1, 1)
     shapes = model.parameters

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from m2bridge.errors import InputError, ParseError, SpecError
-from m2bridge.models.custom import PolynomialMap, Terms, terms_of
+from m2bridge.models.custom import PolynomialMap, Terms, check_variables, terms_of
 from m2bridge.models.polynomials import parse_polynomial
 from m2bridge.models.spec import suggestion
 
@@ -47,6 +47,7 @@ def read_map(path: str | Path) -> PolynomialMap:
         _fail(file, text, "name", "name should be a short line of text")
     place = _Places(text)
     try:
+        check_variables(variables)
         return PolynomialMap(
             name=name,
             variables=tuple(variables),

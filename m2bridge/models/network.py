@@ -63,13 +63,14 @@ class NetworkModel(Model):
         return _monomials(prod(self.input_shape), self.degrees)
 
     def coordinates(self, weights: Weights) -> Any:
+        exponents = self.monomials  # refuses a target that is out of reach
         first = next(iter(self.parameters))
         outputs = self.forward(weights, generic_input(self.input_shape, weights[first]))
-        table = outputs.gather(self.monomials)  # (monomials, *batch, *output_shape)
+        table = outputs.gather(exponents)  # (monomials, *batch, *output_shape)
         batch = table.shape[1 : table.ndim - len(self.output_shape)]
         flat = table.reshape(table.shape[0], prod(batch), prod(self.output_shape))
         rows = [flat[:, :, k] for k in range(flat.shape[2])]  # each (monomials, batch)
-        stacked = np.concatenate([row.reshape(len(self.monomials), prod(batch)) for row in rows], axis=0)
+        stacked = np.concatenate([row.reshape(len(exponents), prod(batch)) for row in rows], axis=0)
         return _mT(stacked).reshape(*batch, self.coordinate_count)
 
     @property

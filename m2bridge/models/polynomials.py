@@ -40,7 +40,7 @@ class ParseLimits:
     exponent: int = 1_000
     nesting: int = 50
     terms: int = 200_000
-    products: int = 5_000_000
+    products: int = 300_000
 
 
 def parse_polynomial(

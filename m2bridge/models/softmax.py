@@ -17,10 +17,9 @@ from m2bridge.errors import SpecError
 from m2bridge.models.arrays import exp, mT
 from m2bridge.models.base import Formula, Model, Shape, Symmetry, Weights
 from m2bridge.models.deep import DeepLightning
-from m2bridge.models.deep_known import attention_dim, bottleneck_hypotheses, bottleneck_value
+from m2bridge.models.deep_known import attention_dim, bottleneck_hypotheses, bottleneck_value, deep_symmetries
 from m2bridge.models.lightning import PAPER, PARAMETRIZATIONS
 from m2bridge.models.spec import Arguments, check_choice, written
-from m2bridge.models.symmetries import rebased
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +152,7 @@ class Softmax(Model):
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
         """Those of the lightning network but the scalings, which normalisation breaks."""
-        kept = [item for item in self.lightning.symmetries if not item.group.startswith("GL(1)")]
-        return tuple(rebased(item, self.lightning, self) for item in kept)
+        return deep_symmetries(self.lightning, scalings=False)
 
     @property
     def formula(self) -> Formula:

@@ -85,10 +85,3 @@ class _Generators:
 def query_key_action(query: str, key: str) -> Action:
     """K -> C K, Q -> C^-T Q, which leaves K^T Q alone (Lemma 3.1 of Henry, Marchetti, Kohn)."""
     return lambda E, w: {query: -(mT(E) @ w[query]), key: E @ w[key]}
-
-
-def rebased(symmetry: Symmetry, old: Model, new: Model) -> Symmetry:
-    """The same action for another model with the same weights."""
-    if old.parameters != new.parameters:
-        raise ValueError("the two models have different weights")
-    return symmetry

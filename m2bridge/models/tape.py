@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError
-from m2bridge.models.arrays import exp, lift, mT, power, zeros
+from m2bridge.models.arrays import exp, lift, mT, object_array, power, zeros
 from m2bridge.models.constants import constant_array
 from m2bridge.models.pullbacks import Pullback, add_at, summed_to
 
@@ -39,6 +39,8 @@ class Node:
         parents: Sequence[tuple[Node, Pullback]] = (),
         analytic: bool = False,
     ) -> None:
+        if not hasattr(value, "shape"):  # NumPy takes a single object out of its array
+            value = object_array([value], ())
         self.value, self.batched, self.parents, self.analytic = value, batched, tuple(parents), analytic
 
     # -- shape --------------------------------------------------------------------------------------

@@ -1,0 +1,251 @@
+"""The user's own maps: from files, from SymPy, from programs; what is refused, and how."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+from flint import nmod_mat
+
+from m2bridge.errors import (
+    InputError,
+    M2BridgeError,
+    NotPolynomialError,
+    OutOfReachError,
+    ParseError,
+    SpecError,
+)
+from m2bridge.models import (
+    Lightning,
+    Mod,
+    from_callable,
+    from_sympy,
+    from_text,
+    jacobian,
+    parse_spec,
+    read_map,
+)
+
+CUBIC = 'name = "twisted cubic"\nvariables = ["s", "t"]\npolynomials = ["s^3", "s^2*t", "s*t^2", "t^3"]\nconstraints = []\n'
+
+
+def test_a_toml_and_a_json_file(tmp_path: Path) -> None:
+    toml, other = tmp_path / "cubic.toml", tmp_path / "cubic.json"
+    toml.write_text(CUBIC)
+    other.write_text(json.dumps({"variables": ["s", "t"], "polynomials": ["s^3", "s^2*t", "s*t^2", "t^3"]}))
+    model = parse_spec(f"file:{toml}")
+    assert parse_spec(model.spec) == model
+    assert model.title == "twisted cubic, 4 polynomials in 2 variables"
+    assert model.coordinate_names == ("s^3", "s^2*t", "s*t^2", "t^3")
+    assert read_map(other).polynomials == model.polynomials  # type: ignore[attr-defined]
+    assert model.coordinates({"x": Mod([2, 3], 101)}).values.tolist() == [8, 12, 18, 27]
+    assert model.grading is not None
+    assert np.linalg.matrix_rank(model.grading) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message", "line"),
+    [
+        ("a.toml", CUBIC.replace("s^2*t", "s^2*__import__('os')"), "'_' does not belong", 3),
+        ("a.toml", CUBIC.replace("s^2*t", "s^2*u"), "'u' is not declared", 3),
+        ("a.toml", CUBIC.replace("s^2*t", "s^2*(t"), "never closed", 3),
+        ("a.toml", CUBIC.replace("t^3", "t^1000000000"), "above 1000", 3),
+        ("a.toml", CUBIC.replace("t^3", "t^(1/2)"), "without sign", 3),
+        ("a.toml", CUBIC.replace("polynomials", "polynomial"), "did you mean polynomials?", 3),
+        ("a.toml", CUBIC.replace('"s", "t"', '"s", "s"'), "declared twice", 2),
+        ("a.toml", CUBIC.replace('"s", "t"', '"s", "t+1"'), "is not a name", 2),
+        ("a.toml", CUBIC.replace('["s", "t"]', "3"), "list of texts", 2),
+        ("a.toml", 'variables = ["s"]\n', "'polynomials' is missing", 1),
+        ("a.json", '{"variables": ["s"],\n "polynomials": ["s",]}', "Expecting value", 2),
+        ("a.json", "[1]", "expected an object", None),
+        ("a.json", "[" * 100_000, "nested too deeply", 1),
+        ("a.toml", "variables = [\n", "at end of document", None),
+    ],
+)
+def test_bad_files_are_one_line_errors_with_a_place(
+    tmp_path: Path, name: str, text: str, message: str, line: int | None
+) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(ParseError) as caught:
+        read_map(file)
+    assert message in str(caught.value)
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+    if line is not None:
+        assert caught.value.line == line
+
+
+def test_large_missing_and_foreign_files(tmp_path: Path) -> None:
+    large = tmp_path / "large.toml"
+    large.write_bytes(b"#" * 10_000_000)
+    with pytest.raises(InputError, match="10000000 bytes"):
+        read_map(large)
+    with pytest.raises(InputError, match="no such file"):
+        read_map(tmp_path / "none.toml")
+    (tmp_path / "code.py").write_text("print(1)")
+    with pytest.raises(InputError, match=r"\.toml or \.json"):
+        read_map(tmp_path / "code.py")
+    (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"')
+    with pytest.raises(ParseError, match="UTF-8"):
+        read_map(tmp_path / "latin.toml")
+
+
+def test_points_are_drawn_on_the_constraints() -> None:
+    circle = parse_spec("map:c,s->c^2;c*s|c^2+s^2-1")
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        c, s = circle.draw_weights(rng, 10007)["x"]
+        assert (c * c + s * s) % 10007 == 1
+    assert circle.parameter_dim == 1
+    point = {name: Mod(value, 10007) for name, value in circle.draw_weights(rng, 10007).items()}
+    _, matrix = jacobian(circle, point, p=10007)
+    conormal = circle.constraint_jacobian(point).values
+    both = np.concatenate([matrix, conormal])
+    ranks = [int(nmod_mat(*m.shape, m.reshape(-1).tolist(), 10007).rank()) for m in (both, conormal)]
+    assert ranks[0] - ranks[1] == 1
+    empty = from_text("empty", ["x"], ["x"], ["0*x+1"])
+    with pytest.raises(InputError, match="no point"):
+        empty.draw_weights(rng, 101)
+
+
+def test_sympy_polynomials() -> None:
+    s, t = sympy.symbols("s t")
+    model = from_sympy([s**3, (s + t) ** 2 / 2, sympy.Integer(1)], [s, t], constraints=[s * t - 1])
+    assert model.spec == "map:s,t->s^3;1/2*s^2+s*t+1/2*t^2;1|s*t-1"
+    assert parse_spec(model.spec) == model
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        sympy.exp(sympy.Symbol("s")),
+        1 / sympy.Symbol("s"),
+        sympy.sqrt(2) * sympy.Symbol("s"),
+        sympy.Symbol("u"),
+        0.1 * sympy.Symbol("s"),
+        "s^2",
+    ],
+)
+def test_other_sympy_expressions_are_refused(expression: Any) -> None:
+    with pytest.raises(M2BridgeError, match="polynomial 1") as caught:
+        from_sympy([expression], [sympy.Symbol("s")])
+    assert isinstance(caught.value, (NotPolynomialError, InputError))
+    assert "\n" not in str(caught.value)
+
+
+def attention(X: Any, Q: Any, K: Any, V: Any) -> Any:
+    """A network as people write it."""
+    scores = (K @ X).T @ (Q @ X)
+    return V @ X @ scores
+
+
+def test_a_traced_network_equals_the_family() -> None:
+    traced = from_callable(attention, {"Q": (2, 3), "K": (2, 3), "V": (1, 3)}, inputs={"X": (3, 2)})
+    family = Lightning(d=3, dp=1, a=2, coordinate_system="full")
+    p, rng = 32003, np.random.default_rng(1)
+    weights = {name: Mod(value, p) for name, value in family.draw_weights(rng, p).items()}
+    ours = dict(zip(traced.coordinate_names, traced.coordinates(weights).values.tolist(), strict=True))
+    theirs = dict(zip(family.coordinate_names, family.coordinates(weights).values.tolist(), strict=True))
+    assert ours.items() <= theirs.items()
+    assert all(theirs[name] == 0 for name in theirs.keys() - ours.keys())
+    X = rng.integers(0, p, (2, 5, 3, 2))
+    assert traced.forward(weights, Mod(X, p)) == family.forward(weights, Mod(X, p))
+    flat = X.reshape(10, 3, 2)
+    for ours_, theirs_ in zip(
+        jacobian(traced, weights, flat, p), jacobian(family, weights, flat, p), strict=True
+    ):
+        assert (ours_ == theirs_).all()
+    real = family.draw_real_weights(rng)
+    Y = rng.standard_normal((4, 3, 2))
+    assert np.allclose(traced.forward(real, Y), family.forward(real, Y))
+
+
+def many_operations(X: Any, W: Any, b: Any) -> Any:
+    """Stacks of matrices, indices, slices, sums, constants and concatenation: what must not be mixed up with
+    batches.
+    """
+    heads = W @ X  # (3, 2, 2) @ (2, 2): a stack against one input
+    first, *others = heads
+    total = first * Fraction(1, 2) + sum(others) ** 2
+    row = np.concatenate([total[0], X[1]]) - 0.5 * np.concatenate([b, b])
+    column = np.stack([X[:, 0], b], axis=1) @ np.array([1, -2])
+    return np.concatenate([row, np.square(column), (W * W).sum(axis=0)[1], W[0, 0] @ X, np.sum(X).reshape(1)])
+
+
+def test_a_traced_network_sees_one_input_at_a_time() -> None:
+    shapes = {"W": (3, 2, 2), "b": (2,)}
+    model = from_callable(many_operations, shapes, inputs={"X": (2, 2)})
+    assert model.output_shape == (11,)
+    rng = np.random.default_rng(2)
+    real = model.draw_real_weights(rng)
+    X = rng.standard_normal(
+        (3, 2, 2)
+    )  # as many inputs as matrices in the stack: a batch must not meet the stack
+    expected = [many_operations(x, real["W"], real["b"]) for x in X]
+    assert np.allclose(model.forward(real, X), np.array(expected, dtype=float))
+    p = 10007
+    weights = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
+    points = rng.integers(0, p, (3, 2, 2))
+    values, matrix = jacobian(model, weights, points, p)
+    assert (model.forward(weights, Mod(points, p)).values.reshape(-1) == values).all()
+    # the coordinates and their formal derivatives, summed with monomials, are the same values and Jacobian
+    from m2bridge.models.systems import PolynomialSystem
+
+    system = PolynomialSystem([{m: 1} for m in model._symbolic[0]], 4)
+    monomials = system(Mod(points.swapaxes(1, 2).reshape(3, 4), p))
+    coefficients = model.coordinates(weights).reshape(11, -1)
+    assert ((coefficients @ monomials.mT).values.T.reshape(-1) == values).all()
+    derivative = Mod(jacobian(model, weights, p=p)[1].reshape(11, len(model._symbolic[0]), 14), p)
+    for i in range(3):
+        slice_ = (monomials[i : i + 1] @ derivative).values[:, 0]
+        assert (slice_ == matrix[11 * i : 11 * (i + 1)]).all()
+
+
+def test_a_function_without_inputs_gives_coordinates() -> None:
+    model = from_callable(lambda u, v: u @ v.T, {"u": (2, 1), "v": (2, 1)}, name="rank one")
+    assert model.coordinate_names == ("y[1,1]", "y[1,2]", "y[2,1]", "y[2,2]")
+    weights = {"u": Mod([[1], [2]], 101), "v": Mod([[3], [4]], 101)}
+    assert model.coordinates(weights).values.tolist() == [3, 4, 6, 8]
+    with pytest.raises(TypeError, match="no inputs"):
+        model.forward(weights, Mod([1], 101))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda X, A: np.exp(A @ X), "exp is not polynomial"),
+        (lambda X, A: math.exp(X[0, 0]) * A, "not polynomial"),
+        (lambda X, A: X / A, "a division is not polynomial"),
+        (lambda X, A: 1 / X, "a division"),
+        (lambda X, A: X / 2, r"Fraction\(1, n\)"),
+        (lambda X, A: np.maximum(A @ X, 0), "maximum"),
+        (lambda X, A: X if X[0, 0] > 0 else A, "branching"),
+        (lambda X, A: X**-1, "power -1"),
+        (lambda X, A: X**0.5, "power 0.5"),
+        (lambda X, A: np.linalg.inv(X), "inv"),
+        (lambda X, A: 0.1 * X, "0.1 is not an exact number"),
+        (lambda X, A: X @ np.ones((7, 7)), "mismatch"),
+        (lambda X, A: 3, "should return an array"),
+        (lambda X: X, "unexpected keyword"),
+    ],
+)
+def test_programs_that_are_not_polynomial_are_refused(function: Any, message: str) -> None:
+    with pytest.raises((NotPolynomialError, InputError), match=message):
+        from_callable(function, {"A": (2, 2)}, inputs={"X": (2, 2)})
+
+
+def test_shapes_of_a_traced_network_are_checked() -> None:
+    with pytest.raises(SpecError, match="one input"):
+        from_callable(attention, {"Q": (2, 2)}, inputs={"X": (2, 2), "Y": (1, 1)})
+    with pytest.raises(SpecError, match="at least 1"):
+        from_callable(attention, {"Q": (0, 2)}, inputs={"X": (2, 2)})
+    large = from_callable(lambda W: W, {"W": (30, 30)})
+    with pytest.raises(OutOfReachError, match="900 variables"):
+        large.coordinates({})
