@@ -1,0 +1,163 @@
+"""Templates under the real Macaulay2: as they stand, and rendered by hand, they say what a run says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from m2bridge import protocol, scripts
+from m2bridge.analyses.singular_locus import script
+from m2bridge.cli import main
+from m2bridge.engine import Engine, find_engine
+from m2bridge.models import Lightning
+from m2bridge.scripts import Script, render
+
+FILES = sorted(scripts.template_directory().glob("*.m2.j2"))
+QUESTIONS = [path for path in FILES if not path.name.startswith("_")]
+
+INJECTIONS = [
+    '"', "\\", '\\"', '"; run "touch escaped"; "', '" | get "!touch escaped" | "', '"; openOut "escaped"; "', "-- comment",
+    "-* block *-", "///", '///; run "touch escaped"; ///', "\\n", "\\u0022", "\\x22", "\\042", "@{ x }@", "{{1,2}}", "'", " ",
+    '\\\\"; run "touch escaped"; --',
+]  # fmt: skip
+
+
+def by_hand(path: Path, directory: Path) -> list[str]:
+    """Tagged lines of ``M2 --script FILE``, run without any of our own machinery."""
+    binary = find_engine().path
+    assert binary is not None
+    done = subprocess.run(
+        [str(binary), "--script", str(path)], cwd=directory, capture_output=True, text=True, timeout=120, check=False
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return tagged(done.stdout)
+
+
+def tagged(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("@m2b")]
+
+
+def test_the_raw_template_says_what_it_says_rendered_with_its_defaults(
+    tmp_path: Path, engine: Engine
+) -> None:
+    directory = scripts.template_directory()
+    raw = by_hand(directory / "singular_locus.m2.j2", directory)
+    rendered = render("singular_locus", {})
+    assert raw == tagged(engine.run(rendered).stdout)
+    assert raw[-1].startswith("@m2b-end ")
+    assert "@m2b degree 4" in raw
+
+
+@pytest.mark.parametrize("sizes", [(2, 1, 2), (2, 2, 1)])
+def test_the_rendered_script_run_by_hand_says_what_a_run_says(
+    tmp_path: Path, engine: Engine, capsys: pytest.CaptureFixture[str], sizes: tuple[int, int, int]
+) -> None:
+    d, dp, a = sizes
+    assert (
+        main(["render", "singular-locus", "--d", str(d), "--dp", str(dp), "--a", str(a), "--seed", "3"]) == 0
+    )
+    text = capsys.readouterr().out
+    wanted = script(Lightning(d=d, dp=dp, a=a), seed=3)
+    assert text == wanted.text
+    path = tmp_path / "script.m2"
+    path.write_text(text)
+    lines = by_hand(path, tmp_path)
+    assert lines == tagged(engine.run(wanted).stdout)
+    assert lines[-1] == f"@m2b-end {sum(line.startswith('@m2b ') for line in lines)}"
+    assert [p.name for p in tmp_path.iterdir()] == ["script.m2"]
+
+
+def test_strings_arrive_in_macaulay2_as_they_left(tmp_path: Path, engine: Engine) -> None:
+    """The injection corpus through literals, Macaulay2 and back: the same text, and nothing else happened."""
+    template = tmp_path / "echo.m2.j2"
+    template.write_text(
+        'words = {};\nrendered = false;\n--% include "_params.m2.j2"\n'
+        'emit("words", words);\nemit("lengths", apply(words, w -> #w));\nemitEnd();\n'
+    )
+    values = protocol.read(engine.run(render(template, {"words": INJECTIONS}, partial="_no_model")))
+    assert values.strings("words") == tuple(INJECTIONS)
+    assert values.integers("lengths") == tuple(map(len, INJECTIONS))
+    assert not (tmp_path / "escaped").exists()
+    assert not Path("escaped").exists()
+
+
+def test_every_kind_of_value_is_emitted_exactly(engine: Engine) -> None:
+    """Integers, booleans, null and lists as themselves; rationals, residues and polynomials as text, never as a float."""
+    partial = (scripts.template_directory() / "_emit.m2.j2").read_text()
+    text = (
+        partial
+        + """
+R = ZZ/7[x,y];
+emit("big", 2^200);
+emit("negative", -3);
+emit("flags", {true, false, null});
+emit("nested", {{1,2},{}, {{3}}});
+emit("sequence", (1, 2));
+emit("third", 1/3);
+emit("residue", 10_(ZZ/7));
+emit("polynomial", x^2-3*y);
+emit("quoted", "say \\"a\\\\b\\"");
+emit("lines", "two\\nlines");
+emit("real", 0.5);
+emitEnd();
+"""
+    )
+    values = protocol.read(engine.run(Script(name="emit", text=text)))
+    assert dict(values) == {
+        "big": 2**200,
+        "negative": -3,
+        "flags": [True, False, None],
+        "nested": [[1, 2], [], [[3]]],
+        "sequence": [1, 2],
+        "third": "1/3",
+        "residue": "3",
+        "polynomial": "x^2-3*y",
+        "quoted": 'say "a\\b"',
+        "lines": "two lines",
+        "real": ".5",
+    }
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_template_begins_by_saying_what_it_is(path: Path) -> None:
+    assert path.name in ("_params.m2.j2",) or path.read_text().startswith("-- ")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_template_never_sends_inexact_numbers_or_touches_the_machine(path: Path) -> None:
+    code = re.sub(r"--.*", "", path.read_text())
+    for word in (
+        "toJSON",
+        "random",
+        "openOut",
+        r"\brun\b",
+        r'get\s*"!',
+        r"\bRR\b",
+        "numeric",
+        "setRandomSeed",
+    ):
+        assert not re.search(word, code), f"{word} in {path.name}"
+
+
+@pytest.mark.parametrize("path", QUESTIONS, ids=lambda path: path.name)
+def test_a_question_declares_parameters_and_ends_with_the_last_word(path: Path) -> None:
+    source = path.read_text()
+    assert scripts.declared_parameters(source)
+    assert source.rstrip().endswith("emitEnd();")
+    assert "@{" not in source  # only partials hold values
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_jinja_sees_only_comments_of_macaulay2(path: Path) -> None:
+    """Line statements are comments to Macaulay2, and only `_params` holds a value: the file can be read as Macaulay2."""
+    source = path.read_text()
+    if path.name != "_params.m2.j2":
+        assert not re.search(r"@\{|\}@|<%%|%%>|<##|##>", source)
+        assert all(
+            re.fullmatch(r'--% include "?[\w.]+"?', line)
+            for line in source.splitlines()
+            if line.startswith("--%")
+        )
