@@ -29,6 +29,7 @@ from m2bridge.rank.modular import echelon_residues, eliminate_residues
 from m2bridge.rank.residues import DEFAULT_PRIME, Field, Floats
 from m2bridge.rank.rings import FieldRing
 from m2bridge.rank.slices import AttentionSlice
+from m2bridge.rank.stream import integers
 
 MEMORY_LIMIT = 6 * 2**30
 _CHUNK_BYTES = 48 * 2**20
@@ -56,6 +57,8 @@ class AttentionRank:
         a heuristic, because exponentials are replaced by random units).
     upper_bound: the number of free entries of the slice.
     pivot_columns: the free weights (without the last V) whose columns are independent modulo those of the last V.
+    pivot_rows: pairs (output row, token) that make a non-zero minor with them; tokens are counted through the samples.
+    token_pivots: independent columns of Z, as many as `token_rank`.
     settled: whether the rank met the upper bound or did not grow with more samples.
     """
 
@@ -64,6 +67,8 @@ class AttentionRank:
     token_rank: int
     inner_rank: int
     pivot_columns: tuple[int, ...]
+    pivot_rows: tuple[tuple[int, int], ...]
+    token_pivots: tuple[int, ...]
     samples: int
     outputs: int
     p: int
@@ -112,11 +117,18 @@ def _least_samples(shape: AttentionSlice, outputs: int) -> int:
 
 
 def draw(shape: AttentionSlice, p: int, seed: int) -> list[tuple[NDArray[np.int64], ...]]:
-    """Weights of a random point of the slice, entries in 0..p-1; the last V is [I; 0] when it has that many rows."""
-    rng = np.random.default_rng([seed, 1])
-    layers = []
-    for masks in shape.masks:
-        layers.append(tuple(rng.integers(0, p, size=mask.shape, dtype=np.int64) for mask in masks))
+    """Weights of a random point of the slice, entries in 0..p-1; the last V is [I; 0] when it has that many rows.
+
+    The numbers are stream (seed, 1) of :mod:`m2bridge.rank.stream`: Q_1, K_1, V_1, Q_2, ... row by row, entries that
+    the slice fixes included and then overwritten.
+    """
+    sizes = [mask.shape for masks in shape.masks for mask in masks]
+    numbers = integers(seed, 1, sum(rows * columns for rows, columns in sizes), p)
+    parts = np.split(numbers, np.cumsum([rows * columns for rows, columns in sizes])[:-1])
+    matrices = [part.reshape(size) for part, size in zip(parts, sizes, strict=True)]
+    layers: list[tuple[NDArray[np.int64], ...]] = [
+        tuple(matrices[k : k + 3]) for k in range(0, len(matrices), 3)
+    ]
     after, before = shape.widths[-1], shape.widths[-2]
     if after >= before:
         layers[-1] = (*layers[-1][:2], np.eye(after, before, dtype=np.int64))
@@ -124,9 +136,9 @@ def draw(shape: AttentionSlice, p: int, seed: int) -> list[tuple[NDArray[np.int6
 
 
 def draw_inputs(shape: AttentionSlice, p: int, seed: int, samples: int) -> NDArray[np.int64]:
-    """The first `samples` inputs that belong to a seed, of shape (samples, d_0, t); more samples extend them."""
-    rng = np.random.default_rng([seed, 2])
-    return rng.integers(0, p, size=(samples, shape.widths[0], shape.tokens), dtype=np.int64)
+    """The first `samples` inputs of a seed, shape (samples, d_0, t): stream (seed, 2), row by row."""
+    size = (samples, shape.widths[0], shape.tokens)
+    return integers(seed, 2, math.prod(size), p).reshape(size)
 
 
 def attention_rank(
@@ -165,7 +177,7 @@ def attention_rank(
     layers = [tuple(field.residues(w) for w in layer) for layer in draw(shape, p, seed)]
     current = plan(shape)
     available = min(shape.widths[-2], shape.widths[-1])
-    best: tuple[int, int, tuple[int, ...]] | None = None
+    best: _Pivots | None = None
     unchanged = 0
     while True:
         if memory_limit is not None and current.memory_bytes > memory_limit:
@@ -184,8 +196,7 @@ def attention_rank(
         found = _rank_once(shape, layers, field, seed, current)
         unchanged = unchanged + 1 if best is not None and _total(shape, found) <= _total(shape, best) else 0
         if best is None or _total(shape, found) > _total(shape, best):
-            best = found
-        done = current
+            best, done = found, current
         if _total(shape, best) >= shape.free_count or unchanged >= _GROWTHS:
             break
         current = plan(
@@ -195,9 +206,11 @@ def attention_rank(
     return AttentionRank(
         rank=_total(shape, best),
         upper_bound=shape.free_count,
-        token_rank=best[0],
-        inner_rank=best[1],
-        pivot_columns=best[2],
+        token_rank=len(best.tokens),
+        inner_rank=len(best.columns),
+        pivot_columns=best.columns,
+        pivot_rows=best.rows,
+        token_pivots=best.tokens,
         samples=done.samples,
         outputs=done.outputs,
         p=p,
@@ -209,14 +222,21 @@ def attention_rank(
     )
 
 
-def _total(shape: AttentionSlice, found: tuple[int, int, tuple[int, ...]]) -> int:
-    return shape.widths[-1] * found[0] + found[1]
+@dataclass(frozen=True, slots=True)
+class _Pivots:
+    tokens: tuple[int, ...]
+    rows: tuple[tuple[int, int], ...]
+    columns: tuple[int, ...]
+
+
+def _total(shape: AttentionSlice, found: _Pivots) -> int:
+    return shape.widths[-1] * len(found.tokens) + len(found.columns)
 
 
 def _rank_once(
     shape: AttentionSlice, layers: list[tuple[Any, ...]], field: Field, seed: int, current: Plan
-) -> tuple[int, int, tuple[int, ...]]:
-    """Rank of the tokens, rank of the rest modulo the last V, and pivot columns of the rest."""
+) -> _Pivots:
+    """Independent tokens, and pivots of the rest modulo the columns of the last V."""
     ring = FieldRing(field, np.random.default_rng([seed, 3]) if shape.softmax else None)
     inputs = field.residues(draw_inputs(shape, field.p, seed, current.samples))
     triples = [(q, k, v) for q, k, v in layers]
@@ -251,7 +271,8 @@ def _rank_once(
         field.subtract_product(matrix[output], relations, bound[output])
     del bound, passed
     found = eliminate_residues(matrix.reshape(-1, shape.inner_count), field)
-    return len(pivots), found.rank, found.pivot_columns
+    chosen_rows = tuple((row // len(free), int(free[row % len(free)])) for row in found.pivot_rows)
+    return _Pivots(tuple(pivots), chosen_rows, found.pivot_columns)
 
 
 def _forms(shape: AttentionSlice, last: Floats, outputs: int) -> Floats:

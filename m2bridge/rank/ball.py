@@ -23,7 +23,8 @@ from m2bridge.rank.arbs import ArbRing, from_dyadic, precision, to_ball
 from m2bridge.rank.attention import Plan, plan
 from m2bridge.rank.backward import backward, forward
 from m2bridge.rank.midrad import Ball, BallRing, Floats, gamma, outward
-from m2bridge.rank.rings import FloatRing, Ring
+from m2bridge.rank.residues import Field
+from m2bridge.rank.rings import FieldRing, FloatRing, Ring
 from m2bridge.rank.slices import AttentionSlice
 
 BITS = 20
@@ -195,6 +196,13 @@ def enclosure(
         return _assemble(shape, ring, lambda n: from_dyadic(n, point.bits), to_ball, point, outputs, columns)
 
 
+def residue_matrix(
+    shape: AttentionSlice, point: DyadicPoint, outputs: int, columns: tuple[int, ...], field: Field
+) -> Floats:
+    """The matrix of :func:`enclosure` for a lightning network over F_p, at an integer point (`bits` is 0)."""
+    return _assemble(shape, FieldRing(field), field.residues, Ball.exact, point, outputs, columns).mid
+
+
 def _assemble(
     shape: AttentionSlice,
     ring: Ring,
@@ -206,7 +214,7 @@ def _assemble(
 ) -> Ball:
     before, tokens, count = shape.widths[-2], shape.tokens, len(point.inputs)
     triples = [(number(q), number(k), number(v)) for q, k, v in point.layers]
-    passed = forward(ring, triples, number(point.inputs), softmax=True)
+    passed = forward(ring, triples, number(point.inputs), softmax=shape.softmax)
     one = 1 << point.bits
     last = point.layers[-1][2][:outputs]
     rows = last if shape.widths[-1] < before else one * np.eye(outputs, before, dtype=np.int64)

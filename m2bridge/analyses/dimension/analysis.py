@@ -81,7 +81,7 @@ def dimension(
     numeric, numeric_evidence = float_witness(model, shape, seed=seed, report=progress)
     asked = ask_macaulay2(model, engine, p=p, seed=seed, limits=limits, keep=keep, report=progress)
     evidence = (*found.evidence, *uppers, *numeric_evidence, *asked.evidence)
-    lower = max(item.value for item in evidence if _proved_lower(item))
+    lower = max((item.value for item in evidence if _proved_lower(item)), default=0)
     proved = lower == upper
     answer = lower if proved else max(lower, found.likely)
     parameters = model.parameter_dim

@@ -40,10 +40,10 @@ def flattening_bound(model: MLP, *, p: int, seed: int) -> Evidence | None:
     start = time.perf_counter()
     n, k, m = model.widths
     rng = np.random.default_rng([seed, 6])
-    weights = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
+    drawn = model.draw_weights(rng, p)
     if model.coordinate_count > 2000:
         return None
-    point = model.coordinates(weights).values
+    point = model.coordinates({name: Mod(value, p) for name, value in drawn.items()}).values
     best: tuple[int, str, int] | None = None
     for name, table in flattenings(n, m, model.r):
         one = np.zeros(n, dtype=np.int64)
@@ -67,7 +67,12 @@ def flattening_bound(model: MLP, *, p: int, seed: int) -> Evidence | None:
         certainty=Certainty.PROVED,
         prime=p,
         seconds=time.perf_counter() - start,
-        detail={"flattening": name, "rank": rank, "equations": equations, "seed": seed},
+        detail={
+            "flattening": name,
+            "rank": rank,
+            "equations": equations,
+            "weights": {key: value.tolist() for key, value in drawn.items()},
+        },
     )
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.errors import OutOfReachError
-from m2bridge.models import DeepLightning, Lightning, Model, Softmax
+from m2bridge.models import DeepLightning, Lightning, Mod, Model, Softmax
 from m2bridge.models.derivatives import jacobian
-from m2bridge.rank.modular import Elimination, eliminate
+from m2bridge.rank.modular import Elimination, eliminate, rank_mod
 from m2bridge.rank.residues import is_prime
 from m2bridge.rank.slices import AttentionSlice
 
@@ -34,8 +34,10 @@ class PointRank:
     p: int
     weights: dict[str, NDArray[np.int64]]
     inputs: NDArray[np.int64] | None
-    elimination: Elimination
+    elimination: Elimination | None
     settled: bool
+    constrained: bool = False
+    """On a variety of weights the point is known modulo p only, and the rank is then no proof over QQ."""
 
 
 def attention_shape(model: Model) -> AttentionSlice | None:
@@ -68,6 +70,14 @@ def point_rank(
     weights = free.draw_weights(rng, p)
     if free.input_shape is None or _few_coordinates(free):
         _, matrix = jacobian(free, weights, p=p)
+        constraints = free.constraint_jacobian({name: Mod(value, p) for name, value in weights.items()})
+        if constraints is not None:
+            rows = constraints.values
+            both = rank_mod(np.concatenate([matrix, rows]), p)
+            rank = both - rank_mod(rows, p)
+            return PointRank(
+                rank=rank, p=p, weights=weights, inputs=None, elimination=None, settled=True, constrained=True
+            )
         found = eliminate(matrix, p)
         return PointRank(rank=found.rank, p=p, weights=weights, inputs=None, elimination=found, settled=True)
     outputs = math.prod(free.output_shape or ())

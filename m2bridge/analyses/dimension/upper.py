@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from m2bridge.analyses.dimension.flattening import flattening_bound
 from m2bridge.analyses.dimension.lower import attention_shape
@@ -24,7 +25,7 @@ from m2bridge.rank.modular import rank_mod
 from m2bridge.rank.slices import AttentionSlice
 from m2bridge.results import Certainty, Evidence
 
-MOST_SYMMETRY_ENTRIES = 40_000_000
+MOST_SYMMETRY_ENTRIES = 10_000_000
 
 
 def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
@@ -65,6 +66,7 @@ def symmetry_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
     for source in sources:
         start = time.perf_counter()
         rank = symmetry_rank(source, p=p, seed=seed)
+        point = symmetry_point(source, p=p, seed=seed)
         if rank is None:
             continue
         names = [f"{item.group}: {item.name}" for item in source.symmetries]
@@ -79,7 +81,12 @@ def symmetry_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
                 certainty=Certainty.PROVED,
                 prime=p,
                 seconds=time.perf_counter() - start,
-                detail={"symmetries": names, "orbit_dim": rank, "parameters": source.parameter_count},
+                detail={
+                    "symmetries": names,
+                    "orbit_dim": rank,
+                    "parameters": source.parameter_count,
+                    "weights": {name: value.tolist() for name, value in point.items()},
+                },
             )
         )
     return found
@@ -87,15 +94,24 @@ def symmetry_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
 
 def symmetry_rank(model: Model, *, p: int, seed: int) -> int | None:
     """Rank over F_p of the infinitesimal symmetries at a random point; None when there are too many to write down."""
-    total = sum(item.dim for item in model.symmetries)
-    if total == 0:
-        return 0
-    if total * model.parameter_count > MOST_SYMMETRY_ENTRIES:
+    if _group_dim(model) * model.parameter_count > MOST_SYMMETRY_ENTRIES:
         return None
-    weights = model.draw_weights(np.random.default_rng([seed, 5]), p)
+    if not model.symmetries:
+        return 0
+    weights = symmetry_point(model, p=p, seed=seed)
     lifted: dict[str, Any] = {name: Mod(value, p) for name, value in weights.items()}
     rows = [item.generators(lifted).values for item in model.symmetries]
     return rank_mod(np.concatenate(rows, axis=0), p)
+
+
+def _group_dim(model: Model) -> int:
+    """About the dimension of the groups, without building them: n^2 for each square size among the weights."""
+    return sum(min(shape[-2:]) ** 2 if len(shape) > 1 else 1 for shape in model.parameters.values())
+
+
+def symmetry_point(model: Model, *, p: int, seed: int) -> dict[str, NDArray[np.int64]]:
+    """The point at which the symmetries of a model are ranked."""
+    return model.draw_weights(np.random.default_rng([seed, 5]), p)
 
 
 def slice_bound(shape: AttentionSlice) -> Evidence:

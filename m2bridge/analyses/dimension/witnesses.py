@@ -188,7 +188,7 @@ def general_lower(
         method="Jacobian rank at a random integer point",
         value=found.rank,
         relation=">=",
-        certainty=Certainty.PROVED,
+        certainty=Certainty.PROBABLE if found.constrained else Certainty.PROVED,
         prime=p,
         seconds=time.perf_counter() - start,
         detail={
@@ -197,7 +197,7 @@ def general_lower(
             "settled": found.settled,
         },
     )
-    if found.rank >= upper:
+    if found.rank >= upper and not found.constrained:
         return Found(evidence=(item,), likely=found.rank, point=found)
     start = time.perf_counter()
     runs = [
@@ -215,7 +215,7 @@ def float_witness(
 ) -> tuple[NumericWitness | None, tuple[Evidence, ...]]:
     """The numerical rank in float64, or nothing when the matrix would be large."""
     columns = shape.inner_count + 3 * shape.widths[-2] if shape else model.parameter_count
-    if columns > MOST_NUMERIC_COLUMNS:
+    if columns > MOST_NUMERIC_COLUMNS or _constrained(model):
         return None, ()
     if report:
         report("float64 rank")
@@ -266,6 +266,7 @@ def ask_macaulay2(
             and free.parameter_count <= MOST_M2_PARAMETERS
             and free.coordinate_count <= MOST_M2_COORDINATES
             and (weight_degree(free) or 0) <= MOST_M2_DEGREE
+            and not _constrained(free)
         )
         free.m2_parameters  # noqa: B018 - raises where there is no twin
     except (NotPolynomialError, OutOfReachError):
@@ -331,6 +332,11 @@ def ask_macaulay2(
                 )
             )
     return Asked(evidence=tuple(found), engine=use, scripts=scripts)
+
+
+def _constrained(model: Model) -> bool:
+    """Whether the weights satisfy equations that the model cannot do away with."""
+    return bool(getattr(model.free, "constraints", ()))
 
 
 def _unasked(reason: str) -> Asked:
