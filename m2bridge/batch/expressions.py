@@ -108,7 +108,11 @@ def _walk(node: Node) -> Iterator[Node]:
 def _fail(text: str, column: int, message: str) -> NoReturn:
     shown = text if len(text) <= 60 else text[:57] + "..."
     raise ParseError(
-        f"expression {shown!r}, column {column}: {message}", source=text, line=1, column=column, reason=message
+        f"expression {shown!r}, column {column}: {message}",
+        source=text,
+        line=1,
+        column=column,
+        reason=message,
     )
 
 

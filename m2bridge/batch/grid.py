@@ -94,7 +94,9 @@ class Grid:
             There are more than `most`.
         """
         needed = {name for axis in self.axes.values() if isinstance(axis, Range) for name in axis.names}
-        walked = [n for n, axis in self.axes.items() if n in needed or (isinstance(axis, Range) and axis.names)]
+        walked = [
+            n for n, axis in self.axes.items() if n in needed or (isinstance(axis, Range) and axis.names)
+        ]
         factor = 1
         for name, axis in self.axes.items():
             if name not in walked:

@@ -117,12 +117,16 @@ def read(path: Path) -> JobFile:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     if len(data) > LARGEST_FILE:
-        raise InputError(f"{path}: a job file has at most {LARGEST_FILE:,} bytes; use grids, or several files")
+        raise InputError(
+            f"{path}: a job file has at most {LARGEST_FILE:,} bytes; use grids, or several files"
+        )
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ParseError(f"{path}, line {line}: not UTF-8 text", source=str(path), line=line, column=1) from None
+        raise ParseError(
+            f"{path}, line {line}: not UTF-8 text", source=str(path), line=line, column=1
+        ) from None
     return read_text(text, path)
 
 
@@ -134,8 +138,8 @@ def read_text(text: str, path: Path) -> JobFile:
         mistakes.add((), f"nested more than {DEEPEST} deep")
         mistakes.raise_if_any()
     document = _document(text, path, mistakes)
-    for key in places.repeated:
-        mistakes.add(key, f"{key[-1]!r} is given twice")
+    for path_of_key in places.repeated:
+        mistakes.add(path_of_key, f"{path_of_key[-1]!r} is given twice")
     for key in document:
         if key not in _TOP:
             mistakes.add((key,), f"there is no {_short(key)!r} in a job file; {suggestion(key, _TOP)}")
@@ -145,7 +149,9 @@ def read_text(text: str, path: Path) -> JobFile:
         defaults = {}
     for key in defaults:
         if key not in _COMMON:
-            mistakes.add(("defaults", key), f"no default can be set for {_short(key)!r}; {suggestion(key, _COMMON)}")
+            mistakes.add(
+                ("defaults", key), f"no default can be set for {_short(key)!r}; {suggestion(key, _COMMON)}"
+            )
     sections = []
     for kind in ("job", "grid"):
         tables = document.get(kind, [])
@@ -208,7 +214,9 @@ def _check_section(section: Section, mistakes: Mistakes) -> None:
                 mistakes.add(section.place_of(word), error.message)
     tags = entries.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) and _TAG.fullmatch(tag) for tag in tags):
-        mistakes.add(section.place_of("tags"), "tags should be a list of short names of letters, digits, - _ and .")
+        mistakes.add(
+            section.place_of("tags"), "tags should be a list of short names of letters, digits, - _ and ."
+        )
     priority = entries.get("priority", 0)
     if type(priority) is not int or abs(priority) > 1_000_000:
         mistakes.add(section.place_of("priority"), "priority should be an integer; larger goes first")

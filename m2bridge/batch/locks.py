@@ -71,7 +71,11 @@ class Locks:
                 request = _FLOCK.pack(kind, os.SEEK_SET, offset, 1, 0)
                 fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, request)
             else:  # locks of the process: fine for one runner a process
-                words = {fcntl.F_WRLCK: fcntl.LOCK_EX, fcntl.F_RDLCK: fcntl.LOCK_SH, fcntl.F_UNLCK: fcntl.LOCK_UN}
+                words = {
+                    fcntl.F_WRLCK: fcntl.LOCK_EX,
+                    fcntl.F_RDLCK: fcntl.LOCK_SH,
+                    fcntl.F_UNLCK: fcntl.LOCK_UN,
+                }
                 fcntl.lockf(self._file, words[kind] | fcntl.LOCK_NB, 1, offset)
         except OSError as error:
             if error.errno in _BUSY:

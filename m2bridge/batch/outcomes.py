@@ -72,7 +72,11 @@ def new_limits(
         return wanted.union(met.times(escalate))
     longer = exceeds(wanted.wall_seconds, met.wall_seconds)
     larger = exceeds(wanted.memory_bytes, met.memory_bytes)
-    helps = {JobOutcome.TIMED_OUT: longer, JobOutcome.OUT_OF_MEMORY: larger, JobOutcome.PARTIAL: longer or larger}
+    helps = {
+        JobOutcome.TIMED_OUT: longer,
+        JobOutcome.OUT_OF_MEMORY: larger,
+        JobOutcome.PARTIAL: longer or larger,
+    }
     return wanted.union(met) if retry or helps[outcome] else None
 
 

@@ -16,9 +16,7 @@ from itertools import accumulate
 Path = tuple[str | int, ...]
 TOO_DEEP = 16
 """The walk ends at this nesting of brackets: a job file has no use for it, and paths would grow without bound."""
-_STRING = re.compile(
-    r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL
-)
+_STRING = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL)
 _KEY = re.compile(r'\s*("(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|[A-Za-z0-9_-]+)\s*(\.?)')
 _BLANK = re.compile(r"(?:\s|#[^\n]*)*")
 _SPACE = re.compile(r"\s*")

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -47,7 +47,7 @@ class Job:
     parameters: Mapping[str, Any]
     script_sha256: str
     size: int
-    limits: JobLimits = JobLimits()
+    limits: JobLimits = field(default_factory=JobLimits)
     tags: tuple[str, ...] = ()
     priority: int = 0
 
@@ -65,7 +65,9 @@ class Job:
 
     def key(self, engine_version: str) -> str:
         """The sha256 of the canonical JSON of the question."""
-        text = json.dumps(self.question(engine_version), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(
+            self.question(engine_version), sort_keys=True, separators=(",", ":"), allow_nan=False
+        )
         return hashlib.sha256(text.encode()).hexdigest()
 
     def document(self) -> dict[str, Any]:
@@ -221,7 +223,9 @@ class _Builder:
                     yield self.job(section, point)
                 except InputError as error:
                     argument = error.fields.get("argument", "")
-                    known = argument if argument in section.entries else "spec" if "spec" in point else "model"
+                    known = (
+                        argument if argument in section.entries else "spec" if "spec" in point else "model"
+                    )
                     self.mistakes.add(section.place_of(known), error.message)
                     if len(self.mistakes.found) > found + _MOST_MISTAKES_A_SECTION:
                         self.mistakes.add(section.path, "and more like these")
@@ -238,7 +242,9 @@ class _Builder:
             words = set(rest)
         options = {key: _plain(key, rest[key]) for key in rest if key in words}
         spec, model = self.model(
-            point["spec"] if "spec" in point else _spec(point["model"], {k: rest[k] for k in rest if k not in words})
+            point["spec"]
+            if "spec" in point
+            else _spec(point["model"], {k: rest[k] for k in rest if k not in words})
         )
         entries = section.entries
         limits = JobLimits(
@@ -276,7 +282,9 @@ def _inside(directory: Path, name: str) -> Path:
     pure = PurePosixPath(name)
     path = directory / name
     if pure.is_absolute() or ".." in pure.parts or not path.resolve().is_relative_to(directory.resolve()):
-        raise InputError(f"file:{name[:80]}: a job file names only files in its own directory", argument="spec")
+        raise InputError(
+            f"file:{name[:80]}: a job file names only files in its own directory", argument="spec"
+        )
     return path
 
 

@@ -63,7 +63,9 @@ class Analysis:
             An option is unknown or its value is of the wrong kind; field `argument`.
         """
         parameters = {
-            name: default for name, (_, default) in self.options.items() if default is not inspect.Parameter.empty
+            name: default
+            for name, (_, default) in self.options.items()
+            if default is not inspect.Parameter.empty
         }
         for word, value in given.items():
             name = self.prime_option or word if word == "prime" else word
@@ -113,7 +115,9 @@ def find(name: str) -> Analysis:
     """The analysis of this name, or an error that names the nearest."""
     known = analyses()
     if name not in known:
-        raise InputError(f"there is no analysis {name!r}; {suggestion(name, sorted(known))}", argument="analysis")
+        raise InputError(
+            f"there is no analysis {name!r}; {suggestion(name, sorted(known))}", argument="analysis"
+        )
     return known[name]
 
 
@@ -191,7 +195,9 @@ def _templates_of(module: str, prefix: str) -> set[str]:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in known:
                     found.add(node.value)
-                elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("m2bridge.analyses."):
+                elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                    "m2bridge.analyses."
+                ):
                     queue.append(str(node.module))
     return found
 

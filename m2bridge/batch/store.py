@@ -76,13 +76,7 @@ class Store:
         """A store to run jobs into: made if the directory is missing or empty; takes a runner's lock in it."""
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            marker = directory / "store.json"
-            if not marker.exists():
-                if any(entry.name != "tmp" for entry in directory.iterdir()):
-                    raise InputError(f"--store {directory}: the directory holds something else; name an empty or new one")
-                text = json.dumps({"kind": KIND, "store_version": STORE_VERSION}) + "\n"
-                (directory / "tmp").mkdir(exist_ok=True)
-                _write_durably(directory / "tmp" / f"store-{secrets.token_hex(8)}", marker, text.encode())
+            _mark(directory)
             store = cls.open(directory)
             for name in ("tmp", "runners", "damaged", *(f"records/{sub}" for sub in _SUBDIRECTORIES)):
                 (directory / name).mkdir(parents=True, exist_ok=True)
@@ -91,7 +85,9 @@ class Store:
         except NotADirectoryError:
             raise InputError(f"--store {directory} is not a directory") from None
         except OSError as error:
-            raise InputError(f"--store {directory} cannot be written to: {error.strerror}; nothing was run") from None
+            raise InputError(
+                f"--store {directory} cannot be written to: {error.strerror}; nothing was run"
+            ) from None
         return store
 
     def _enter(self) -> None:
@@ -99,7 +95,7 @@ class Store:
         self.locks = Locks(self.directory / "locks")
         self.runner_id = secrets.token_hex(8)
         self.locks.take(f"runner:{self.runner_id}")
-        for left in (*self.runners.iterdir(), *(self.directory / "tmp").iterdir()):
+        for left in (*self.runners.glob("*"), *(self.directory / "tmp").glob("*")):
             owner = left.name.split(".")[0]
             if owner != self.runner_id and not self.locks.is_held(f"runner:{owner}"):
                 left.unlink(missing_ok=True)
@@ -175,13 +171,25 @@ class Store:
                 reason=reason,
             ) from None
 
-    def keys(self) -> Iterator[str]:
+    def all_keys(self) -> Iterator[str]:
         """The key of every record."""
         for sub in _SUBDIRECTORIES:
             with contextlib.suppress(FileNotFoundError):
                 for name in os.listdir(self.records / sub):
                     if _KEY.fullmatch(name.removesuffix(".json")):
                         yield name.removesuffix(".json")
+
+
+def _mark(directory: Path) -> None:
+    """Make an empty directory a store; several runners may do so at once, and any of them may be killed while at it."""
+    marker = directory / "store.json"
+    if marker.exists():
+        return
+    foreign = any(not entry.name.startswith(".store-") for entry in directory.iterdir())
+    if foreign and not marker.exists():
+        raise InputError(f"--store {directory}: the directory holds something else; name an empty or new one")
+    text = json.dumps({"kind": KIND, "store_version": STORE_VERSION}) + "\n"
+    _write_durably(directory / f".store-{secrets.token_hex(8)}", marker, text.encode())
 
 
 def encode(record: dict[str, Any]) -> bytes:

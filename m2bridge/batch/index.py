@@ -1,0 +1,282 @@
+"""Batch: the index of a store, an SQLite table made from the records. Records enter, rows for queries leave.
+
+The records are the truth. The index is brought up to date whenever it is opened: only the directories of records that changed
+since are listed, only records that are new or changed are read. When it is missing, truncated or damaged it is made again;
+when the store cannot be written to, it is made in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from m2bridge.batch.store import Store, decode
+from m2bridge.errors import M2BridgeError, RecordError
+from m2bridge.models.spec import read as read_spec
+
+INDEX_VERSION = 1
+COLUMNS = ("key", "analysis", "model", "family", "outcome", "prime", "seed", "seconds", "attempts", "size")
+"""Columns that a query can be answered from without reading the rest of a row."""
+_TABLES = """
+create table if not exists jobs (
+    key text primary key, analysis text, model text, family text, outcome text, prime integer, seed integer,
+    seconds real, attempts integer, size integer, facts text, stamp text, directory text) without rowid;
+create index if not exists by_directory on jobs (directory, key, stamp);
+create index if not exists by_outcome on jobs (outcome);
+create table if not exists directories (name text primary key, stamp integer) without rowid;
+"""
+_SETTLED = (
+    2_000_000_000  # nanoseconds after which a directory's time of change can be told from a later change
+)
+_LONGEST_FACT = 200
+_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_FORMAT", "SQLITE_MISMATCH")
+
+
+class Index:
+    """The index of a store, up to date when opened."""
+
+    def __init__(self, store: Store, *, refresh: bool = True) -> None:
+        self.store = store
+        self.path = store.directory / "index.sqlite"
+        self.damaged: list[str] = []
+        self.rebuilt = False
+        try:
+            self._connection = self._open()
+            if refresh:
+                self.refresh()
+        except sqlite3.DatabaseError as error:
+            self._recover(error)
+
+    # -- making ----------------------------------------------------------------------------------------------
+
+    def _open(self) -> sqlite3.Connection:
+        if _truncated(self.path):
+            raise sqlite3.DatabaseError("the index is truncated")
+        if not os.access(self.store.directory, os.W_OK) or _read_only(self.store.directory):
+            return self._open_copy()
+        connection = sqlite3.connect(self.path, timeout=10, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("pragma journal_mode = wal")
+            connection.execute("pragma synchronous = off")  # it can be made again
+            (version,) = connection.execute("pragma user_version").fetchone()
+            if version not in (0, INDEX_VERSION):
+                raise sqlite3.DatabaseError("an index of another version")
+            connection.executescript(_TABLES)
+            connection.execute(f"pragma user_version = {INDEX_VERSION}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _open_copy(self) -> sqlite3.Connection:
+        """In memory, beginning with what is there: for a store that cannot be written to."""
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        with contextlib.suppress(sqlite3.Error):
+            uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
+            with contextlib.closing(sqlite3.connect(uri, uri=True)) as there:
+                there.backup(connection)
+        connection.executescript(_TABLES)
+        return connection
+
+    def _recover(self, error: sqlite3.DatabaseError) -> None:
+        """Make a damaged index again; around one that is only busy, or on a full disk, work in memory."""
+        if getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").startswith(_DAMAGE):
+            self._begin_again()
+            return
+        with contextlib.suppress(AttributeError, sqlite3.Error):
+            self._connection.close()
+        self._connection = self._open_copy()
+        self.refresh()
+
+    def _begin_again(self) -> None:
+        with contextlib.suppress(AttributeError, sqlite3.Error):
+            self._connection.close()
+        try:
+            for suffix in ("", "-wal", "-shm"):
+                Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+            self._connection = self._open()
+        except (OSError, sqlite3.DatabaseError):
+            self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            self._connection.executescript(_TABLES)
+        self.rebuilt = True
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Bring the rows up to date with the records."""
+        known = dict(self._connection.execute("select name, stamp from directories"))
+        for entry in sorted(os.scandir(self.store.records), key=lambda entry: entry.name):
+            changed = entry.stat().st_mtime_ns
+            if known.get(entry.name) != changed:
+                self._refresh_directory(entry.name, changed)
+
+    def _refresh_directory(self, name: str, changed: int) -> None:
+        rows: dict[str, str] = dict(
+            self._connection.execute("select key, stamp from jobs where directory = ?", (name,))
+        )
+        there: dict[str, str] = {}
+        for entry in os.scandir(self.store.records / name):
+            if entry.name.endswith(".json"):
+                with contextlib.suppress(FileNotFoundError):
+                    there[entry.name.removesuffix(".json")] = _stamp(entry.stat())
+        fresh = [key for key, stamp in there.items() if rows.get(key) != stamp]
+        gone = [key for key in rows if key not in there]
+        new = []
+        for key in fresh:
+            try:
+                data = (self.store.records / name / f"{key}.json").read_bytes()
+                new.append(row_of(decode(data, key), there[key]))
+            except FileNotFoundError:
+                continue
+            except RecordError as error:
+                self.damaged.append(error.message)
+                gone.append(key)
+        settled = abs(time.time_ns() - changed) > _SETTLED
+        with self._transaction() as connection:
+            connection.executemany("delete from jobs where key = ?", [(key,) for key in gone])
+            connection.executemany(_INSERT, new)
+            connection.execute(
+                "insert or replace into directories values (?, ?)", (name, changed if settled else 0)
+            )
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._connection.execute("begin immediate")
+        try:
+            yield self._connection
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("rollback")
+            raise
+        self._connection.execute("commit")
+
+    def add(self, records: Iterable[dict[str, Any]]) -> None:
+        """Note records that were just written. A failure is no loss: the next refresh finds them."""
+        rows = []
+        for record in records:
+            with contextlib.suppress(OSError):
+                rows.append(row_of(record, _stamp(self.store.path_of(record["key"]).stat())))
+        with contextlib.suppress(sqlite3.Error), self._transaction() as connection:
+            connection.executemany(_INSERT, rows)
+
+    def close(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.close()
+
+    # -- asking ----------------------------------------------------------------------------------------------
+
+    def rows(self, conditions: Iterable[tuple[str, str, Any]] = ()) -> Iterator[dict[str, Any]]:
+        """Rows as flat dictionaries, narrowed by conditions (column, comparison, value) on :data:`COLUMNS`."""
+        clauses, values = [], []
+        for column, comparison, value in conditions:
+            if column not in COLUMNS or comparison not in ("=", "<", "<=", ">", ">="):
+                raise M2BridgeError(f"no condition can be put on {column!r}")
+            clauses.append(f"{column} {comparison} ?")
+            values.append(value)
+        where = f"where {' and '.join(clauses)}" if clauses else ""
+        query = f"select {', '.join(COLUMNS)}, facts from jobs {where} order by analysis, size, model, prime, seed, key"
+        for row in self._guarded(query, values):
+            yield {**json.loads(row[-1]), **dict(zip(COLUMNS, row, strict=False))}
+
+    def counts(self) -> dict[str, int]:
+        """How many records there are of each outcome."""
+        return dict(self._guarded("select outcome, count(*) from jobs group by outcome", ()))
+
+    def seconds(self) -> list[tuple[str, str, int, float]]:
+        """(analysis, model, size, mean seconds) of what was answered, for estimates."""
+        query = (
+            "select analysis, model, max(size), avg(seconds) from jobs "
+            "where outcome in ('complete', 'disagreement') group by analysis, model"
+        )
+        return list(self._guarded(query, ()))
+
+    def _guarded(self, query: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
+        """A query; when it meets damage, the index is made again and asked once more."""
+        parameters = tuple(values)
+        try:
+            return self._connection.execute(query, parameters).fetchall()
+        except sqlite3.DatabaseError as error:
+            self._recover(error)
+            return self._connection.execute(query, parameters).fetchall()
+
+
+_INSERT = f"insert or replace into jobs values ({', '.join('?' * 13)})"
+
+
+def row_of(record: dict[str, Any], stamp: str) -> tuple[Any, ...]:
+    """The row of a record."""
+    job = record["job"]
+    parameters = job["parameters"]
+    prime = parameters.get("prime", parameters.get("field"))
+    family = job["model"].split("(")[0].split(":")[0]
+    return (
+        record["key"], job["analysis"], job["model"], family, record["outcome"],
+        prime if isinstance(prime, int) else None, parameters.get("seed"),
+        record["seconds"], len(record["attempts"]), job["size"],
+        json.dumps(facts_of(record)), stamp, record["key"][:2],
+    )  # fmt: skip
+
+
+def facts_of(record: dict[str, Any]) -> dict[str, Any]:
+    """What can be asked of a record beside the columns: the model's arguments, the parameters, the result's plain values."""
+    facts: dict[str, Any] = {}
+    job = record["job"]
+    if "(" in job["model"]:
+        with contextlib.suppress(M2BridgeError):
+            arguments = read_spec(job["model"]).values
+            facts |= {k: list(v) if isinstance(v, tuple) else v for k, v in arguments.items()}
+    facts = {k: v if isinstance(v, (int, bool, str, list)) else str(v) for k, v in facts.items()}
+    facts |= job["parameters"]
+    for name, value in (record["result"] or {}).items():
+        if (
+            value is None
+            or isinstance(value, (bool, int, float))
+            or (isinstance(value, str) and len(value) <= _LONGEST_FACT)
+        ):
+            facts.setdefault(name, value)
+    facts |= {
+        "tags": job["tags"],
+        "message": (record["message"] or "")[:_LONGEST_FACT] or None,
+        "engine": (record["engine"] or {}).get("version"),
+        "finished": record["finished"],
+        "peak_memory_bytes": record["peak_memory_bytes"],
+    }
+    return facts
+
+
+def _stamp(status: os.stat_result) -> str:
+    return f"{status.st_mtime_ns}.{status.st_size}.{status.st_ino}"
+
+
+def _truncated(path: Path) -> bool:
+    """Whether an SQLite file is shorter than its header says, or no SQLite file at all."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+            size = os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    if size == 0:
+        return False
+    page = int.from_bytes(header[16:18], "big")
+    pages = int.from_bytes(header[28:32], "big")
+    return (
+        len(header) < 100
+        or not header.startswith(b"SQLite format 3\0")
+        or size < pages * (65536 if page == 1 else page)
+    )
+
+
+def _read_only(directory: Path) -> bool:
+    """Whether the file system is mounted read-only."""
+    try:
+        return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
+    except OSError:
+        return True

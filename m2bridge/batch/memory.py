@@ -1,0 +1,38 @@
+"""Batch: how much memory processes use, read from /proc; zero where there is none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def resident(pid: int) -> int:
+    """Bytes of physical memory of one process."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+    return 0
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below one."""
+    found: list[int] = []
+    queue = [pid]
+    while queue:
+        parent = queue.pop()
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{parent}/task"):
+                with contextlib.suppress(OSError, ValueError):
+                    children = [
+                        int(c) for c in Path(f"/proc/{parent}/task/{task}/children").read_text().split()
+                    ]
+                    found += children
+                    queue += children
+    return found
+
+
+def resident_tree(pid: int) -> int:
+    """Bytes of physical memory of a process and all below it; pages that they share are counted for each."""
+    return resident(pid) + sum(resident(child) for child in descendants(pid))

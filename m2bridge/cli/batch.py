@@ -1,0 +1,210 @@
+"""CLI: ``m2bridge batch``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from m2bridge.batch import jobfile
+from m2bridge.batch.display import Display, Lines, Picture, Silent
+from m2bridge.batch.estimates import Estimates
+from m2bridge.batch.index import Index
+from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds, share_of_memory
+from m2bridge.batch.outcomes import exit_code
+from m2bridge.batch.plan import MOST_JOBS, Plan, expand
+from m2bridge.batch.runner import Runner, Settings, Triage, triage
+from m2bridge.batch.state import RunState
+from m2bridge.batch.store import Store
+from m2bridge.cli import common
+from m2bridge.engine import find_engine
+from m2bridge.errors import InputError, NoEngineError, ParseError
+
+_MOST_JOBS_EVER = 10_000_000
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("batch")
+    def command(
+        job_file: Annotated[Path, typer.Argument(help="Job file, .toml or .json: jobs and grids.")],
+        store: Annotated[
+            Path | None, typer.Option("--store", help="Directory of the records; made if missing.")
+        ] = None,
+        workers: Annotated[
+            int | None,
+            typer.Option("--workers", min=1, max=1024, help="Jobs at once (default: one per core)."),
+        ] = None,
+        dry_run: Annotated[
+            bool, typer.Option("--dry-run", help="Print what would be run, and run nothing.")
+        ] = False,
+        retry: Annotated[
+            bool, typer.Option("--retry", help="Try again what met a limit, crashed or was refused.")
+        ] = False,
+        escalate: Annotated[
+            float | None,
+            typer.Option(
+                "--escalate", min=1.0, help="Try again what met a limit, with its limits times this."
+            ),
+        ] = None,
+        timeout: Annotated[
+            str, typer.Option("--timeout", help="Time limit of a job that names none: 90s, 10m, 2h, none.")
+        ] = "10m",
+        memory: Annotated[
+            str | None,
+            typer.Option(
+                "--memory",
+                help="Memory limit of a job that names none (default: 4G, less on small machines).",
+            ),
+        ] = None,
+        most_jobs: Annotated[
+            int,
+            typer.Option(
+                "--max-jobs", min=1, max=_MOST_JOBS_EVER, help="Refuse a file that names more jobs."
+            ),
+        ] = MOST_JOBS,
+        engine: common.EngineOption = None,
+        as_json: common.JsonOption = False,
+    ) -> None:
+        """Run a thousand jobs: cached, limited, resumable. Running the same command again continues.
+
+        Exit codes: 0 all answered; 3 witnesses disagreed somewhere; 5 some jobs met limits; 1 some crashed; 2 some were refused,
+        or the job file is wrong; 130 interrupted.
+
+        Example: m2bridge batch jobs.toml --store weekend
+        """
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        count = workers or cores
+        bytes_allowed = share_of_memory(count) if memory is None else parse_bytes(memory, "--memory")
+        limits = JobLimits(parse_seconds(timeout, "--timeout"), bytes_allowed)
+        plan = _plan(job_file, limits, most_jobs)
+        settings = Settings(
+            engine=engine,
+            engine_version=_engine_version(engine, needed=not dry_run),
+            workers=count,
+            retry=retry,
+            escalate=escalate,
+            source=job_file.name,
+        )
+        if dry_run:
+            _dry_run(plan, store, settings, as_json=as_json)
+            return
+        if store is None:
+            raise InputError("say where the records go: --store DIR (or --dry-run to run nothing)")
+        opened = Store.open_for_writing(store)
+        try:
+            runner = Runner(plan, opened, settings, _display(quiet=as_json))
+            state = runner.run()
+        finally:
+            opened.close()
+        counts = dict(state.cached + state.done)
+        if as_json:
+            common.print_json(
+                {"store": str(store), "outcomes": counts, **state.document(), "duplicates": plan.duplicates}
+            )
+        else:
+            _summary(state, store, common.console())
+        if runner.interrupted:
+            common.console(stderr=True).print(
+                "interrupted; run the same command again to continue", markup=False
+            )
+            raise typer.Exit(130)
+        raise typer.Exit(exit_code(counts))
+
+
+def _plan(path: Path, limits: JobLimits, most_jobs: int) -> Plan:
+    """The plan; every mistake of the file on a line of its own."""
+    try:
+        return expand(jobfile.read(path), limits=limits, most_jobs=most_jobs)
+    except ParseError as error:
+        lines = error.fields.get("lines")
+        if not lines:
+            raise
+        err = common.console(stderr=True)
+        for line in lines:
+            err.print(f"{path}, {line}", markup=False, soft_wrap=True)
+        count = len(error.fields["mistakes"])
+        raise InputError(f"{path} has {count} mistake{'s' * (count > 1)}; nothing was run") from None
+
+
+def _engine_version(engine: str | None, *, needed: bool) -> str:
+    try:
+        return find_engine(engine).version
+    except NoEngineError:
+        if needed:
+            raise
+        return ""
+
+
+def _display(*, quiet: bool) -> Display:
+    if quiet:
+        return Silent()
+    err = common.console(stderr=True)
+    return Picture(err) if err.is_terminal else Lines(err)
+
+
+def _dry_run(plan: Plan, directory: Path | None, settings: Settings, *, as_json: bool) -> None:
+    store = Store.open(directory) if directory is not None and (directory / "store.json").exists() else None
+    estimates = Estimates()
+    if store is not None:
+        index = Index(store)
+        estimates = Estimates(index.seconds())
+        index.close()
+    found = triage(plan, store, estimates, settings)
+    if as_json:
+        common.print_json(_dry_document(found, plan))
+        return
+    console = common.console()
+    table = Table(show_edge=False, pad_edge=False)
+    table.add_column("job", overflow="fold")
+    for name in ("priority", "time limit", "estimate"):
+        table.add_column(name, justify="right")
+    for task in found.tasks:
+        estimate = "" if task.estimate is None else f"{task.estimate:.1f} s"
+        wall = "none" if task.limits.wall_seconds is None else f"{task.limits.wall_seconds:g} s"
+        table.add_row(escape(task.job.title), str(task.job.priority or ""), wall, estimate)
+    console.print(table)
+    known = [task.estimate for task in found.tasks if task.estimate is not None]
+    console.print(
+        f"\n{len(plan.jobs)} jobs ({plan.duplicates} duplicates removed): {len(found.standing)} answered in the store, "
+        f"{len(found.tasks)} to run with {settings.workers} workers"
+    )
+    if known:
+        rest = (
+            f"; {len(found.tasks) - len(known)} without an estimate" if len(known) < len(found.tasks) else ""
+        )
+        console.print(f"about {sum(known) / settings.workers:.0f} s{rest}")
+
+
+def _dry_document(found: Triage, plan: Plan) -> dict[str, Any]:
+    tasks = [
+        {**t.job.document(), "key": t.key, "limits": t.limits.document(), "priority": t.job.priority,
+         "estimate_seconds": t.estimate}
+        for t in found.tasks
+    ]  # fmt: skip
+    return {
+        "jobs": len(plan.jobs),
+        "duplicates": plan.duplicates,
+        "cached": len(found.standing),
+        "to_run": tasks,
+    }
+
+
+def _summary(state: RunState, store: Path, console: Console) -> None:
+    both = state.cached + state.done
+    parts = ", ".join(
+        f"{count} {outcome}" for outcome, count in sorted(both.items(), key=lambda item: -item[1])
+    )
+    console.print(
+        f"{state.finished} of {state.total} jobs: {parts or 'none'}; {state.cached.total()} from the store; "
+        f"{state.seconds:.1f} s",
+        markup=False,
+    )
+    if state.failed:
+        console.print(
+            f"see: m2bridge results {store} --where 'outcome != \"complete\"'", markup=False, soft_wrap=True
+        )

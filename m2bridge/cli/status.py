@@ -1,0 +1,56 @@
+"""CLI: ``m2bridge status DIR``: what the batches of a store are doing, from another terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from m2bridge.batch.index import Index
+from m2bridge.batch.state import living
+from m2bridge.batch.store import Store
+from m2bridge.cli import common
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("status")
+    def command(
+        directory: Annotated[Path, typer.Argument(help="The store of a batch.")],
+        as_json: common.JsonOption = False,
+    ) -> None:
+        """What the batches of a store are doing now, and how many records of each outcome it has."""
+        store = Store.open(directory)
+        index = Index(store)
+        runners, counts = living(store), index.counts()
+        index.close()
+        if as_json:
+            common.print_json({"runners": runners, "records": counts})
+            return
+        console = common.console()
+        for runner in runners:
+            _show(runner, console)
+        if not runners:
+            console.print("no batch is running here", markup=False)
+        shown = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())) or "none"
+        console.print(f"records: {shown}", markup=False)
+
+
+def _show(runner: dict[str, Any], console: Console) -> None:
+    cached, done = sum(runner["cached"].values()), sum(runner["done"].values())
+    left = "" if runner["eta_seconds"] is None else f", about {runner['eta_seconds']:.0f} s left"
+    console.print(
+        f"{runner['source']}: {cached + done} of {runner['total']} jobs ({cached} from the store), {runner['waiting']} waiting, "
+        f"{runner['elsewhere']} elsewhere; {runner['seconds']:.0f} s, {runner['memory_bytes'] / 2**30:.1f} GB{left}",
+        markup=False,
+    )
+    failed = {outcome: count for outcome, count in runner["done"].items() if outcome != "complete"}
+    if failed:
+        console.print(
+            "  " + ", ".join(f"{count} {outcome}" for outcome, count in failed.items()), markup=False
+        )
+    for job in runner["running"]:
+        console.print(f"  {job['seconds']:.0f} s  {job['job']}  {job['step']}", markup=False)
+    if runner["stopping"]:
+        console.print(f"  {runner['stopping']}", markup=False)
