@@ -52,8 +52,8 @@ def check_model(model: Model, prime: int, *, force: bool = False) -> Lightning:
     )
     if model.coordinate_count > _MOST_COORDINATES and not force:
         raise OutOfReachError(
-            f"{model.spec} has {model.coordinate_count} coordinates and about {len(all_orbits(model.d, model.dp, model.a))} "
-            f"orbits, beyond {_MOST_COORDINATES} coordinates the exact ranks take hours; --force tries anyway",
+            f"{model.spec} has {model.coordinate_count} coordinates; beyond {_MOST_COORDINATES} the exact ranks take "
+            "hours; --force tries anyway",
             estimate=model.coordinate_count,
         )
     return model
