@@ -1,0 +1,243 @@
+"""Changes of basis that carry one factorization into another, found exactly over QQ (Lemmas 3.1 and 3.5).
+
+Reference: Henry, Marchetti, Kohn, arXiv:2408.17221. Matrices are lists of rows of integers, Fractions or fraction strings;
+answers are tuples of tuples of Fractions. Nothing here rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from m2bridge.errors import InputError
+
+Matrix = tuple[tuple[Fraction, ...], ...]
+
+
+def exact(matrix: Any, name: str = "the matrix") -> Matrix:
+    """A rectangular matrix of Fractions from integers, Fractions or strings such as ``"2/3"``; floats are refused."""
+    rows = []
+    for row in matrix:
+        entries = []
+        for entry in row:
+            if isinstance(entry, (bool, float)):
+                raise InputError(
+                    f"{name}: {entry!r} is not an exact number; write integers or fractions as strings"
+                )
+            try:
+                entries.append(
+                    Fraction(str(entry))
+                    if isinstance(entry, str)
+                    else Fraction(int(entry))
+                    if not isinstance(entry, Fraction)
+                    else entry
+                )
+            except (ValueError, ZeroDivisionError, TypeError):
+                raise InputError(f"{name}: {entry!r} is not an integer or a fraction") from None
+        rows.append(tuple(entries))
+    if len({len(row) for row in rows}) > 1:
+        raise InputError(f"{name}: its rows have different lengths")
+    return tuple(rows)
+
+
+def transpose(a: Matrix) -> Matrix:
+    return tuple(zip(*a, strict=True))
+
+
+def times(a: Matrix, b: Matrix) -> Matrix:
+    """The product, with a clear refusal when the shapes do not match."""
+    if a and len(a[0]) != len(b):
+        raise InputError(f"a matrix with {len(a[0])} columns cannot be multiplied by one with {len(b)} rows")
+    columns = transpose(b)
+    return tuple(
+        tuple(sum((x * y for x, y in zip(row, column, strict=True)), Fraction(0)) for column in columns)
+        for row in a
+    )
+
+
+def identity(n: int) -> Matrix:
+    return tuple(tuple(Fraction(int(i == j)) for j in range(n)) for i in range(n))
+
+
+def echelon(matrix: Matrix) -> tuple[list[int], Matrix]:
+    """Pivot columns and reduced row echelon form, exactly."""
+    rows = [list(row) for row in matrix]
+    pivots: list[int] = []
+    for column in range(len(rows[0]) if rows else 0):
+        top = len(pivots)
+        place = next((i for i in range(top, len(rows)) if rows[i][column]), None)
+        if place is None:
+            continue
+        rows[top], rows[place] = rows[place], rows[top]
+        lead = rows[top][column]
+        rows[top] = [x / lead for x in rows[top]]
+        for i, row in enumerate(rows):
+            if i != top and row[column]:
+                factor = row[column]
+                rows[i] = [x - factor * y for x, y in zip(row, rows[top], strict=True)]
+        pivots.append(column)
+    return pivots, tuple(tuple(row) for row in rows)
+
+
+def rank(matrix: Matrix) -> int:
+    """Rank over QQ."""
+    return len(echelon(matrix)[0])
+
+
+def inverse(matrix: Matrix) -> Matrix:
+    """The inverse of a square matrix."""
+    n = len(matrix)
+    joined = tuple(row + unit for row, unit in zip(matrix, identity(n), strict=True))
+    pivots, reduced = echelon(joined)
+    if pivots != list(range(n)):
+        raise InputError("the matrix is not invertible")
+    return tuple(row[n:] for row in reduced)
+
+
+def _change(first: Matrix, second: Matrix) -> Matrix:
+    """The C with ``second = C first`` for `first` of full row rank, from as many independent columns."""
+    pivots, _ = echelon(first)
+    left = tuple(tuple(row[j] for j in pivots) for row in second)
+    right = tuple(tuple(row[j] for j in pivots) for row in first)
+    return times(left, inverse(right))
+
+
+def attention_gauge(Q: Any, K: Any, other_Q: Any, other_K: Any) -> Matrix:
+    """The unique C in GL_a with K' = C K and Q' = C^-T Q, given K^T Q = K'^T Q' of rank a (Lemma 3.1).
+
+    Raises
+    ------
+    InputError
+        A hypothesis of the lemma fails: the products differ, or their rank is below a.
+
+    Examples
+    --------
+    >>> C = attention_gauge([[1, 0]], [[2, 3]], [["1/5", 0]], [[10, 15]])
+    >>> [[str(x) for x in row] for row in C]
+    [['5']]
+    """
+    q, k, q2, k2 = exact(Q, "Q"), exact(K, "K"), exact(other_Q, "Q'"), exact(other_K, "K'")
+    if times(transpose(k), q) != times(transpose(k2), q2):
+        raise InputError(
+            "K^T Q and K'^T Q' are different: these are not two factorizations of one attention matrix"
+        )
+    found = rank(times(transpose(k), q))
+    if found != len(k) or found != len(k2):
+        raise InputError(
+            f"Lemma 3.1 needs rk A = a; here rk A = {found} and a = {len(k)}, so that C is not unique"
+        )
+    C = _change(k, k2)
+    if times(C, k) != k2 or times(transpose(C), q2) != q:
+        raise InputError("no C carries one factorization into the other")
+    return C
+
+
+def virtual(A: Sequence[Matrix], V: Sequence[Matrix]) -> tuple[list[Matrix], Matrix]:
+    """Virtual weights (M_1, ..., M_l) and L of Equation 8, exactly."""
+    M, L = [A[0]], V[0]
+    for attention, value in zip(A[1:], V[1:], strict=True):
+        M.append(times(times(transpose(L), attention), L))
+        L = times(value, L)
+    return M, L
+
+
+def layer_gauges(
+    A: Sequence[Any], V: Sequence[Any], other_A: Sequence[Any], other_V: Sequence[Any]
+) -> tuple[Matrix, ...]:
+    """The unique C_1, ..., C_(l-1) that carry (A, V) into (A', V') by Equation 9 (Lemma 3.5).
+
+    V'_i = C_i V_i C_(i-1)^-1 and A'_(i+1) = C_i^-T A_(i+1) C_i^-1, with C_0 and C_l the identity.
+
+    Raises
+    ------
+    InputError
+        A hypothesis fails: different virtual weights, unequal hidden widths, or rk L below them.
+    """
+    first_A = [exact(a, f"A{i + 1}") for i, a in enumerate(A)]
+    first_V = [exact(v, f"V{i + 1}") for i, v in enumerate(V)]
+    second_A = [exact(a, f"A'{i + 1}") for i, a in enumerate(other_A)]
+    second_V = [exact(v, f"V'{i + 1}") for i, v in enumerate(other_V)]
+    M, L = virtual(first_A, first_V)
+    if virtual(second_A, second_V) != (M, L):
+        raise InputError(
+            "the two networks have different virtual weights, so that Lemma 3.5 says nothing about them"
+        )
+    widths = {len(v) for v in first_V[:-1]} | {len(v) for v in second_V[:-1]}
+    if len(widths) > 1:
+        raise InputError(f"Lemma 3.5 needs equal hidden widths, not {sorted(widths)}")
+    delta = next(iter(widths), 0)
+    if widths and rank(L) != delta:
+        raise InputError(f"Lemma 3.5 needs rk L = {delta}, the hidden width; here rk L = {rank(L)}")
+    gauges: list[Matrix] = []
+    before, other = None, None
+    for value, value2 in zip(first_V[:-1], second_V[:-1], strict=True):
+        before = value if before is None else times(value, before)
+        other = value2 if other is None else times(value2, other)
+        gauges.append(_change(before, other))
+    _check_layers(first_A, first_V, second_A, second_V, gauges)
+    return tuple(gauges)
+
+
+def _check_layers(
+    A: list[Matrix], V: list[Matrix], A2: list[Matrix], V2: list[Matrix], C: list[Matrix]
+) -> None:
+    """Equation 9, verified on every layer."""
+    layers = len(V)
+    for i in range(layers):
+        left = V[i] if i == layers - 1 else times(C[i], V[i])
+        right = V2[i] if i == 0 else times(V2[i], C[i - 1])
+        if left != right:
+            raise InputError(f"no changes of basis carry V_{i + 1} into V'_{i + 1}")
+        if i and times(times(transpose(C[i - 1]), A2[i]), C[i - 1]) != A[i]:
+            raise InputError(f"no changes of basis carry A_{i + 1} into A'_{i + 1}")
+
+
+def apply_gauges(A: Sequence[Any], V: Sequence[Any], C: Sequence[Any]) -> tuple[list[Matrix], list[Matrix]]:
+    """(A', V') of Equation 9 from invertible C_1, ..., C_(l-1)."""
+    first_A, first_V = [exact(a) for a in A], [exact(v) for v in V]
+    changes = [exact(c) for c in C]
+    new_A, new_V = [first_A[0]], []
+    for i, value in enumerate(first_V):
+        moved = value if i == len(first_V) - 1 else times(changes[i], value)
+        new_V.append(moved if i == 0 else times(moved, inverse(changes[i - 1])))
+    for i, attention in enumerate(first_A[1:]):
+        undo = inverse(changes[i])
+        new_A.append(times(times(transpose(undo), attention), undo))
+    return new_A, new_V
+
+
+def torus_gauge(
+    M: Sequence[Any], L: Any, other_M: Sequence[Any], other_L: Any
+) -> tuple[tuple[Fraction, ...], Fraction]:
+    """The (lambda_1, ..., lambda_l) and rho of Equation 13 that rescale (M, L) into (M', L').
+
+    Raises
+    ------
+    InputError
+        (M', L') is no rescaling of (M, L), or one whose scalars do not satisfy Equation 13.
+    """
+    pairs = [
+        (exact(m, f"M{i + 1}"), exact(m2, f"M'{i + 1}"))
+        for i, (m, m2) in enumerate(zip(M, other_M, strict=True))
+    ]
+    scalars = [_ratio(m, m2, f"M{i + 1}") for i, (m, m2) in enumerate(pairs)]
+    rho = _ratio(exact(L, "L"), exact(other_L, "L'"), "L")
+    product = rho
+    for i, scalar in enumerate(scalars):
+        product *= scalar ** (3 ** (len(scalars) - 1 - i))
+    if product != 1:
+        raise InputError(
+            f"the scalars do not satisfy Equation 13: rho * prod lambda_i^(3^(l-i)) = {product}, not 1"
+        )
+    return tuple(scalars), rho
+
+
+def _ratio(first: Matrix, second: Matrix, name: str) -> Fraction:
+    place = next(((i, j) for i, row in enumerate(first) for j, x in enumerate(row) if x), None)
+    if place is None:
+        raise InputError(f"{name} is zero and has no scale")
+    ratio = second[place[0]][place[1]] / first[place[0]][place[1]]
+    if not ratio or tuple(tuple(ratio * x for x in row) for row in first) != second:
+        raise InputError(f"{name} and {name}' are not proportional")
+    return ratio

@@ -1,0 +1,206 @@
+"""What is sent to Macaulay2: inputs drawn here, outputs from the forward pass, shapes of the weights; integers only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import comb, prod
+from typing import Any
+
+import numpy as np
+
+from m2bridge.analyses.fiber.differential import draw_inputs, known_points, outputs_at
+from m2bridge.analyses.fiber.partners import partners
+from m2bridge.analyses.fiber.points import Point, rank_bounds
+from m2bridge.analyses.fiber.slices import Slice, slice_of
+from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
+from m2bridge.rank.modular import rank_mod
+from m2bridge.scripts import Script, render
+
+TEMPLATE = "fiber"
+PARTIAL = "_no_model"
+_SPARE_INPUTS = 8
+_MOST_INPUTS = 400
+_ATTEMPTS = 6
+MOST_TERMS = 400_000
+"""Terms of all equations together up to which one Groebner basis is tried."""
+MOST_WEIGHTS = 40
+
+
+def family_parameters(model: Model) -> dict[str, object]:
+    """How the template is told which network it is about."""
+    if isinstance(model, (Lightning, DeepLightning)):
+        family = {"attention": "attention", "weights": "queries-keys", "virtual": "virtual"}[
+            model.parametrization
+        ]
+        if family == "virtual" and isinstance(model, DeepLightning) and model.constrained:
+            raise NotPolynomialError(
+                f"{model.spec}: virtual weights through narrow layers have no simple equations"
+            )
+        found: dict[str, object] = {"family": family, "skip": getattr(model, "skip", False)}
+    elif isinstance(model, (MLP, Linear)):
+        found = {"family": "perceptron", "exponent": getattr(model, "r", 1)}
+    elif isinstance(model, Convolution):
+        found = {"family": "convolution", "exponent": model.r, "strides": model.strides}
+    elif model.input_shape is None and hasattr(model, "polynomials"):
+        found = {"family": "polynomials"}
+    else:
+        raise NotPolynomialError(
+            f"{model.spec} is not polynomial: its fibers are not given by polynomial equations"
+        )
+    names = list(model.parameters)
+    bounds = [[names.index(name), bound] for name, bound in rank_bounds(model).items()]
+    return found | {"shapes": [_shape(s) for s in model.parameters.values()], "rankBounds": bounds}
+
+
+def _shape(shape: tuple[int, ...]) -> list[int]:
+    return [1] * (3 - len(shape)) + list(shape)
+
+
+def _polynomials(model: Any, p: int) -> dict[str, object]:
+    def listed(terms: Any) -> list[object]:
+        return [[_residue(c, p) for _, c in terms], [list(e) for e, _ in terms]]
+
+    return {
+        "polynomials": [listed(terms) for terms in model.polynomials],
+        "constraints": [listed(terms) for terms in model.constraints],
+    }
+
+
+def _residue(value: Any, p: int) -> Any:
+    fraction = Fraction(value)
+    if p == 0:
+        return fraction
+    if fraction.denominator % p == 0:
+        raise InputError(f"the coefficient {fraction} does not exist modulo {p}; choose another --prime")
+    return fraction.numerator * pow(fraction.denominator, -1, p) % p
+
+
+def _exists(vector: Any, p: int) -> bool:
+    return not p or all(Fraction(x).denominator % p for x in vector)
+
+
+def degrees(model: Model) -> dict[str, int]:
+    """Degree of the network in each of its weights."""
+    if isinstance(model, DeepLightning):
+        layers = model.layers
+        if model.parametrization == "virtual":
+            return {f"M{i}": 3 ** (layers - i) for i in range(1, layers + 1)} | {"L": 1}
+        return {name: 3 ** (layers - int(name[1:])) for name in model.parameters}
+    if isinstance(model, (MLP, Convolution)):
+        return {name: model.r ** (model.layers - int(name[1:])) for name in model.parameters}
+    return dict.fromkeys(model.parameters, 1)
+
+
+def estimated_terms(model: Model) -> int:
+    """An upper bound of the number of terms of one equation."""
+    if model.input_shape is None:
+        return max((len(terms) for terms in model.polynomials), default=1)  # type: ignore[attr-defined]
+    sizes = {name: prod(shape) for name, shape in model.parameters.items()}
+    return prod(comb(sizes[name] + k - 1, k) for name, k in degrees(model).items())
+
+
+def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
+    """Number of linearly independent equations over all inputs, and how many random inputs reach it.
+
+    The values at an input are linear forms on the span of all networks; their rank at many random networks is computed over F_p.
+    """
+    if model.input_shape is None:
+        return model.coordinate_count, 1
+    rng = np.random.default_rng([seed, 94])
+    outputs = prod(model.output_shape or (1,))
+    count = 48
+    while True:
+        samples = min(count * outputs + 8, 1200)
+        inputs = Mod(draw_inputs(model, np.random.default_rng([seed, 95]), count, p), p)
+        rows = []
+        for _ in range(samples):
+            weights = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
+            rows.append(model.forward(weights, inputs).values.reshape(-1))
+        table = np.array(rows)
+        rank = rank_mod(table, p)
+        if rank < min(table.shape) or count >= _MOST_INPUTS:
+            low, high = 1, count
+            while low < high:
+                middle = (low + high) // 2
+                if rank_mod(table[:, : middle * outputs], p) == rank:
+                    high = middle
+                else:
+                    low = middle + 1
+            return rank, low
+        count *= 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A fiber to compute: the point, the field, the inputs and, if any, the slice."""
+
+    point: Point
+    prime: int
+    seed: int
+    first_inputs: int
+    sliced: Slice | None = None
+    known: list[np.ndarray] = field(default_factory=list)
+    others: list[np.ndarray] = field(default_factory=list)
+
+    @classmethod
+    def ask(cls, point: Point, prime: int, seed: int, first_inputs: int, *, cut: bool = False) -> Question:
+        """The question, with the known points of the orbit moved onto the slice when there is one."""
+        known, _ = known_points(point)
+        sliced = slice_of(point.model, seed) if cut else None
+        if sliced is not None:
+            known = [sliced.move(vector) for vector in known]
+        others = [] if cut else [vector for _, vector in partners(point)]
+        return cls(
+            point=point,
+            prime=prime,
+            seed=seed,
+            first_inputs=first_inputs,
+            sliced=sliced,
+            known=known,
+            others=others,
+        )
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """Inputs drawn from the seed: residues, or small integers over QQ."""
+        rng = np.random.default_rng([self.seed, 95])
+        bound = self.prime or 12
+        return draw_inputs(self.point.model, rng, self.first_inputs + _SPARE_INPUTS, bound)
+
+    def parameters(self) -> dict[str, object]:
+        """Values for the template."""
+        model, p = self.point.model, self.prime
+        inputs = self.inputs
+        if p:
+            outputs: Any = outputs_at(model, self.point.mod(p), Mod(inputs, p)).values
+        else:
+            outputs = outputs_at(model, dict(self.point.weights), inputs.astype(object))
+        if model.input_shape is None:  # the same equations twice: the second time nothing is added
+            inputs, outputs = np.zeros((2, 1), dtype=np.int64), np.concatenate([outputs, outputs])
+        rng = np.random.default_rng([self.seed, 96])
+        size, bound = model.parameter_count, p or 8
+        cuts = [[rng.integers(1, bound, size=size), int(rng.integers(1, bound))] for _ in range(4 * size)]
+        shape = model.input_shape or (1,)
+        return {
+            "p": p,
+            **family_parameters(model),
+            **(_polynomials(model, p) if model.input_shape is None else {}),
+            "inputShape": list(shape) if len(shape) == 2 else [*shape, 1],
+            "inputs": inputs.reshape(len(inputs), -1),
+            "outputs": np.asarray(outputs).reshape(len(inputs), -1),
+            "firstInputs": self.first_inputs,
+            "knownPoints": [[_residue(x, p) for x in vector] for vector in self.known],
+            "otherPoints": [[_residue(x, p) for x in vector] for vector in self.others if _exists(vector, p)],
+            "sliceForms": [
+                [[_residue(x, p) for x in form], _residue(value, p)] for form, value in self.sliced.forms
+            ]
+            if self.sliced
+            else [],
+            "cuts": cuts,
+            "attempts": _ATTEMPTS,
+        }
+
+    def script(self) -> Script:
+        return render(TEMPLATE, self.parameters(), partial=PARTIAL)

@@ -1,0 +1,98 @@
+"""Slices of the scalings: linear equations that meet almost every orbit of a torus in exactly one point.
+
+Each scaling lambda multiplies one block of weights (a matrix M_i, a filter, a neuron's row) by lambda itself. A random linear
+form on that block is put to a random value: an orbit on which the form does not vanish has exactly one point there, so that
+an open dense part of each component is the torus times its slice, reducedness included. Orbits on which a block is zero
+compute the zero function and are never sliced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaling:
+    """A one-parameter scaling: characters of all weights; those with character 1 in `block` carry the slice's form."""
+
+    block: tuple[int, ...]
+    characters: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """Linear equations (coefficients, value), one for each scaling, in an order in which they can be solved one by one."""
+
+    scalings: tuple[Scaling, ...]
+    forms: tuple[tuple[tuple[int, ...], int], ...]
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the torus that was cut away."""
+        return len(self.forms)
+
+    def move(self, vector: Any) -> np.ndarray:
+        """The point of the slice on the orbit of a vector of Fractions."""
+        moved = [Fraction(x) for x in vector]
+        for scaling, (form, value) in zip(self.scalings, self.forms, strict=True):
+            found = sum((c * x for c, x in zip(form, moved, strict=True) if c), Fraction(0))
+            if found == 0:
+                raise InputError("the slice's form vanishes at the point; use another --seed")
+            factor = Fraction(value) / found
+            moved = [x * factor**k if k else x for x, k in zip(moved, scaling.characters, strict=True)]
+        return np.array(moved, dtype=object)
+
+
+def slice_of(model: Model, seed: int) -> Slice | None:
+    """A random slice of the model's scalings; None for a family whose scalings are not cut."""
+    found = _scalings(model)
+    if not found:
+        return None
+    rng = np.random.default_rng([seed, 97])
+    forms = []
+    for scaling in found:
+        coefficients = [0] * model.parameter_count
+        for i in scaling.block:
+            coefficients[i] = int(rng.integers(1, 30))
+        forms.append((tuple(coefficients), int(rng.integers(1, 30))))
+    return Slice(scalings=tuple(found), forms=tuple(forms))
+
+
+def _scalings(model: Model) -> list[Scaling]:
+    index: dict[str, np.ndarray] = {}
+    start = 0
+    for name, shape in model.parameters.items():
+        size = int(np.prod(shape))
+        index[name] = np.arange(start, start + size).reshape(shape)
+        start += size
+
+    def scaling(block: Any, others: list[tuple[Any, int]]) -> Scaling:
+        characters = np.zeros(start, dtype=np.int64)
+        characters[np.ravel(block)] = 1
+        for part, character in others:
+            characters[np.ravel(part)] += character
+        return Scaling(
+            block=tuple(int(i) for i in np.ravel(block)), characters=tuple(int(k) for k in characters)
+        )
+
+    if isinstance(model, Lightning) and model.parametrization == "attention":
+        return [scaling(index["A"], [(index["V"], -1)])]
+    if isinstance(model, DeepLightning) and model.parametrization == "virtual":
+        layers = model.layers
+        return [scaling(index[f"M{i}"], [(index["L"], -(3 ** (layers - i)))]) for i in range(1, layers + 1)]
+    if isinstance(model, MLP) and model.r > 1:
+        return [
+            scaling(index[f"W{i}"][j], [(index[f"W{i + 1}"][:, j], -model.r)])
+            for i in range(1, model.layers)
+            for j in range(model.widths[i])
+        ]
+    if isinstance(model, Convolution) and model.r > 1:
+        return [scaling(index[f"w{i}"], [(index[f"w{i + 1}"], -model.r)]) for i in range(1, model.layers)]
+    return []
