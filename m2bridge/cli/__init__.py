@@ -82,6 +82,8 @@ def main(arguments: list[str] | None = None) -> int:
     command = typer.main.get_command(build_app())
     try:
         code = command.main(args=arguments, prog_name="m2bridge", standalone_mode=False)
+        if code == 130:  # the option parser turns an interrupt into this code, without a word
+            _complain("interrupted")
         return code if isinstance(code, int) else 0
     except M2BridgeError as error:
         _complain(str(error))
