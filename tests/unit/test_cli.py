@@ -1,0 +1,336 @@
+"""The command line without Macaulay2: bad input is one clear line and exit code 2, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import jsonschema
+import pytest
+import typer
+
+from m2bridge import cli
+from m2bridge._version import __version__
+from m2bridge.cli import common, main
+from m2bridge.cli.layer import model_from
+from m2bridge.errors import (
+    CertificateError,
+    CrashError,
+    DisagreementError,
+    InputError,
+    M2BridgeError,
+    NoEngineError,
+    SpecError,
+    TimeLimitError,
+)
+from m2bridge.results import Certainty, Conflict, Evidence
+
+LAYER = ("--d", "2", "--dp", "1")
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bad input must be noticed before Macaulay2 is looked for."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("an engine was opened")
+
+    monkeypatch.setattr("m2bridge.cli.singular_locus.open_engine", refuse)
+
+
+def complaint(capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line on standard error; nothing on standard output."""
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.endswith("\n")
+    assert printed.err.count("\n") == 1, printed.err
+    assert printed.err.startswith("m2bridge: ")
+    assert "Traceback" not in printed.err
+    assert "unexpected error" not in printed.err
+    return printed.err.removeprefix("m2bridge: ").strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--d", "0", "--dp", "1"), "--d 0: a size is a positive integer"),
+        (("--d", "-2", "--dp", "1"), "--d -2: a size is a positive integer"),
+        (("--d", "2", "--dp", "0"), "--dp 0: a size is a positive integer"),
+        ((*LAYER, "--a", "0"), "--a 0: a size is a positive integer"),
+        ((*LAYER, "--t", "-1"), "--t -1: a size is a positive integer"),
+        ((*LAYER, "--t", "0"), "--t 0: a size is a positive integer"),
+        ((*LAYER, "--t", "1"), "needs t >= 2"),
+        (("--d", "1.5", "--dp", "1"), "Invalid value for '--d'"),
+        (("--d", "two", "--dp", "1"), "Invalid value for '--d'"),
+        (("--d", "", "--dp", "1"), "Invalid value for '--d'"),
+        (("--d", "2"), "say which model"),
+        (("--dp", "2"), "say which model"),
+        ((), "say which model"),
+        (("--d", "2", "--dp"), "requires an argument"),
+        ((*LAYER, "--prime", "4"), "--prime 4: give a prime number"),
+        ((*LAYER, "--prime", "0"), "--prime 0: give a prime number"),
+        ((*LAYER, "--prime", "2"), "--prime 2: give a prime number"),
+        ((*LAYER, "--prime", "-7"), "--prime -7: give a prime number"),
+        ((*LAYER, "--prime", "32771"), "--prime 32771: give a prime number from 101 to 32749"),
+        ((*LAYER, "--prime", str(2**61 - 1)), "give a prime number"),
+        ((*LAYER, "--prime", "p"), "Invalid value for '--prime'"),
+        ((*LAYER, "--seed", "-1"), "Invalid value for '--seed'"),
+        ((*LAYER, "--timeout", "0"), "--timeout '0' is not a duration"),
+        ((*LAYER, "--timeout", "-5"), "--timeout '-5' is not a duration"),
+        ((*LAYER, "--timeout", "soon"), "--timeout 'soon' is not a duration"),
+        ((*LAYER, "--timeout", "nan"), "--timeout 'nan' is not a duration"),
+        ((*LAYER, "--timeout", "inf"), "--timeout 'inf' is not a duration"),
+        ((*LAYER, "--timeout", "1y"), "--timeout '1y' is not a duration"),
+        ((*LAYER, "--memory", "0"), "--memory '0' is not a size"),
+        ((*LAYER, "--memory", "lots"), "--memory 'lots' is not a size"),
+        ((*LAYER, "--memory", "-4G"), "--memory '-4G' is not a size"),
+        ((*LAYER, "--save", "no/such/place"), "--save no/such/place: there is no such directory"),
+        ((*LAYER, "--keep", "no/such/place"), "--keep no/such/place: there is no such directory"),
+        ((*LAYER, "--nonsense"), "No such option: --nonsense"),
+        ((*LAYER, "--jsn"), "No such option: --jsn"),
+        (("lightning(d=2,dp=1)", *LAYER), "give either a model specification or --d, --dp, not both"),
+        (("lightning(d=2)",), "needs dp="),
+        (("lightning(d=0,dp=1)",), "d"),
+        (("lightning(d=2,dp=1,t=1)",), "needs t >= 2"),
+        (("lightning(d=2,dp=1",), "expected"),
+        (("lightnin(d=2,dp=1)",), "did you mean lightning?"),
+        (("",), ""),
+        (("lightning(d=2,dp=1)", "more"), "unexpected extra argument"),
+        (("softmax(widths=[2,2])",), ""),
+        (("--d", "40", "--dp", "40"), "--force tries anyway"),
+        (("--d", "1000", "--dp", "1000"), "--force tries anyway"),
+        (("--d", "99999", "--dp", "99999"), "--force tries anyway"),
+        (("--d", str(10**12), "--dp", "1"), ""),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("no_engine")
+def test_bad_input(arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["singular-locus", *arguments]) == 2
+    assert says in complaint(capsys)
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_a_file_is_not_a_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["singular-locus", *LAYER, "--save", str(tmp_path / "file")]) == 2
+    assert "there is no such directory" in complaint(capsys)
+
+
+def executable(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def test_an_engine_that_is_not_macaulay2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing path, a directory, a file that cannot be run, and programs that are something else."""
+    (tmp_path / "plain").write_text("not a program")
+    candidates = [
+        tmp_path / "missing",
+        tmp_path,
+        tmp_path / "plain",
+        executable(tmp_path / "silent", "#!/bin/sh\nexit 0\n"),
+        executable(tmp_path / "liar", "#!/bin/sh\necho '@m2b-probe 9.9'\n"),
+    ]
+    for candidate in candidates:
+        assert main(["singular-locus", *LAYER, "--engine", str(candidate)]) == 2, candidate
+        assert str(candidate) in complaint(capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("no-such-command",), "No such command 'no-such-command'"),
+        (("--nonsense",), "No such option"),
+        (("render",), "Missing argument"),
+        (("render", "nothing", *LAYER), "there is no script for 'nothing'"),
+        (("render", "singular-locus"), "say which model"),
+        (("render", "singular-locus", "--d", "0", "--dp", "1"), "--d 0: a size is a positive integer"),
+        (("render", "singular-locus", *LAYER, "--t", "1"), "needs t >= 2"),
+        (("render", "singular-locus", *LAYER, "--prime", "4"), "--prime 4"),
+        (("render", "singular-locus", "--d", "40", "--dp", "40"), "coordinates"),
+        (("schema", "nothing"), "no schema for 'nothing'"),
+    ],
+)  # fmt: skip
+def test_bad_input_of_other_commands(
+    arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(list(arguments)) == 2
+    assert says in complaint(capsys)
+
+
+def test_force_goes_past_the_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is the only thing that --force lifts; an engine is then looked for."""
+
+    def reached(*_: object) -> None:
+        raise NoEngineError("reached", candidates=())
+
+    monkeypatch.setattr("m2bridge.cli.singular_locus.open_engine", reached)
+    assert main(["singular-locus", "--d", "40", "--dp", "40", "--force"]) == 4
+    assert main(["singular-locus", "--d", "40", "--dp", "40", "--t", "1", "--force"]) == 2
+
+
+def test_version_help_and_no_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"m2bridge {__version__}\n"
+    for arguments in (["--help"], ["-h"], ["singular-locus", "--help"]):
+        assert main(arguments) == 0
+        assert "Usage: m2bridge" in capsys.readouterr().out
+    assert main([]) == 2
+
+
+def test_help_documents_every_exit_code(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    main(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    for code in (0, 1, 2, 3, 4, 5, 6, 7, 130):
+        assert re.search(rf"\b{code} [a-z]", text), code
+
+
+def test_every_command_that_is_announced_exists_and_has_an_example_or_a_sentence() -> None:
+    app = typer.main.get_command(cli.build_app())
+    names = set(app.commands)  # type: ignore[attr-defined]
+    assert {"singular-locus", "render", "schema", "doctor", "engine"} <= names
+    for command in app.commands.values():  # type: ignore[attr-defined]
+        assert command.help
+
+
+EVIDENCE = Evidence(quantity="degree", witness="a", method="m", value=3)
+OTHER = Evidence(quantity="degree", witness="b", method="m", value=4)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InputError("two\nlines  and  spaces"), 2),
+        (SpecError("x"), 2),
+        (NoEngineError("x"), 4),
+        (CrashError("x"), 1),
+        (TimeLimitError("x"), 5),
+        (CertificateError("x"), 7),
+        (DisagreementError("x", conflicts=(Conflict(quantity="degree", first=EVIDENCE, second=OTHER),)), 3),
+        (KeyboardInterrupt(), 130),
+        (ValueError("x"), 1),
+        (RecursionError(), 1),
+        (MemoryError(), 1),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_exit_codes_of_errors(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.delenv("M2BRIDGE_DEBUG", raising=False)
+    monkeypatch.setattr("m2bridge.cli.singular_locus.open_engine", fail)
+    assert main(["singular-locus", *LAYER]) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    lines = printed.err.splitlines()
+    assert all(line.startswith("m2bridge: ") for line in lines)
+    assert len(lines) == (2 if isinstance(error, DisagreementError) else 1)
+    assert ("unexpected error" in printed.err) is (not isinstance(error, (M2BridgeError, KeyboardInterrupt)))
+    if isinstance(error, DisagreementError):
+        assert "a (m) says = 3, b (m) says = 4" in lines[1]
+
+
+def test_debugging_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("x")
+
+    monkeypatch.setattr("m2bridge.cli.singular_locus.open_engine", fail)
+    monkeypatch.setenv("M2BRIDGE_DEBUG", "1")
+    with pytest.raises(ValueError, match="x"):
+        main(["singular-locus", *LAYER])
+
+
+def test_schema_prints_one_valid_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "singular-locus"]) == 0
+    jsonschema.Draft202012Validator.check_schema(json.loads(capsys.readouterr().out))
+
+
+def test_render_prints_the_script_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "singular-locus", *LAYER]) == 0
+    first = capsys.readouterr()
+    assert first.err == ""
+    assert first.out.rstrip().endswith("emitEnd();")
+    assert main(["render", "singular-locus", "lightning(d=2,dp=1)"]) == 0
+    assert capsys.readouterr().out == first.out
+    assert main(["render", "singular-locus", *LAYER, "--seed", "1"]) == 0
+    assert capsys.readouterr().out != first.out
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90", 90.0),
+        ("90s", 90.0),
+        ("0.5", 0.5),
+        ("10m", 600.0),
+        ("2h", 7200.0),
+        ("1 D", 86400.0),
+        ("none", None),
+    ],
+)
+def test_durations(text: str, seconds: float | None) -> None:
+    assert common.parse_limits(text, "none").wall_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1", 1),
+        ("1k", 1024),
+        ("512M", 2**29),
+        ("4G", 2**32),
+        ("4GiB", 2**32),
+        ("1.5g", 3 * 2**29),
+        ("None", None),
+    ],
+)
+def test_sizes(text: str, size: int | None) -> None:
+    assert common.parse_limits("none", text).memory_bytes == size
+
+
+def test_the_layer_that_options_name() -> None:
+    model = model_from(None, 3, 2, None, None)
+    assert (model.d, model.dp, model.a, model.t) == (3, 2, 3, 2)  # type: ignore[attr-defined]
+    assert model_from("lightning(d=3,dp=2)", None, None, None, None) == model
+
+
+def test_long_values_are_shortened() -> None:
+    assert common.short([1, 2]) == "[1, 2]"
+    assert common.short({"2": 3, "4": 1}) == "2:3, 4:1"
+    assert len(common.short("x" * 100)) == 24
+
+
+@contextmanager
+def colour(variables: dict[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def test_a_pipe_has_no_colour_and_a_known_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    assert common.console().color_system is None
+    assert common.console().width == 100
+    with colour({"COLUMNS": "80"}):
+        assert common.console().width == 80
+
+
+def test_certainties_have_a_colour_each() -> None:
+    assert len({common.certainty_text(certainty) for certainty in Certainty}) == 3
