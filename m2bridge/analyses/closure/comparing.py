@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import comb
 
 from m2bridge.analyses.closure import accounting
 from m2bridge.analyses.closure.echelon import LimitReached
 from m2bridge.analyses.closure.image import LARGE_PRIME
 from m2bridge.analyses.closure.interpolation import Interpolation, Interpolator, Polynomial
-from m2bridge.analyses.closure.lifting import lift_polynomials, reduce_polynomial, vanishes_exactly
+from m2bridge.analyses.closure.lifting import (
+    generated_rank,
+    lift_polynomials,
+    reduce_polynomial,
+    vanishes_exactly,
+)
 from m2bridge.analyses.closure.primes import primes_below
-from m2bridge.analyses.closure.work import Work, as_polynomials, counts_evidence
+from m2bridge.analyses.closure.work import Rational, Work, as_polynomials, counts_evidence
 from m2bridge.results import Certainty, Evidence
+
+_MOST_COLUMNS = 1500
 
 
 def compare_primes(work: Work, found: Interpolation) -> None:
@@ -76,7 +84,8 @@ def _check_lift(work: Work) -> None:
     residues = [reduce_polynomial(f, p) for f in work.lifted]
     check = accounting.vanish_at_fresh_points(residues, work.image, work.span, p, work.seed)
     work.evidence.append(check)
-    work.shown.append(f"lifted to QQ, the equations vanish at fresh points over F_{p}")
+    if check.value:
+        work.shown.append(f"lifted to QQ, the equations vanish at fresh points over F_{p}")
     if not work.rational:
         work.proved = False
         return
@@ -92,11 +101,39 @@ def _check_lift(work: Work) -> None:
         quantity="vanishing", witness="substitution", method="exact substitution of the coordinates over ZZ",
         value=exact, certainty=Certainty.PROVED,
     ))  # fmt: skip
-    work.proved = work.proved and exact
+    work.proved = work.proved and exact and _minimal(work)
     if exact:
         work.shown.append(
             "over QQ every equation vanishes identically on the parametrization (exact substitution)"
         )
+
+
+def _minimal(work: Work) -> bool:
+    """Whether the generators are minimal over QQ: those of lower degree generate no more there than over F_p.
+
+    In degree k they generate a space of dimension at least (all equations) - (new ones), its dimension over F_p; the
+    exact rank over QQ shows that it is not larger.
+    """
+    by_degree: dict[int, list[Rational]] = {}
+    for f in work.lifted or ():
+        by_degree.setdefault(sum(next(iter(f))), []).append(f)
+    n = work.span.dim
+    for degree in sorted(by_degree)[1:]:
+        total = comb(n + degree - 1, degree)
+        if total > _MOST_COLUMNS:
+            work.not_shown.append(
+                f"that the generators of degree {degree} are minimal over QQ (they are over F_{work.prime})"
+            )
+            return False
+        lower = [f for k, group in by_degree.items() if k < degree for f in group]
+        expected = total - work.hilbert_function[degree] - len(by_degree[degree])
+        if generated_rank(lower, degree, n) != expected:
+            work.not_shown.append(
+                f"that the generators of degree {degree} are minimal over QQ: fewer suffice"
+            )
+            return False
+    work.shown.append("over QQ no generator can be left out (exact ranks)")
+    return True
 
 
 def _substitute(work: Work) -> bool | None:

@@ -94,6 +94,7 @@ def by_kernel(work: Work, max_degree: int | None) -> None:
         work.polynomials = list(found.polynomials)
     if found.codim is None or found.degree is None:
         work.not_shown.append("codimension and degree: Macaulay2 reached a limit")
+    work.claim_vanishing("kernel", "kernel of the ring map")
     work.count_degree()
     _witness_kernel(work, found, p)
     _witness_interpolation(work)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from math import gcd, isqrt, lcm
 from typing import Any
 
 from m2bridge.analyses.closure.echelon import Clock
+from m2bridge.rank.integer import rank_over_q
 
 Residues = Mapping[tuple[int, ...], int]
 
@@ -100,3 +102,24 @@ def _product(
     if factors not in products:
         products[factors] = _product(factors[:-1], coordinates, products) * coordinates[factors[-1]]
     return products[factors]
+
+
+def generated_rank(polynomials: Sequence[Mapping[tuple[int, ...], Fraction]], degree: int, count: int) -> int:
+    """The dimension over QQ of what homogeneous polynomials in `count` variables generate in a degree: an exact rank.
+
+    >>> generated_rank([{(2, 0): Fraction(1)}, {(1, 1): Fraction(1, 2)}], 3, 2)
+    3
+    """
+    columns: dict[tuple[int, ...], int] = {}
+    rows: list[dict[int, int]] = []
+    for f in polynomials:
+        common = lcm(*(c.denominator for c in f.values()))
+        for factors in combinations_with_replacement(range(count), degree - sum(next(iter(f)))):
+            shift = [factors.count(i) for i in range(count)]
+            row: dict[int, int] = {}
+            for monomial, c in f.items():
+                product = tuple(a + b for a, b in zip(monomial, shift, strict=True))
+                row[columns.setdefault(product, len(columns))] = int(c * common)
+            rows.append(row)
+    table = [[row.get(i, 0) for i in range(len(columns))] for row in rows]
+    return rank_over_q(table) if table else 0

@@ -1,0 +1,105 @@
+"""Interpolation without Macaulay2: the answer does not depend on seed, prime, symmetry or coordinates; limits hold."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from m2bridge.analyses.closure import interpolate
+from m2bridge.analyses.closure.echelon import Clock
+from m2bridge.analyses.closure.image import image_of
+from m2bridge.analyses.closure.interpolation import evaluate
+from m2bridge.analyses.closure.symmetry import coordinate_permutations, torus_weights
+from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.models import parse_spec
+from m2bridge.models.custom import from_text
+
+
+def test_equations_vanish_at_fresh_points() -> None:
+    model = parse_spec("lightning(d=3,dp=1,a=2)")
+    found = interpolate(model, 4)
+    points = image_of(model).points(np.random.default_rng(77), 10, 32003)[:, list(found.span.basis)]
+    assert all(not evaluate(f, points, 32003).any() for group in found.generators.values() for f in group)
+
+
+@pytest.mark.parametrize("options", [{"symmetric": False}, {"seed": 5}, {"prime": 8388593}])
+def test_the_answer_does_not_depend_on_the_way(options: dict[str, int]) -> None:
+    model = parse_spec("lightning(d=2,dp=2,a=2)")
+    reference, other = interpolate(model, 4), interpolate(model, 4, **options)  # type: ignore[arg-type]
+    assert other.counts == reference.counts == {2: 5, 4: 10}
+    assert other.hilbert_function == reference.hilbert_function
+
+
+def test_full_coordinates_split_off_their_linear_forms() -> None:
+    """All 40 coefficients of (2,1,2) at t=2: 34 linear forms and the quartic of the Segre coordinates."""
+    found = interpolate(parse_spec("lightning(d=2,dp=1,a=2,coordinates=full)"), 4)
+    assert (found.span.ambient, found.span.dim, len(found.span.linear_forms)) == (40, 6, 34)
+    assert found.counts == {4: 1}
+
+
+def test_the_maximal_torus_is_found_without_being_told() -> None:
+    """GL_d x GL_d x GL_d' acts on the Segre coordinates; two scalings of its maximal torus act trivially or alike."""
+    model = parse_spec("lightning(d=3,dp=2,a=2,coordinates=full)")
+    image = image_of(model)
+    rng = np.random.default_rng(0)
+    span = image.span(rng, 32003)
+    grading = torus_weights(image, span, rng)
+    assert np.linalg.matrix_rank(grading) == 3 + 3 + 2 - 2
+
+
+def test_permutations_preserve_the_image() -> None:
+    model = parse_spec("lightning(d=2,dp=2,a=2)")
+    image = image_of(model)
+    rng = np.random.default_rng(0)
+    span = image.span(rng, 32003)
+    found = coordinate_permutations(image, span, torus_weights(image, span, rng), rng)
+    quadrics = interpolate(model, 2, symmetric=False).generators[2]
+    points = image.points(rng, 5, 32003)[:, list(span.basis)]
+    assert found
+    for s in found:
+        assert all(not evaluate(f, points[:, s], 32003).any() for f in quadrics)
+
+
+def test_a_map_that_is_no_cone_is_made_one() -> None:
+    found = interpolate(from_text("cusp", ["t"], ["t^2", "t^3"]), 3)
+    assert found.counts == {3: 1}
+    assert set(found.generators[3][0]) == {(3, 0, 0), (0, 2, 1)}  # z0^3 - z1^2 * 1
+
+
+def test_a_source_with_constraints() -> None:
+    # the circle x^2 + y^2 = z^2 under (x, y, z): its own equation
+    found = interpolate(from_text("circle", ["x", "y", "z"], ["x", "y", "z"], ["x^2+y^2-z^2"]), 2)
+    assert found.counts == {2: 1}
+
+
+def test_a_limit_inside_a_degree_returns_the_degrees_before() -> None:
+    started = time.monotonic()
+    found = interpolate(parse_spec("lightning(d=3,dp=3,a=2)"), 6, clock=Clock(seconds=0.7))
+    assert time.monotonic() - started < 5
+    assert found.limit is not None
+    assert "time limit" in found.limit
+    assert found.degree_reached < 6
+    assert max(found.generators, default=1) <= found.degree_reached
+
+
+def test_a_memory_limit_is_kept() -> None:
+    found = interpolate(parse_spec("lightning(d=3,dp=2,a=2)"), 4, clock=Clock(memory_bytes=2_000_000))
+    assert found.limit is not None
+    assert "MB" in found.limit
+
+
+def test_a_small_prime_gives_smaller_ranks() -> None:
+    """Over F_3 the cubics x^3 y - x y^3 vanish at every point: the ranks drop, which is how it is noticed."""
+    model = parse_spec("lightning(d=2,dp=2,a=2)")
+    unlucky, lucky = interpolate(model, 4, prime=3), interpolate(model, 4)
+    assert unlucky.hilbert_function != lucky.hilbert_function
+    assert all(a <= b for a, b in zip(unlucky.hilbert_function, lucky.hilbert_function, strict=True))
+
+
+def test_refusals() -> None:
+    with pytest.raises(InputError):
+        interpolate(parse_spec("lightning(d=2,dp=1)"), 2, prime=32004)
+    with pytest.raises(NotPolynomialError):
+        interpolate(parse_spec("softmax(d=[2,2])"), 2)

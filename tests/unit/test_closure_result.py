@@ -1,0 +1,116 @@
+"""Equations as text and data, membership, displays."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+import sympy
+
+from m2bridge.analyses.closure import FORMATS, Closure, Equation
+from m2bridge.analyses.closure.equations import equation
+from m2bridge.analyses.custom_template import parse_setting
+from m2bridge.analyses.ideal import read_ideal
+from m2bridge.errors import InputError, ParseError
+from m2bridge.records import from_document, to_document
+from m2bridge.results import Certainty
+
+CONIC = Equation(degree=2, coefficients=(1, -1), monomials=((0, 2), (1, 1)))
+
+
+def answer(field: str = "QQ", equations: tuple[Equation, ...] | None = (CONIC,)) -> Closure:
+    return Closure(
+        model="map", certainty=Certainty.PROVED, agreement=True, evidence=(), seed=0, seconds=0.0, ambient_dim=3,
+        coordinate_count=3, span_dim=3, linear_forms=0, image_dim=2, codim=1, degree=2, generators={2: 1},
+        hilbert_function=(1, 3, 5), completeness="complete", degree_bound=2, method="interpolation", field=field,
+        equations=equations, variables=("s^2", "s*t", "t^2"),
+    )  # fmt: skip
+
+
+def test_membership_is_exact_modular_or_real_and_says_so() -> None:
+    assert answer().contains([1, 2, 4]).arithmetic == "exact"
+    assert answer().contains([1, 2, 4])
+    assert answer().contains([Fraction(1, 3), 1, 3])
+    assert not answer().contains([1, 2, 5])
+    real = answer().contains([1.0, 0.1, 0.01])
+    assert real
+    assert real.tolerance == 1e-9
+    assert not answer().contains([1.0, 0.1, 0.02])
+    modular = answer("F_7").contains([1, 2, 11])
+    assert modular
+    assert modular.arithmetic == "mod 7"
+
+
+def test_membership_refuses_what_it_cannot_decide() -> None:
+    with pytest.raises(InputError, match="F_p"):
+        answer("F_7").contains([0.5, 1.0, 2.0])
+    with pytest.raises(InputError, match="3 coordinates"):
+        answer().contains([1, 2])
+    with pytest.raises(InputError, match="without equations"):
+        answer(equations=None).contains([1, 2, 4])
+
+
+def test_every_format_means_the_same_polynomial() -> None:
+    z = sympy.symbols("z0 z1 z2")
+    conic = z[0] * z[2] - z[1] ** 2
+    assert answer().polynomials[0].as_expr() == conic
+    scope: dict[str, object] = {}
+    exec(answer().written("sympy"), scope)
+    assert scope["equations"] == [conic]
+    assert answer().to_m2() == "S = QQ[z0, z1, z2];\nI = ideal(\n  z0*z2 - z1^2);\n"
+    assert "ring S = 0, (z0, z1, z2), dp;" in answer().written("singular")
+    assert answer().written("latex") == "z_{0}z_{2} - z_{1}^{2} = 0 \\\\\n"
+    assert json.loads(answer().written("json"))["equations"][0]["coefficients"] == [1, -1]
+    assert set(FORMATS) == {"m2", "sympy", "latex", "json", "singular"}
+    with pytest.raises(InputError):
+        answer().written("word")
+
+
+def test_displays() -> None:
+    assert "z_{0}z_{2}" in answer()._repr_latex_()
+    assert "1 of degree 2" in answer()._repr_html_()
+    assert "complete" in answer(equations=None)._repr_latex_()
+
+
+def test_an_equation_is_primitive_balanced_and_dehomogenized() -> None:
+    assert equation({(1, 0): Fraction(2, 3), (0, 1): Fraction(-4, 3)}, [0, 1]).coefficients == (1, -2)
+    assert equation({(1, 0): 1, (0, 1): 6}, [4, 7], p=7).text() == "z4 - z7"
+    assert equation({(2, 0, 1): 1, (0, 3, 0): -1}, [0, 1, 2], constant=2).text() == "z0^2 - z1^3"
+
+
+def test_the_record_comes_back_equal() -> None:
+    assert from_document(json.loads(json.dumps(to_document(answer())))) == answer()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x*y - z^2\nx^3",
+        "QQ[x,y,z]\nideal(x*y - z^2, x^3)",
+        "R = QQ[x,y,z];\nI = {x*y-z^2, -- a conic\n x^3};",
+        "variables: x,y,z\nx*y-z^2, x^3",
+    ],
+)
+def test_an_ideal_is_read_from_lines_or_lists(text: str) -> None:
+    given = read_ideal(text)
+    assert given.variables == ("x", "y", "z")
+    assert given.polynomials == ({(1, 1, 0): 1, (0, 0, 2): -1}, {(3, 0, 0): 1})
+
+
+def test_ranges_subscripts_and_characteristic_of_an_ideal() -> None:
+    given = read_ideal("ZZ/101[x_0..x_2]; ideal(x_0*x_2-x_1^2)")
+    assert (given.variables, given.characteristic) == (("x_0", "x_1", "x_2"), 101)
+
+
+@pytest.mark.parametrize("text", ["", "1", "x +* y", "QQ[x,x] ideal(x)", "QQ[x] ideal(y)", 'ideal(run "ls")'])
+def test_a_bad_ideal_is_a_parse_error(text: str) -> None:
+    with pytest.raises(ParseError):
+        read_ideal(text)
+
+
+def test_settings_of_a_template() -> None:
+    assert parse_setting("n=[[1,2],[3,4]]") == ("n", [[1, 2], [3, 4]])
+    for bad in ("n", "2n=1", "n=0.5", 'n={"a":1}'):
+        with pytest.raises(InputError):
+            parse_setting(bad)

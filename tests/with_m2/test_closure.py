@@ -1,0 +1,220 @@
+"""Closures with the real Macaulay2: methods agree, wrong algebra is caught, limits and fields."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from m2bridge import scripts
+from m2bridge.analyses.closure import closure
+from m2bridge.analyses.closure.accounting import account, hilbert_evidence, vanish_at_fresh_points
+from m2bridge.analyses.closure.asking import Asking
+from m2bridge.analyses.closure.echelon import Clock
+from m2bridge.analyses.closure.image import image_of
+from m2bridge.analyses.closure.interpolation import interpolate
+from m2bridge.cli import main
+from m2bridge.engine import Engine, EngineInfo, Limits, open_engine
+from m2bridge.errors import InputError
+from m2bridge.models import parse_spec
+from m2bridge.models.custom import from_text
+from m2bridge.records import from_document, to_document
+from m2bridge.results import Certainty, weigh
+
+SMALL = [
+    ("lightning(d=2,dp=1,a=1)", {2: 3}, 2, 3),
+    ("lightning(d=2,dp=1,a=2)", {4: 1}, 1, 4),
+    ("lightning(d=2,dp=2,a=1)", {2: 15, 4: 5}, 6, 20),
+    ("lightning(d=2,dp=2,a=2)", {2: 5, 4: 10}, 5, 20),
+    ("lightning(d=3,dp=1,a=1)", {2: 45, 3: 10}, 11, 45),
+]
+
+
+@pytest.fixture(scope="module")
+def each_engine(engine_info: EngineInfo) -> Iterator[Engine]:
+    with open_engine(str(engine_info.path), warm=True) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("spec", "generators", "codim", "degree"), SMALL)
+def test_interpolation_is_complete_and_agrees_with_the_kernel(
+    each_engine: Engine, spec: str, generators: dict[int, int], codim: int, degree: int
+) -> None:
+    for method in ("interpolation", "kernel"):
+        found = closure(parse_spec(spec), method=method, engine=each_engine)
+        assert (dict(found.generators), found.codim, found.degree) == (generators, codim, degree)
+        assert (found.completeness, found.agreement, found.certainty) == (
+            "complete",
+            True,
+            Certainty.PROBABLE,
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("a", "generators", "codim", "degree"), [(2, {3: 30, 4: 90}, 8, 108), (3, {3: 20, 4: 90}, 7, 45)]
+)
+def test_three_tokens_wide(
+    each_engine: Engine, a: int, generators: dict[int, int], codim: int, degree: int
+) -> None:
+    found = closure(
+        parse_spec(f"lightning(d=3,dp=1,a={a})"), engine=each_engine, method="interpolation", cross_check=True
+    )
+    assert (dict(found.generators), found.codim, found.degree) == (generators, codim, degree)
+    assert (found.completeness, found.agreement) == ("complete", True)
+
+
+def test_graded_kernel_is_a_witness_where_the_engine_has_it(each_engine: Engine) -> None:
+    model = parse_spec("lightning(d=2,dp=2,a=2)")
+    if tuple(int(x) for x in each_engine.info.version.split(".")[:2]) < (1, 25):
+        with pytest.raises(InputError, match="MultigradedImplicitization"):
+            closure(model, method="graded-kernel", engine=each_engine)
+        return
+    found = closure(model, method="graded-kernel", max_degree=4, engine=each_engine)
+    assert (dict(found.generators), found.agreement) == ({2: 5, 4: 10}, True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "image_dim", "degree"),
+    [
+        ("mlp(widths=[2,2,3],r=2)", 8, 3),  # three quadrics in the span of two squares: a 3x3 determinant
+        ("mlp(widths=[2,2,1],r=4)", 4, 3),  # secants of rational normal curves: degree C(r-1, 2)
+        ("mlp(widths=[2,2,1],r=6)", 4, 10),
+        # filters in P^1 x P^1, of degrees 2 and 1 in them, birational: degree (2a + b)^2 = 4ab = 4
+        ("convolution(filters=[2,2],r=2)", 3, 4),
+    ],
+)
+def test_other_families(engine: Engine, spec: str, image_dim: int, degree: int) -> None:
+    found = closure(parse_spec(spec), engine=engine)
+    assert (found.image_dim, found.degree, found.agreement) == (image_dim, degree, True)
+
+
+def test_over_qq_the_answer_is_proved_and_equals_macaulay2s(engine: Engine) -> None:
+    model = parse_spec("lightning(d=2,dp=1,a=2)")
+    lifted = closure(model, field="QQ", engine=engine)
+    kernel = closure(model, field="QQ", method="kernel", engine=engine)
+    assert lifted.certainty is kernel.certainty is Certainty.PROVED
+    assert lifted.equations == kernel.equations
+    assert lifted.contains([1, 0, 0, 0, 0, 0])
+    assert from_document(json.loads(json.dumps(to_document(lifted)))) == lifted
+
+
+def test_a_map_with_large_coefficients_is_lifted(engine: Engine) -> None:
+    found = closure(
+        from_text("large", ["s", "t"], ["1000003*s^2", "s*t", "1/70001*t^2"]), field="QQ", engine=engine
+    )
+    assert found.certainty is Certainty.PROVED
+    assert [f.text() for f in found.equations or ()] == ["70001*z0*z2 - 1000003*z1^2"]
+
+
+def test_an_affine_curve_and_a_dense_image(engine: Engine) -> None:
+    cusp = closure(from_text("cusp", ["t"], ["t^2", "t^3"]), field="QQ", engine=engine)
+    assert (cusp.image_dim, cusp.codim, cusp.degree, cusp.homogenized) == (1, 1, 3, True)
+    assert [f.text() for f in cusp.equations or ()] == ["z0^3 - z1^2"]
+    assert cusp.contains([4, 8])
+    plane = closure(from_text("plane", ["s", "t"], ["s^2", "s*t"]), engine=engine)
+    assert (plane.codim, plane.degree, plane.completeness, dict(plane.generators)) == (0, 1, "complete", {})
+
+
+# -- wrong algebra is caught ------------------------------------------------------------------------------------
+
+
+def judge(engine: Engine, spec: str, change: Any) -> bool | None:
+    """The verdict of the account on interpolated equations after a change."""
+    image = image_of(parse_spec(spec))
+    found = interpolate(image, 4)
+    polynomials = change([dict(f) for group in found.generators.values() for f in group])
+    asking = Asking(engine, Limits(), Clock())
+    dim = image.dim(np.random.default_rng(0), 32003)
+    taken = account(asking, image, found.span, polynomials, p=32003, seed=0, image_dim=dim, hilbert_degrees=4)
+    fresh = vanish_at_fresh_points(polynomials, image, found.span, 32003, 0)
+    claim = replace(fresh, witness="interpolation", value=True)
+    return weigh(
+        [claim, fresh, *taken.evidence, *hilbert_evidence(taken, found.hilbert_function, 32003)]
+    ).verdict
+
+
+@pytest.mark.parametrize("spec", ["lightning(d=2,dp=1,a=1)", "lightning(d=2,dp=2,a=2)"])
+def test_dropping_any_generator_or_changing_a_sign_is_caught(engine: Engine, spec: str) -> None:
+    assert judge(engine, spec, lambda fs: fs) is True
+    assert judge(engine, spec, lambda fs: fs[1:]) is False
+    assert judge(engine, spec, lambda fs: fs[:-1]) is False
+
+    def flipped(fs: list[dict[tuple[int, ...], int]]) -> list[dict[tuple[int, ...], int]]:
+        monomial = next(iter(fs[0]))
+        return [{**fs[0], monomial: -fs[0][monomial] % 32003}, *fs[1:]]
+
+    assert judge(engine, spec, flipped) is False
+
+
+def test_a_transposed_matrix_in_the_template_is_caught(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    render = scripts.render
+
+    def transposed(*args: Any, **options: Any) -> scripts.Script:
+        script = render(*args, **options)
+        changed = script.text.replace("A = transpose K * Q;", "A = transpose Q * K;").replace(
+            "A = transpose genericMatrix(R, R_0, d, d);", "A = genericMatrix(R, R_0, d, d);"
+        )
+        assert changed != script.text or "A = " not in script.text
+        return replace(script, text=changed)
+
+    monkeypatch.setattr(scripts, "render", transposed)
+    found = closure(parse_spec("lightning(d=2,dp=1,a=1)"), engine=engine)
+    assert found.agreement is False
+    assert {c.quantity for c in found.conflicts} >= {"image_points"}
+    assert main(["closure", "--d", "2", "--dp", "1", "--a", "1"]) == 3
+    assert "witnesses disagree" in capsys.readouterr().err
+
+
+def test_an_unlucky_prime_is_noticed(engine: Engine) -> None:
+    found = closure(
+        parse_spec("lightning(d=2,dp=2,a=2)"), field=3, max_degree=4, method="interpolation", engine=engine
+    )
+    assert found.agreement is False
+    assert {c.quantity for c in found.conflicts} >= {"hilbert_function"}
+    assert any("unlucky" in sentence for sentence in found.not_shown)
+
+
+# -- the command line -------------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_a_document_that_fits_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    import jsonschema
+
+    from m2bridge.schemas import schema
+
+    assert main(["closure", "--d", "2", "--dp", "1", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.validate(document, schema("closure"))
+    assert (document["ambient_dim"], document["span_dim"], document["image_dim"]) == (40, 6, 5)
+    assert (document["generators"], document["equations"]) == ({"4": 1}, None)
+
+
+def test_a_limit_gives_a_partial_answer_and_exit_5(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["closure", "--d", "3", "--dp", "3", "--a", "2", "--timeout", "2", "--json"]) == 5
+    document = json.loads(capsys.readouterr().out)
+    assert document["completeness"] == "partial"
+    assert document["limit"]
+
+
+def test_formats_and_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert (
+        main(["closure", "--d", "2", "--dp", "1", "--a", "1", "--format", "m2", "--save", str(tmp_path)]) == 0
+    )
+    assert capsys.readouterr().out.startswith("S = ZZ/32003[z0, z1, z2, z3, z4, z5];\nI = ideal(")
+    assert len(list(tmp_path.glob("closure-*.json"))) == 1
+    for bad in (
+        ["--prime", "32004"],
+        ["--field", "RR"],
+        ["--format", "word"],
+        ["--method", "guess"],
+        ["--max-degree", "0"],
+    ):
+        assert main(["closure", "--d", "2", "--dp", "1", *bad]) == 2

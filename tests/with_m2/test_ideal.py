@@ -1,0 +1,76 @@
+"""Ideals and templates that a user brings, with the real Macaulay2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from m2bridge.analyses.custom_template import run_template
+from m2bridge.analyses.ideal import ideal
+from m2bridge.cli import main
+from m2bridge.engine import Engine
+from m2bridge.errors import InputError, ScriptError
+from m2bridge.models import parse_spec
+from m2bridge.results import Certainty
+
+TEMPLATE = """\
+n = 3;
+rendered = false;
+--% include "_params.m2.j2"
+S = ZZ/101[vars(0..n-1)];
+emit("hilbert", apply(4, k -> hilbertFunction(k, S)));
+emitEnd();
+"""
+
+
+def test_two_quadrics_are_a_twisted_cubic_and_a_line(engine: Engine) -> None:
+    """Where x_0 is not 0 the two equations give the cubic (1, t, t^2, t^3); x_0 = 0 forces x_1 = 0: a line."""
+    found = ideal("QQ[x_0..x_3] ideal(x_0*x_3-x_1*x_2, x_0*x_2 - x_1^2)", engine=engine)
+    assert (found.dim, found.codim, found.degree, found.h_vector) == (2, 2, 4, (1, 2, 1))
+    assert found.components is not None
+    assert sorted(part.degree for part in found.components) == [1, 3]
+    assert (found.radical, found.agreement, found.certainty) == (True, True, Certainty.PROVED)
+
+
+def test_a_node_a_double_point_and_the_unit_ideal(engine: Engine) -> None:
+    node = ideal("y^2*z - x^3 - x^2*z", engine=engine)
+    assert (node.singular_dim, node.singular_degree, node.radical) == (1, 1, True)
+    double = ideal("ZZ/101[x,y] ideal(x^2, x*y)", engine=engine)
+    assert (double.dim, double.degree, double.radical, double.field) == (1, 1, False, "F_101")
+    unit = ideal("x - 1\nx", engine=engine)
+    assert (unit.dim, unit.codim) == (-1, None)
+
+
+def test_the_command_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "conic.txt"
+    file.write_text("x*y - z^2  # a conic\n")
+    assert main(["ideal", str(file), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["degree"], document["singular_dim"], document["agreement"]) == (2, 0, True)
+    assert main(["ideal", str(tmp_path / "missing.txt")]) == 2
+    file.write_text("x*(y - z")
+    assert main(["ideal", str(file)]) == 2
+
+
+def test_a_template_of_ones_own(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "hilbert.m2.j2"
+    file.write_text(TEMPLATE)
+    found = run_template(file, {"n": 2}, engine=engine)
+    assert (found.complete, found.values) == (True, {"hilbert": [1, 2, 3, 4]})
+    with pytest.raises(InputError, match="does not declare"):
+        run_template(file, {"m": 2}, engine=engine)
+    assert main(["template", str(file), "--set", "n=1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["values"] == {"hilbert": [1, 1, 1, 1]}
+    file.write_text(TEMPLATE.replace("hilbertFunction(k, S)", "nonsense(k)"))
+    with pytest.raises(ScriptError):
+        run_template(file, engine=engine)
+
+
+def test_a_template_can_ask_for_a_model(engine: Engine, tmp_path: Path) -> None:
+    file = tmp_path / "count.m2.j2"
+    file.write_text(
+        'p = 101;\nrendered = false;\n--% include "_params.m2.j2"\nemit("count", numColumns coordinates);\nemitEnd();\n'
+    )
+    assert run_template(file, model=parse_spec("lightning(d=2,dp=1)"), engine=engine).values == {"count": 6}
