@@ -28,6 +28,7 @@ import hashlib
 import json
 import math
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import flint
@@ -36,9 +37,11 @@ import numpy as np
 from m2bridge.models import MLP, DeepLightning, Model
 from m2bridge.models.derivatives import jacobian
 from m2bridge.rank.attention import AttentionRank, draw, draw_inputs
-from m2bridge.rank.ball import DyadicPoint, draw_dyadic, enclosure, residue_matrix
+from m2bridge.rank.ball import draw_dyadic, enclosure, minor_determinant
+from m2bridge.rank.block import assemble, lay_out
 from m2bridge.rank.modular import eliminate
 from m2bridge.rank.residues import Field
+from m2bridge.rank.rings import FieldRing
 from m2bridge.rank.slices import AttentionSlice
 from m2bridge.results import Evidence
 
@@ -141,7 +144,7 @@ def _jacobian(model: Model, found: Found, seed: int) -> Document | None:
         for _ in range(8):
             rng = np.random.default_rng([seed, point.p, 3])
             inputs = rng.integers(0, point.p, size=(count, *free.input_shape))
-            _, matrix = jacobian(free, point.weights, inputs, point.p)
+            values, matrix = jacobian(free, point.weights, inputs, point.p)
             pivots = eliminate(matrix, point.p)
             if pivots.rank >= point.rank:
                 break
@@ -149,9 +152,12 @@ def _jacobian(model: Model, found: Found, seed: int) -> Document | None:
         else:
             return None
     else:
-        _, matrix = jacobian(free, point.weights, inputs, point.p)
+        values, matrix = jacobian(free, point.weights, inputs, point.p)
     rows, columns = list(pivots.pivot_rows), list(pivots.pivot_columns)
     minor = matrix[np.ix_(rows, columns)]
+    if inputs is not None:
+        rows, used = _compress(rows, math.prod(free.output_shape or ()))
+        inputs = inputs[used]
     if free.input_shape is None and not _PLAIN_MAP.fullmatch(free.spec):
         return None
     return {
@@ -161,8 +167,16 @@ def _jacobian(model: Model, found: Found, seed: int) -> Document | None:
         "inputs": None if inputs is None else inputs.tolist(),
         "rows": rows,
         "columns": columns,
+        "values": [int(values[row]) % point.p for row in pivots.pivot_rows],
         "determinant": determinant(minor, point.p),
     }
+
+
+def _compress(rows: list[int], per_input: int) -> tuple[list[int], list[int]]:
+    """Rows counted through the inputs that they use, and these inputs: a certificate holds nothing it does not need."""
+    used = sorted({row // per_input for row in rows})
+    place = {n: k for k, n in enumerate(used)}
+    return [place[row // per_input] * per_input + row % per_input for row in rows], used
 
 
 def determinant(minor: np.ndarray, p: int) -> int | None:
@@ -184,7 +198,8 @@ def _attention(shape: AttentionSlice, found: Found) -> Document:
         "kind": "attention",
         "prime": rank.p,
         "seed": rank.seed,
-        "samples": rank.samples,
+        "samples": 1
+        + max(last for last in (*rank.token_pivots, *(t for _, t in rank.pivot_rows))) // shape.tokens,
         "outputs": rank.outputs,
         "tokens": list(rank.token_pivots),
         "rows": [list(pair) for pair in rank.pivot_rows],
@@ -198,9 +213,10 @@ def _attention_determinant(shape: AttentionSlice, rank: AttentionRank) -> int | 
     if rank.token_rank < shape.widths[-2]:
         return None
     inputs = draw_inputs(shape, rank.p, rank.seed, rank.samples)
-    point = DyadicPoint(layers=tuple(draw(shape, rank.p, rank.seed)), inputs=inputs, bits=0)
     field = Field(rank.p)
-    matrix = residue_matrix(shape, point, rank.outputs, rank.pivot_columns, field)
+    weights = draw(shape, rank.p, rank.seed)
+    blocks, z = assemble(shape, FieldRing(field), field.residues, weights, inputs, rank.outputs, 1)
+    matrix = lay_out(shape, blocks, z, rank.outputs, rank.pivot_columns)
     count = rank.samples * shape.tokens
     rows = [i * count + token for i in range(rank.outputs) for token in rank.token_pivots]
     rows += [i * count + token for i, token in rank.pivot_rows]
@@ -216,7 +232,14 @@ def _ball(shape: AttentionSlice, found: Found, seed: int) -> Document:
     if width <= _LARGEST_PLAIN:
         bits = proof.precision
         mid = enclosure(shape, point, proof.outputs, proof.columns, bits).mid
-        rows, value = _minor(mid)
+        rows = _minor(mid)
+        count = len(point.inputs) * shape.tokens
+        tokens, used = _compress([row % count for row in rows], shape.tokens)
+        kept = len(used) * shape.tokens
+        rows = [row // count * kept + token for row, token in zip(rows, tokens, strict=True)]
+        point = replace(point, inputs=point.inputs[used])
+        mantissa, exponent = minor_determinant(shape, point, proof.outputs, proof.columns, rows)
+        value = [str(mantissa), exponent]
     return {
         "kind": "ball",
         "bits": proof.bits,
@@ -229,35 +252,15 @@ def _ball(shape: AttentionSlice, found: Found, seed: int) -> Document:
     }
 
 
-def _minor(matrix: np.ndarray) -> tuple[list[int], list[Any]]:
-    """Rows of a well conditioned square minor, by elimination with row pivoting, and its determinant."""
+def _minor(matrix: np.ndarray) -> list[int]:
+    """Rows of a well conditioned square minor, by elimination with row pivoting."""
     work = matrix.copy()
     order = np.arange(len(work))
     columns = work.shape[1]
-    mantissa, exponent = 1.0, 0
+    largest = np.maximum(np.abs(matrix).max(axis=1), 1e-300)
     for k in range(columns):
-        scale = np.abs(work[k:, k]) / np.maximum(np.abs(matrix[order[k:]]).max(axis=1), 1e-300)
-        pivot = k + int(np.argmax(scale))
+        pivot = k + int(np.argmax(np.abs(work[k:, k]) / largest[order[k:]]))
         if pivot != k:
             work[[k, pivot]], order[[k, pivot]] = work[[pivot, k]], order[[pivot, k]]
-        mantissa, shift = math.frexp(mantissa * work[k, k])
-        exponent += shift
         work[k + 1 :, k:] -= np.outer(work[k + 1 :, k] / work[k, k], work[k, k:])
-    chosen = sorted(int(i) for i in order[:columns])
-    # the sign belongs to the increasing order of the rows
-    position = {row: i for i, row in enumerate(chosen)}
-    mantissa *= _sign([position[int(i)] for i in order[:columns]])
-    return chosen, [f"{mantissa:.9f}", exponent]
-
-
-def _sign(permutation: list[int]) -> int:
-    seen, sign = set[int](), 1
-    for start in range(len(permutation)):
-        length, at = 0, start
-        while at not in seen:
-            seen.add(at)
-            at = permutation[at]
-            length += 1
-        if length and length % 2 == 0:
-            sign = -sign
-    return sign
+    return sorted(int(i) for i in order[:columns])

@@ -159,8 +159,8 @@ def check_minor(
     first, second = recorded
     if not isinstance(first, str) or not isinstance(second, int) or isinstance(second, bool):
         raise Rejected("the recorded determinant is malformed")
-    said = float(first) * 2.0 ** max(-1000, min(1000, second - exponent))
-    if not abs(said - mantissa) <= 1e-6 * abs(mantissa):
+    said = int(first) * 2.0 ** max(-1000, min(1000, second - exponent))
+    if not abs(said - mantissa) <= 1e-12 * abs(mantissa):
         raise Rejected("the determinant of the minor is another one")
 
 

@@ -13,7 +13,7 @@ PLAIN = 300
 """Matrices with at most this many columns are handled without NumPy."""
 
 FIELDS = {
-    "jacobian": {"kind", "prime", "weights", "inputs", "rows", "columns", "determinant"},
+    "jacobian": {"kind", "prime", "weights", "inputs", "rows", "columns", "values", "determinant"},
     "attention": {"kind", "prime", "seed", "samples", "outputs", "tokens", "rows", "columns", "determinant"},
     "ball": {"kind", "bits", "weights", "inputs", "outputs", "columns", "rows", "determinant"},
 }
@@ -93,6 +93,8 @@ def _jacobian(network: Network, claim: Any) -> int:
     rows = _indices(rows, len(values))
     if len(rows) != len(columns):
         raise Rejected("a minor has as many rows as columns")
+    if [values[row].x for row in rows] != claim["values"]:
+        raise Rejected("the outputs at the recorded point are other ones")
     minor = [values[row].d or [0] * len(columns) for row in rows]
     if len(columns) > PLAIN:
         from m2bridge.checker.dense import rank_and_determinant
@@ -192,6 +194,8 @@ def _attention(network: Network, claim: Any) -> int:
     flat_rows = _indices([i * samples * t + token for i, token in claim["rows"]], outputs * samples * t)
     chosen = [(i, token) for i in range(outputs) for token in tokens]
     chosen += [divmod(row, samples * t) for row in flat_rows]
+    if samples != 1 + max(token for _, token in chosen) // t:
+        raise Rejected("the number of samples is not the one that the rows use")
     if len(set(chosen)) != len(chosen) or len(flat_rows) != len(columns):
         raise Rejected("the rows of the minor are repeated, or not as many as its columns")
     width = outputs * w[-2] + len(columns)

@@ -51,7 +51,14 @@ def register(app: typer.Typer) -> None:
             chosen = False if no_engine else None if engine is None else open_engine(engine)
             try:
                 result = dimension(
-                    model, engine=chosen, prime=prime, seed=seed, limits=limits, keep=keep, progress=progress
+                    model,
+                    engine=chosen,
+                    prime=prime,
+                    seed=seed,
+                    limits=limits,
+                    keep=keep,
+                    progress=progress,
+                    certify=save is not None or as_json,
                 )
             finally:
                 if chosen is not None and not isinstance(chosen, bool):

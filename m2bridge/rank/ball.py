@@ -15,16 +15,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.errors import InputError
 from m2bridge.rank.arbs import ArbRing, from_dyadic, precision, to_ball
 from m2bridge.rank.attention import Plan, plan
-from m2bridge.rank.backward import backward, forward
+from m2bridge.rank.block import assemble, lay_out
 from m2bridge.rank.midrad import Ball, BallRing, Floats, gamma, outward
-from m2bridge.rank.residues import Field
-from m2bridge.rank.rings import FieldRing, FloatRing, Ring
+from m2bridge.rank.rings import FloatRing
 from m2bridge.rank.slices import AttentionSlice
 
 BITS = 20
@@ -181,63 +181,43 @@ def prove_rank(
 def enclosure(
     shape: AttentionSlice, point: DyadicPoint, outputs: int, columns: tuple[int, ...], bits: int = 53
 ) -> Ball:
-    """The derivatives of the first `outputs` output rows by their rows of the last V and by the chosen weights.
-
-    With V_l of full column rank, taken as [I; 0], every further output row i adds d_(l-1) independent columns V_l[i, :]
-    that no other row sees; so the rank of the network is at least (d_l - outputs) d_(l-1) plus the rank of this matrix.
-    """
+    """Balls around the block of :mod:`m2bridge.rank.block` at a dyadic point."""
     one = 1 << point.bits
     if bits == FLOAT_BITS:
-        return _assemble(
-            shape, BallRing(), lambda n: Ball.exact(n / one), lambda b: b, point, outputs, columns
+        blocks, z = assemble(
+            shape, BallRing(), lambda n: Ball.exact(n / one), point.layers, point.inputs, outputs, one
         )
-    with precision(bits):
-        ring = ArbRing()
-        return _assemble(shape, ring, lambda n: from_dyadic(n, point.bits), to_ball, point, outputs, columns)
+    else:
+        with precision(bits):
+            found, tokens = _arb_parts(shape, point, outputs)
+            blocks, z = [to_ball(block) for block in found], to_ball(tokens)
+    return Ball(
+        lay_out(shape, [b.mid for b in blocks], z.mid, outputs, columns),
+        lay_out(shape, [b.rad for b in blocks], z.rad, outputs, columns),
+    )
 
 
-def residue_matrix(
-    shape: AttentionSlice, point: DyadicPoint, outputs: int, columns: tuple[int, ...], field: Field
-) -> Floats:
-    """The matrix of :func:`enclosure` for a lightning network over F_p, at an integer point (`bits` is 0)."""
-    return _assemble(shape, FieldRing(field), field.residues, Ball.exact, point, outputs, columns).mid
+def _arb_parts(shape: AttentionSlice, point: DyadicPoint, outputs: int) -> tuple[list[Any], Any]:
+    def number(numerators: NDArray[np.int64]) -> Any:
+        return from_dyadic(numerators, point.bits)
+
+    return assemble(shape, ArbRing(), number, point.layers, point.inputs, outputs, 1 << point.bits)
 
 
-def _assemble(
-    shape: AttentionSlice,
-    ring: Ring,
-    number: Callable[[NDArray[np.int64]], Any],
-    rounded: Callable[[Any], Ball],
-    point: DyadicPoint,
-    outputs: int,
-    columns: tuple[int, ...],
-) -> Ball:
-    before, tokens, count = shape.widths[-2], shape.tokens, len(point.inputs)
-    triples = [(number(q), number(k), number(v)) for q, k, v in point.layers]
-    passed = forward(ring, triples, number(point.inputs), softmax=shape.softmax)
-    one = 1 << point.bits
-    last = point.layers[-1][2][:outputs]
-    rows = last if shape.widths[-1] < before else one * np.eye(outputs, before, dtype=np.int64)
-    forms = np.zeros((outputs, tokens, before, tokens), dtype=np.int64)
-    for s in range(tokens):
-        forms[:, s, :, s] = rows
-    forms = np.broadcast_to(forms.reshape(-1, before, tokens), (count, outputs * tokens, before, tokens))
-    blocks = [rounded(block) for block in backward(ring, triples, passed, number(forms), shape)]
-    z = rounded(passed[-1].tokens)
-    width = outputs * before
-    mid = np.zeros((outputs, count * tokens, width + len(columns)))
-    rad = np.zeros_like(mid)
-    pick = np.asarray(columns, dtype=np.int64)
-    for target, parts, end in (
-        (mid, [b.mid for b in blocks], z.mid),
-        (rad, [b.rad for b in blocks], z.rad),
-    ):
-        inner = np.concatenate(parts, axis=-1)[..., pick] if parts else np.zeros((count, outputs * tokens, 0))
-        inner = inner.reshape(count, outputs, tokens, -1).swapaxes(0, 1).reshape(outputs, count * tokens, -1)
-        target[..., width:] = inner
-        for i in range(outputs):
-            target[i, :, i * before : (i + 1) * before] = np.swapaxes(end, -1, -2).reshape(-1, before)
-    return Ball(mid.reshape(-1, width + len(columns)), rad.reshape(-1, width + len(columns)))
+def minor_determinant(
+    shape: AttentionSlice, point: DyadicPoint, outputs: int, columns: tuple[int, ...], rows: list[int]
+) -> tuple[int, int]:
+    """A minor of the block as (m, e), the determinant being m 2^e to 60 bits; for certificates."""
+    for bits in (256, 512, 1024):
+        with precision(bits):
+            blocks, z = _arb_parts(shape, point, outputs)
+            matrix = lay_out(shape, blocks, z, outputs, columns)[rows]
+            value = flint.arb_mat([[flint.arb(x) for x in row] for row in matrix.tolist()]).det()
+            if value.rel_accuracy_bits() >= 70:
+                mantissa, exponent = value.mid().man_exp()
+                shift = max(0, int(mantissa).bit_length() - 60)
+                return int(mantissa) >> shift, int(exponent) + shift
+    raise ArithmeticError("the determinant could not be enclosed")
 
 
 def full_rank_residual(matrix: Ball) -> float:

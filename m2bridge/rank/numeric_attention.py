@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from m2bridge.rank.attention import plan
-from m2bridge.rank.backward import backward, forward
 from m2bridge.rank.ball import draw_dyadic
+from m2bridge.rank.block import block_parts, lay_out, output_forms
 from m2bridge.rank.numeric import NumericRank, numeric_rank
 from m2bridge.rank.residues import Floats
 from m2bridge.rank.rings import FloatRing
@@ -34,26 +34,15 @@ def numeric_attention_rank(shape: AttentionSlice, *, seed: int = 0) -> tuple[Num
         inputs = point.inputs / one
     else:
         layers, inputs = _lightning_point(shape, samples, seed)
-    passed = forward(ring, layers, inputs, softmax=shape.softmax)
-    before, tokens, outputs = shape.widths[-2], shape.tokens, current.outputs
+    before, outputs = shape.widths[-2], current.outputs
     narrow = shape.widths[-1] < before
     rows = layers[-1][2][:outputs] if narrow else np.eye(outputs, before)
-    forms = np.zeros((outputs, tokens, before, tokens))
-    for s in range(tokens):
-        forms[:, s, :, s] = rows
-    adjoint = np.broadcast_to(forms.reshape(-1, before, tokens), (samples, outputs * tokens, before, tokens))
-    inner = np.concatenate(backward(ring, layers, passed, adjoint, shape), axis=-1)
-    inner = inner.reshape(samples, outputs, tokens, -1).swapaxes(0, 1).reshape(outputs, samples * tokens, -1)
-    width = outputs * before
-    matrix = np.zeros((outputs, samples * tokens, width + inner.shape[-1]))
-    matrix[..., width:] = inner
-    last = np.swapaxes(passed[-1].tokens, -1, -2).reshape(-1, before)
-    for i in range(outputs):
-        matrix[i, :, i * before : (i + 1) * before] = last
-    found = numeric_rank(matrix.reshape(-1, width + inner.shape[-1]))
-    size = (outputs * samples * tokens, width + inner.shape[-1])
+    blocks, z = block_parts(shape, ring, layers, inputs, output_forms(shape, rows, outputs, samples))
+    matrix = lay_out(shape, blocks, z, outputs, range(shape.inner_count))
+    found = numeric_rank(matrix)
+    size = (matrix.shape[0], matrix.shape[1])
     rest = (shape.widths[-1] - outputs) * before
-    token_rank = numeric_rank(last)
+    token_rank = numeric_rank(np.swapaxes(z, -1, -2).reshape(-1, before))
     if rest and token_rank.rank != before:
         return replace(found, rank=None), size
     decided = None if found.rank is None else found.rank + rest

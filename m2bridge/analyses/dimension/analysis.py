@@ -42,6 +42,7 @@ def dimension(
     limits: Limits | None = None,
     keep: Path | None = None,
     progress: Report | None = None,
+    certify: bool = True,
 ) -> Dimension:
     """Dimension of the image of a parametrization and of its generic fiber, affine.
 
@@ -58,6 +59,8 @@ def dimension(
         Of all random points.
     limits
         For Macaulay2, and the memory for the exact ranks.
+    certify
+        Whether a proved answer carries its certificate, which costs about as much time as the proof.
 
     Examples
     --------
@@ -117,7 +120,7 @@ def dimension(
         numeric_rank=numeric.rank if numeric else None,
         numeric=numeric,
         statement=statement(model, lower=lower, upper=upper, answer=answer),
-        certificate=certificate_for(model, shape, found, uppers, seed=seed) if proved else None,
+        certificate=certificate_for(model, shape, found, uppers, seed=seed) if proved and certify else None,
     )
 
 
