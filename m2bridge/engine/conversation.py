@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
@@ -67,16 +68,20 @@ class Conversation:
 
     def hear(self, report: dict[str, Any]) -> Fate | None:
         event = report.pop("event")
+        if event == "hello":
+            self.keeper.directory = report["directory"]
+            return None
         if event == "ready":
             if self.forget_startup:
                 self.drain()
                 for buffer in self.buffers:
                     buffer.clear()
-            self.keeper.job_pid, self.keeper.directory = report["pid"], report["directory"]
+            self.keeper.job_pid = report["pid"]
             self.started = True
             self.keeper.send(request="go")
             return None
         if event == "lost":
+            self.started = report["begun"]
             raise self.lost(report["reason"])
         self.keeper.job_pid = None
         self.drain()
@@ -108,7 +113,8 @@ class Conversation:
         self.buffers[index].extend(data[: max(room, 0)])
         if index == 1 and not self.crashing and SEGMENTATION_FAULT.search(self.buffers[1]):
             self.crashing = True  # its handler may hang while it prints the trace
-            self.keeper.send(request="crashing")
+            with contextlib.suppress(KeeperLostError):
+                self.keeper.send(request="crashing")
         if index == 0 and self.listener is not None and self.started:
             self.tell(self.listener)
         return bool(data)

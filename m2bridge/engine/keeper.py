@@ -157,7 +157,7 @@ class Keeper:
 
     def kill(self) -> None:
         """Ask the keeper to end the current job; callable from any thread."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(KeeperLostError):
             self.send(request="kill")
 
     def close(self) -> None:
@@ -182,16 +182,23 @@ class Keeper:
             pipe.close()
 
     def send(self, **request: Any) -> None:
-        self.caller.sendall(json.dumps(request).encode() + b"\n")
+        try:
+            self.caller.sendall(json.dumps(request).encode() + b"\n")
+        except OSError:
+            raise KeeperLostError("the keeper of Macaulay2 died", started=False) from None
 
     def _clean_up_after(self) -> None:
-        """For the case that the keeper was killed: its job leads a process group, its directory stays."""
-        if self.directory is not None and Path(self.directory).exists():
-            shutil.rmtree(self.directory, ignore_errors=True)
+        """For the case that the keeper was killed itself: end its processes and remove its directory."""
         if self.job_pid is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.job_pid, signal.SIGKILL)
             self.job_pid = None
+        if self.directory is not None and Path(self.directory).exists():
+            for link in Path("/proc").glob("[0-9]*/cwd"):
+                with contextlib.suppress(OSError):
+                    if os.readlink(link).startswith(f"{self.directory}/"):
+                        os.kill(int(link.parent.name), signal.SIGKILL)
+            shutil.rmtree(self.directory, ignore_errors=True)
 
 
 def lost_run(script: Script, info: EngineInfo, limits: Limits, reason: str) -> Run:

@@ -37,7 +37,7 @@ while true do (
             setGroupID(0, 0);
             m2bridgeJob := get m2bridgeGate;
             @SEED@
-            load m2bridgeJob;
+            if m2bridgeJob != "" then load m2bridgeJob;     -- nothing to do: the keeper is gone
             exit 0)
         else (                      -- the one in between goes, and its child belongs to the keeper
             get "../acknowledge";
@@ -138,7 +138,10 @@ class ForkServerEngine:
             except KeeperLostError as error:
                 self._drop()
                 reason = str(error)
-                if cancellation.cancelled or error.started:
+                if cancellation.cancelled:
+                    run = lost_run(script, self._info, limits, "called off")
+                    raise EngineError(f"script {script.name} was called off", run=run) from None
+                if error.started:
                     break
                 log.warning("%s; starting another", reason)
             except EngineError:

@@ -229,10 +229,13 @@ def test_a_keeper_that_is_killed_takes_the_server_along(engine_info: EngineInfo)
         engine.run(script("<< 1;"), QUICK)
         keeper = engine.keeper_pid
         assert keeper is not None
-        server = int(Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0])
+        below = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
+        directory = Path(os.readlink(f"/proc/{below[0]}/cwd")).parent
         os.kill(keeper, signal.SIGKILL)
         assert engine.run(script("<< 2;"), QUICK).stdout == "2"
-        assert not living_pid(server)
+        assert not any(living_pid(int(pid)) for pid in below)
+        assert not directory.exists()
+        assert not living(str(directory))
 
 
 def test_recycling(engine_info: EngineInfo) -> None:

@@ -33,10 +33,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from m2bridge.engine.keeping.sandbox import become
-    from m2bridge.engine.keeping.warm import FIFOS, PAUSE, ServerLostError, WarmMacaulay2, children_of
+    from m2bridge.engine.keeping.warm import (
+        FIFOS,
+        PAUSE,
+        SERVER_PATIENCE,
+        ServerLostError,
+        WarmMacaulay2,
+        children_of,
+    )
 else:  # run as `python -I -S DIRECTORY`: the package is not imported, only its neighbours
     from sandbox import become
-    from warm import FIFOS, PAUSE, ServerLostError, WarmMacaulay2, children_of
+    from warm import FIFOS, PAUSE, SERVER_PATIENCE, ServerLostError, WarmMacaulay2, children_of, unread
 
 PR_SET_CHILD_SUBREAPER = 36
 LINUX = sys.platform == "linux"
@@ -56,10 +63,10 @@ class Keeper:
         self.received = b""
         self.exits: dict[int, tuple[int, Any]] = {}
         self.deadline = math.inf
+        self.tend_until = 0.0
         self.warm = WarmMacaulay2(self)
         self.group: int | None = None
-        self.asked_to_kill = False
-        self.go = False
+        self.asked_to_kill = self.go = self.begun = False
         self.root = Path(tempfile.mkdtemp(prefix="m2bridge-"))
         self.work = self.root / "work"
         self.work.mkdir()
@@ -162,12 +169,14 @@ class Keeper:
     def serve(self) -> None:
         """Take jobs until the caller is gone."""
         try:
+            self.report("hello", directory=str(self.root))
             while True:
-                for request in self.listen(None):
+                tending = self.warm.tend() and time.monotonic() < self.tend_until
+                for request in self.listen(PAUSE if tending else None):
                     try:
                         self.job(request)
                     except (ServerLostError, OSError, ValueError) as error:
-                        self.report("lost", reason=str(error))
+                        self.report("lost", reason=str(error), begun=self.begun)
         except CallerGoneError:
             pass
         finally:
@@ -192,16 +201,13 @@ class Keeper:
         cpu_limit = None
         if gate is not None:
             cpu_limit = self.limit(pid, job)
-            self.report("ready", pid=pid, directory=str(self.root))
+            self.report("ready", pid=pid)
             while not (self.go or self.must_end(pid)):
                 self.listen(self.time_left())
-            if job["warm"]:
-                with contextlib.suppress(BrokenPipeError):  # killed at the gate: its status will say so
-                    os.write(gate, f"./{job['file']}".encode())
-            os.close(gate)
-        tend_until = time.monotonic() + 1.0 if job["warm"] else 0.0
+            self.pass_gate(job, pid, gate)
+        self.tend_until = time.monotonic() + 5.0
         while not self.must_end(pid):
-            tending = self.warm.tend() and time.monotonic() < tend_until
+            tending = self.warm.tend() and time.monotonic() < self.tend_until
             self.listen(PAUSE if tending else self.time_left())
         stopped = None if pid in self.exits else "asked" if self.asked_to_kill else "wall"
         seconds = time.monotonic() - begun
@@ -211,6 +217,24 @@ class Keeper:
             "done", status=status, stopped=stopped, seconds=seconds, cpu_limit=cpu_limit, passed_gate=gate is not None,
             cpu=usage and usage.ru_utime + usage.ru_stime, maxrss=usage and usage.ru_maxrss,
         )  # fmt: skip
+
+    def pass_gate(self, job: dict[str, Any], pid: int, gate: int) -> None:
+        """Let the job go. The warm Macaulay2's child is told its script now; one that does not take it is lost."""
+        if not job["warm"]:
+            os.close(gate)
+            self.begun = True
+            return
+        looking = os.open(self.root / self.warm.gate_name, os.O_RDONLY | os.O_NONBLOCK)
+        os.write(gate, f"./{job['file']}".encode())
+        os.close(gate)
+        patience = time.monotonic() + SERVER_PATIENCE
+        while unread(looking):
+            if pid in self.exits or time.monotonic() > patience:
+                os.close(looking)
+                raise ServerLostError("the child of the warm Macaulay2 did not take its script")
+            self.listen(PAUSE)
+        os.close(looking)
+        self.begun = True
 
     def time_left(self) -> float:
         return max(0.0, min(self.deadline - time.monotonic(), 60.0))
@@ -224,7 +248,7 @@ class Keeper:
             shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
         (self.work / job["file"]).write_text(job["text"], encoding="utf-8", newline="")
         self.exits.clear()
-        self.asked_to_kill = self.go = False
+        self.asked_to_kill = self.go = self.begun = False
 
     def start_fresh(self, job: dict[str, Any]) -> tuple[int, int | None]:
         """A Macaulay2 of its own for the job, and its gate held open; no gate when it ended before."""

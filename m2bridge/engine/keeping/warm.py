@@ -6,8 +6,11 @@ A job enters, the process identifier of a child at its gate leaves. Standard lib
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
+import sys
+import termios
 import time
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,6 +37,11 @@ def children_of(pid: int) -> set[int]:
                 if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
                     found.add(int(stat.parent.name))
         return found
+
+
+def unread(descriptor: int) -> int:
+    """How many bytes in a pipe nobody has read yet."""
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4), sys.byteorder)
 
 
 class Keeper(Protocol):
