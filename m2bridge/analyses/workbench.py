@@ -55,7 +55,7 @@ class Workbench:
         keep: Path | None = None,
         progress: ProgressListener | None = None,
     ) -> None:
-        self._engine = engine
+        self.engine = engine
         self._limits = limits or Limits()
         self._keep = keep
         self._progress = progress
@@ -65,7 +65,7 @@ class Workbench:
 
     @property
     def engine_use(self) -> EngineUse:
-        return EngineUse(version=self._engine.info.version, origin=self._engine.info.origin)
+        return EngineUse(version=self.engine.info.version, origin=self.engine.info.origin)
 
     def announce(self, step: str) -> None:
         """Tell the progress listener, if there is one, what begins now."""
@@ -94,7 +94,7 @@ class Workbench:
             script = scripts.render(template, parameters)
         else:
             script = scripts.render(template, {**model.m2_parameters, **parameters}, partial=model.m2_partial)
-        run = self._engine.run(script, self._limits, self._listen)
+        run = self.engine.run(script, self._limits, self._listen)
         self.scripts.append(ScriptUse(name=script.name, sha256=script.sha256))
         self.seconds += run.seconds
         if run.peak_memory_bytes is not None:

@@ -117,9 +117,11 @@ def _facts(result: SingularLocus) -> Table:
 
 
 def _component(component: Component) -> str:
-    text = f"dimension {component.dim}, degree {component.degree}"
-    equations = ", ".join(component.equations)
-    return f"{text}: {equations}" if len(equations) <= _LONGEST else text
+    text = f"dimension {component.dim}, degree {common.maybe(component.degree)}"
+    if component.orbit is not None:
+        text += f", closure of the orbit {component.orbit}"
+    equations = ", ".join(component.equations or ())
+    return f"{text}: {equations}" if equations and len(equations) <= _LONGEST else text
 
 
 def _strata(result: SingularLocus) -> Table:

@@ -16,6 +16,7 @@ import numpy as np
 
 from m2bridge.analyses.singular_locus import equations as equations_of
 from m2bridge.analyses.singular_locus import theorem, witnesses
+from m2bridge.analyses.singular_locus.components import orbit_components, top_degree
 from m2bridge.analyses.singular_locus.orbits import Orbit, all_orbits
 from m2bridge.analyses.singular_locus.result import Component, SingularLocus, Stratum
 from m2bridge.analyses.singular_locus.strata import examine
@@ -33,7 +34,7 @@ LARGEST_PRIME = 32749
 """Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one."""
 _MOST_COORDINATES = 2500
 _KERNEL_COORDINATES = 12
-_INVARIANTS_COORDINATES = 18
+_IDEAL_COORDINATES = 18
 _INTERPOLATION_DEGREES = ((60, 4), (90, 3), (200, 2))
 """(most coordinates, degree): equations are sought up to the degree where their number stays moderate."""
 
@@ -90,7 +91,7 @@ class Question:
             "strata": [[A.ravel(), V.ravel()] for A, V in self.representatives],
             "hilbertDegrees": self.hilbert_degrees,
             "given": [equation.as_lists() for equation in given],
-            "invariants": self.model.coordinate_count <= _INVARIANTS_COORDINATES,
+            "invariants": self.wants_ideal,
             "scheme": self.wants_scheme and not given,
         }
 
@@ -102,7 +103,7 @@ class Question:
         if degree is None:
             return ()
         found = equations_of.interpolated(self.model, self.prime, self.seed, degree)
-        if self.model.coordinate_count <= _INVARIANTS_COORDINATES:
+        if self.wants_ideal:
             return found
         points = [
             self.model.coordinates(dict(zip("AV", pair, strict=True))).tolist()
@@ -118,6 +119,11 @@ class Question:
     def wants_scheme(self) -> bool:
         """Whether Jacobian minors are few: (2,1,a), hypersurfaces, and little else."""
         return self.model.coordinate_count <= 6
+
+    @property
+    def wants_ideal(self) -> bool:
+        """Whether the whole ideal is asked for, with its invariants, and not only bounds of tangent spaces."""
+        return self.model.coordinate_count <= _IDEAL_COORDINATES
 
     @property
     def wants_kernel(self) -> bool:
@@ -183,7 +189,7 @@ def _answer(question: Question, bench: Workbench) -> SingularLocus:
         over_q, limit = bench.ask_within_limits(TEMPLATE, {**question.parameters(), "p": 0}, checked)
         evidence += witnesses.over_the_rationals(checked, over_q)
     found = equations_of.read(checked, values.get("equations"), prime) or given
-    evidence += witnesses.of_the_closure(question, found, values, kernel=not given)
+    evidence += witnesses.of_the_closure(question, found, values)
     lifted = equations_of.lifted(checked, found)
     bench.announce("tangent spaces")
     tangent_dims = values.integers("tangent_dims") if "tangent_dims" in values else None
@@ -193,7 +199,26 @@ def _answer(question: Question, bench: Workbench) -> SingularLocus:
     evidence += more
     singular_dim, more = _singular_dim(strata, values, prime)
     evidence += more
-    kernel = not given and "equations" in values
+    whole = question.wants_ideal and "equations" in values
+    components = _scheme_components(values, "components")
+    singular_degree = values.get("singular_degree")
+    if components is None:
+        bench.announce("components")
+        asked_engine = bench.engine if question.wants_ideal else None
+        components = orbit_components(
+            checked, question.orbits, strata, engine=asked_engine, prime=prime, seed=seed
+        )
+        singular_degree = top_degree(components)
+        if singular_degree is not None:
+            evidence.append(
+                Evidence(
+                    quantity="singular_degree",
+                    witness="orbits",
+                    method="degrees of the closures of the maximal singular orbits",
+                    value=singular_degree,
+                    prime=prime,
+                )
+            )
     return SingularLocus(
         model=checked.spec,
         parameters={"prime": prime},
@@ -202,13 +227,13 @@ def _answer(question: Question, bench: Workbench) -> SingularLocus:
         span_dim=values.get("span_dim", checked.coordinate_count),
         codim=values.get("codim"),
         degree=values.get("degree"),
-        generators=equations_of.degrees(found) if kernel else None,
-        equations=tuple(str(e) for e in found) if kernel else (),
+        generators=equations_of.degrees(found) if whole else None,
+        equations=tuple(str(e) for e in found) if whole else (),
         singular_dim=singular_dim,
-        singular_degree=values.get("singular_degree"),
+        singular_degree=singular_degree,
         singular_equations=values.strings("singular_equations") if "singular_equations" in values else None,
-        components=_components(values, "components"),
-        embedded=_components(values, "embedded"),
+        components=components,
+        embedded=_scheme_components(values, "embedded"),
         strata=tuple(strata),
         theorem=theorem.compare(checked, image_dim, strata),
         certainty=_certainty(strata, evidence),
@@ -284,7 +309,7 @@ def _singular_dim(strata: Sequence[Stratum], values: Values, prime: int) -> tupl
     return (values.get("singular_dim") if largest is None else largest), evidence
 
 
-def _components(values: Values, tag: str) -> tuple[Component, ...] | None:
+def _scheme_components(values: Values, tag: str) -> tuple[Component, ...] | None:
     if tag not in values:
         return None
     return tuple(Component(dim=c[0], degree=c[1], equations=tuple(c[2])) for c in values[tag])

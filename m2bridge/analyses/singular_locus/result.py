@@ -42,11 +42,16 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
-    """A component of the singular scheme: affine dimension, degree, equations (over F_p)."""
+    """A component of the singular locus: affine dimension, degree, equations (over F_p).
+
+    `orbit` is (rk A, rk V, meet) when the component is known as the closure of that orbit; degree and equations are None when
+    they were not computed.
+    """
 
     dim: int
-    degree: int
-    equations: tuple[str, ...]
+    degree: int | None
+    equations: tuple[str, ...] | None
+    orbit: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +86,8 @@ class SingularLocus(Result):
     codim, degree, generators: of the closure's ideal within the span; generators maps degree to count; equations as text.
         None where no complete ideal was computed.
     singular_dim, singular_degree: of the singular locus; degree is None when not computed.
-    singular_equations, components, embedded: of the singular scheme, when it was computed.
+    singular_equations, embedded: of the singular scheme, when it was computed. components: of its radical, or closures of the
+        maximal singular orbits.
     strata: every orbit with its tangent bounds and verdict.
     """
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from m2bridge.analyses.closure.degrees import formula_degree
 from m2bridge.analyses.closure.image import image_of
 from m2bridge.analyses.closure.interpolation import interpolate
-from m2bridge.analyses.singular_locus import degree as degrees
 from m2bridge.analyses.singular_locus.equations import Equation, read
 from m2bridge.analyses.singular_locus.equations import degrees as count_degrees
 from m2bridge.models import Lightning, Mod
@@ -212,22 +212,23 @@ def function_span(model: Lightning, seed: int) -> int:
     return rank_mod(np.array(rows), RANK_PRIME)
 
 
-def of_the_closure(
-    question: Question, found: tuple[Equation, ...], values: Values, *, kernel: bool
-) -> list[Evidence]:
-    """Macaulay2's equations against points of the image: vanishing, generators, Hilbert function, dimension, degree."""
+def of_the_closure(question: Question, found: tuple[Equation, ...], values: Values) -> list[Evidence]:
+    """The equations against points of the image: vanishing, generators, Hilbert function, dimension, degree."""
     model, p = question.model, question.prime
     evidence: list[Evidence] = []
     if "equations" not in values:
         return evidence
+    source = (
+        "kernel of the coordinate map" if question.wants_kernel else "ideal of the interpolated equations"
+    )
     start = time.perf_counter()
     fresh = image_of(model).points(np.random.default_rng([question.seed, 3]), _FRESH_POINTS, p).astype(object)
     vanish = all(not equation.at(fresh).any() for equation in found)
     evidence += [
         Evidence(
             quantity="equations vanish",
-            witness="macaulay2",
-            method="kernel of the coordinate map",
+            witness="macaulay2" if question.wants_kernel else "interpolation",
+            method=source,
             value=True,
             prime=p,
         ),
@@ -240,7 +241,7 @@ def of_the_closure(
             seconds=time.perf_counter() - start,
         ),
     ]
-    if not kernel:
+    if not question.wants_ideal:
         return evidence
     start = time.perf_counter()
     interpolation = interpolate(model, question.hilbert_degrees, prime=p, seed=question.seed)
@@ -250,7 +251,7 @@ def of_the_closure(
         Evidence(
             quantity="generators",
             witness="macaulay2",
-            method="minimal generators of the kernel",
+            method=f"minimal generators, {source}",
             value={k: n for k, n in count_degrees(found).items() if int(k) <= reached},
             prime=p,
         ),
@@ -268,7 +269,7 @@ def of_the_closure(
             Evidence(
                 quantity="Hilbert function",
                 witness="macaulay2",
-                method="of the kernel",
+                method=source,
                 value=list(values.integers("hilbert_function"))[:reached],
                 prime=p,
             ),
@@ -286,7 +287,7 @@ def of_the_closure(
             Evidence(
                 quantity="codim",
                 witness="macaulay2",
-                method="of the kernel",
+                method=source,
                 value=values.integer("codim"),
                 prime=p,
             ),
@@ -302,7 +303,7 @@ def of_the_closure(
             Evidence(
                 quantity="image_dim",
                 witness="macaulay2",
-                method="dimension of the closure's ideal",
+                method=f"dimension, {source}",
                 value=model.coordinate_count - values.integer("codim"),
                 prime=p,
             )
@@ -312,16 +313,11 @@ def of_the_closure(
             Evidence(
                 quantity="degree",
                 witness="macaulay2",
-                method="of the kernel",
+                method=source,
                 value=values.integer("degree"),
                 prime=p,
             ),
-            Evidence(
-                quantity="degree",
-                witness="intersection theory",
-                method=degrees.CITATION,
-                value=degrees.intersection_degree(model),
-                certainty=Certainty.PROVED,
-            ),
         ]
+        if (counted := formula_degree(model)) is not None:
+            evidence.append(counted)
     return evidence
