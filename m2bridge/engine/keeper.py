@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.engine.base import EngineInfo, Limits, Listener, Outcome, Run
-from m2bridge.engine.conversation import Conversation
+from m2bridge.engine.conversation import Conversation, KeeperLostError
 from m2bridge.engine.outcome import outcome
 from m2bridge.engine.queueing import Cancellation
 from m2bridge.errors import EngineError

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         ServerLostError,
         WarmMacaulay2,
         children_of,
+        unread,
     )
 else:  # run as `python -I -S DIRECTORY`: the package is not imported, only its neighbours
     from sandbox import become
