@@ -24,7 +24,7 @@ _QUANTITIES = ("image_dim", "generic_fiber_dim", "codim", "degree", "singular_di
 _NOT_QUANTITIES = frozenset(
     {"schema_version", "analysis_version", "peak_memory_bytes", "key", *COLUMNS, *_FIRST, *_LAST}
 )
-_MOST_QUANTITIES = 4
+_MOST_QUANTITIES = 3
 _SQL = {"==": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _LATEX = str.maketrans(
     {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -89,8 +89,11 @@ def _arguments(row: dict[str, Any]) -> set[str]:
 def as_table(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Table:
     table = Table(show_edge=False, pad_edge=False)
     for name in columns:
-        table.add_column(name, justify="left" if name in ("analysis", "model", "outcome", "certainty") else "right",
-                         overflow="fold")  # fmt: skip
+        words = name in ("analysis", "model", "outcome", "certainty")
+        if name == "model":
+            table.add_column(name, min_width=20, overflow="fold")
+        else:
+            table.add_column(name.replace("_", " "), justify="left" if words else "right", no_wrap=words)
     for row in rows:
         table.add_row(*(_text(row.get(name)) for name in columns))
     return table

@@ -11,9 +11,7 @@ from m2bridge.batch.crew import Task
 from m2bridge.batch.outcomes import Attempt, JobOutcome
 from m2bridge.batch.store import STORE_VERSION
 
-_VOLATILE = frozenset(
-    {"seconds", "peak_memory_bytes", "finished", "attempts", "sha256", "package_version", "detail"}
-)
+_VOLATILE = frozenset({"seconds", "peak_memory_bytes", "finished", "attempts", "sha256"})
 
 
 def record_of(

@@ -1,0 +1,101 @@
+"""Expressions of job files: what they mean, and that nothing else is accepted."""
+
+from __future__ import annotations
+
+import pytest
+
+from m2bridge.batch.expressions import DEEPEST, LONGEST, parse
+from m2bridge.errors import ParseError
+
+NAMES = {"a": 1, "d": 3, "word": "segre", "flag": True, "widths": [2, 3, 2]}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a <= d", True),
+        ("1 <= a < d <= 3", True),
+        ("1 <= a < d < 3", False),
+        ("-d // 2", -2),
+        ("-d % 2", 1),
+        ("2*(d - a) + 1", 5),
+        ("d - a - 1", 1),
+        ("not a == d and d == 3", True),
+        ("a == d or d == 3 and a == 1", True),
+        ("word == 'segre'", True),
+        ('word != "full"', True),
+        ("flag", True),
+        ("flag == 1", False),
+        ("2 in widths", True),
+        ("d in widths and not (7 in widths)", True),
+        ("a == null", False),
+    ],
+)
+def test_value(text: str, value: object) -> None:
+    assert parse(text).value(NAMES) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "reason"),
+    [
+        ("a = d", 3, "equality is written =="),
+        ("a <= ", 6, "found the end"),
+        ("(a <= d", 8, "expected ')'"),
+        ("a ** 2", 4, "expected a number"),
+        ("a.b", 2, "no meaning"),
+        ("f(a)", 2, "expected an operator"),
+        ("a; b", 2, "no meaning"),
+        ("__import__('os').system('x')", 17, "no meaning"),
+        ("", 1, "expected a number"),
+        ("9" * 19, 1, "at most 18 digits"),
+        ("a\\", 2, "no meaning"),
+        ("1 and and", 7, "expected a number"),
+    ],
+)
+def test_mistake(text: str, column: int, reason: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    assert caught.value.column == column
+    assert reason in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("nothing < 1", "there is no 'nothing' here"),
+        ("a // (d - 3)", "division by zero"),
+        ("a % 0", "division by zero"),
+        ("word < 1", "cannot compare"),
+        ("word + 1", "expected a number"),
+        ("a and d", "expected true or false"),
+        ("a in d", "cannot compare"),
+    ],
+)
+def test_mistake_of_kind(text: str, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason.replace("(", r"\(")):
+        parse(text).value(NAMES)
+
+
+def test_hostile_texts_are_refused_quickly() -> None:
+    for text in ("(" * 10_000, "not " * 200 + "a", "-" * (DEEPEST + 1) + "1", "1+" * LONGEST):
+        with pytest.raises(ParseError):
+            parse(text)
+
+
+def test_what_is_missing_is_never_true() -> None:
+    row = {"image_dim": 5, "seconds": 0.25}
+    assert parse("image_dim > 4 and seconds < 0.5").holds(row)
+    for text in (
+        "degree > 4",
+        "not (degree > 4) and image_dim < 0",
+        "degree + 1 > 0",
+        "degree",
+        "image_dim < 'x'",
+    ):
+        assert not parse(text).holds(row), text
+    assert parse("degree == null").holds(row)
+    assert parse("degree != 4").holds(row)
+
+
+def test_names() -> None:
+    assert parse("a <= d and 2*t > 1 and word == 'x'").names == {"a", "d", "t", "word"}

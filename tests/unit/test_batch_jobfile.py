@@ -1,0 +1,242 @@
+"""Job files: what they mean, every mistake with its place, and hostile ones refused before anything is expanded."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from m2bridge.batch import jobfile, registry
+from m2bridge.batch.grid import Grid, axis_of
+from m2bridge.batch.places import of_json, of_toml
+from m2bridge.batch.plan import Plan, expand
+from m2bridge.errors import InputError, ParseError
+
+EXAMPLE = """\
+[[grid]]
+analysis = "dimension"
+model = "lightning"
+d = [2, 3]
+dp = [1, 2]
+a = "1..d"
+t = 2
+when = "a <= d"
+"""
+
+
+def plan_of(text: str, name: str = "jobs.toml", **options: int) -> Plan:
+    return expand(jobfile.read_text(text, Path(name)), **options)  # type: ignore[arg-type]
+
+
+def mistakes_of(text: str, name: str = "jobs.toml") -> list[tuple[int, int, str]]:
+    with pytest.raises(ParseError) as caught:
+        plan_of(text, name)
+    return [(m.line, m.column, m.message) for m in caught.value.mistakes]
+
+
+def test_the_example_of_the_documentation() -> None:
+    plan = plan_of(EXAMPLE)
+    assert [job.spec for job in plan.jobs] == [
+        f"lightning(d={d},dp={dp},a={a},t=2)" for d in (2, 3) for dp in (1, 2) for a in range(1, d + 1)
+    ]
+    assert plan.duplicates == 0
+
+
+def test_json_means_the_same() -> None:
+    grid = {"analysis": "dimension", "model": "lightning", "d": [2, 3], "dp": [1, 2], "a": "1..d", "t": 2}
+    text = json.dumps({"grid": [{**grid, "when": "a <= d"}]})
+    assert plan_of(text, "jobs.json") == plan_of(EXAMPLE)
+
+
+def test_widths_are_lists_of_lists() -> None:
+    plan = plan_of('[[grid]]\nanalysis="dimension"\nmodel="deep-lightning"\nd=[[3,3,3],[4,4,4]]\na=2\nt=3\n')
+    assert [job.spec.split("a=")[0] for job in plan.jobs] == [
+        "deep-lightning(d=[3,3,3],",
+        "deep-lightning(d=[4,4,4],",
+    ]
+
+
+def test_sweeps_of_analyses_primes_and_seeds() -> None:
+    plan = plan_of(
+        '[defaults]\nseed = "0..2"\n[[grid]]\nanalysis=["dimension","closure"]\nmodel="lightning"\nd=2\ndp=1\n'
+        "prime=[32003,31991]\n"
+    )
+    assert len(plan.jobs) == 2 * 2 * 3
+    assert {job.parameters["seed"] for job in plan.jobs} == {0, 1, 2}
+
+
+def test_duplicates_are_merged() -> None:
+    one = '[[job]]\nanalysis="dimension"\nspec="lightning(d=2,dp=1)"\n'
+    other = '[[job]]\nanalysis="dimension"\nspec="lightning:d=2,dp=1,a=2"\nseed=0\ntimeout="1h"\ntags=["x"]\npriority=3\n'
+    plan = plan_of(one + other)
+    assert plan.duplicates == 1
+    (job,) = plan.jobs
+    assert (job.limits.wall_seconds, job.tags, job.priority) == (3600.0, ("x",), 3)
+
+
+def test_the_key_is_what_determines_the_answer() -> None:
+    base = '[[job]]\nanalysis="dimension"\nspec="lightning(d=2,dp=1)"\n'
+    (job,) = plan_of(base).jobs
+    key = job.key("1.21")
+    assert len(key) == 64
+    for same in ('timeout="1s"\n', 'memory="1G"\n', 'tags=["x"]\n', "priority=1\n", "seed=0\n"):
+        assert plan_of(base + same).jobs[0].key("1.21") == key
+    for other in ("seed=1\n", "prime=31991\n"):
+        assert plan_of(base + other).jobs[0].key("1.21") != key
+    assert job.key("1.26") != key
+
+
+def test_a_changed_template_changes_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (job,) = plan_of('[[job]]\nanalysis="singular-locus"\nspec="lightning(d=2,dp=1)"\n').jobs
+    for path in registry.template_directory().glob("*.m2.j2"):
+        (tmp_path / path.name).write_text(path.read_text())
+    with (tmp_path / "singular_locus.m2.j2").open("a") as file:
+        file.write("-- changed\n")
+    monkeypatch.setattr(registry, "template_directory", lambda: tmp_path)
+    registry._templates_sha256.cache_clear()
+    try:
+        (other,) = plan_of('[[job]]\nanalysis="singular-locus"\nspec="lightning(d=2,dp=1)"\n').jobs
+    finally:
+        registry._templates_sha256.cache_clear()
+    assert other.script_sha256 != job.script_sha256
+
+
+def test_all_mistakes_at_once_with_their_places() -> None:
+    text = """\
+[[grid]]
+analysis = "dimenson"
+model = "lightning"
+d = [2, 3]
+when = "a <= d"
+[[grid]]
+analysis = "dimension"
+model = "lightning"
+d = [2, "x y"]
+dp = 1
+when = "d < "
+timeout = "soon"
+[[grid]]
+analysis = ["closure", "dimensoin"]
+model = "lightning"
+d = "1..e"
+memory = "lots"
+tags = ["../../etc"]
+priority = 1.5
+[[job]]
+analysis = "dimension"
+spec = "lightning(d=0,dp=1)"
+[[job]]
+model = "lightning"
+"""
+    found = mistakes_of(text)
+    places = [(line, column) for line, column, _ in found]
+    assert places == sorted(places)
+    for line, column, words in (
+        (2, 1, "did you mean dimension?"),
+        (5, 1, "there is no 'a' in this grid"),
+        (11, 13, "found the end"),
+        (12, 1, "is not a duration"),
+        (14, 24, "there is no analysis 'dimensoin'"),
+        (17, 1, "is not a size"),
+        (18, 1, "tags should be"),
+        (19, 1, "priority should be"),
+        (22, 1, "d should be between 1 and"),
+        (23, 1, "this job has no analysis"),
+        (23, 1, "a job takes analysis and spec"),
+    ):
+        assert any((li, co) == (line, column) and words in m for li, co, m in found), (
+            line,
+            column,
+            words,
+            found,
+        )
+
+
+def test_mistakes_of_the_format_have_a_place() -> None:
+    assert mistakes_of("[[grid]]\nx = = 1\n")[0][:2] == (2, 5)
+    assert mistakes_of('{"grid": [1, }', "jobs.json")[0][0] == 1
+    assert mistakes_of('{"job": [{"spec": "x",\n "spec": "y"}]}', "jobs.json")[0][0] == 1
+    repeated = mistakes_of('{"job": [{"analysis": "x",\n "analysis": "y", "spec": "z"}]}', "jobs.json")
+    assert any("given twice" in message for _, _, message in repeated)
+    assert mistakes_of("x = 1\n")[0][2].startswith("there is no 'x' in a job file")
+    assert mistakes_of("")[0][2] == "there is no [[job]] and no [[grid]]"
+
+
+HOSTILE = {
+    "a billion jobs": '[[grid]]\nanalysis="dimension"\nmodel="lightning"\nd="1..1000000000"\ndp=1\n',
+    "a billion in two axes": '[[grid]]\nanalysis="dimension"\nmodel="lightning"\nd="1..40000"\ndp="1..40000"\n',
+    "a billion that depend": '[[grid]]\nanalysis="dimension"\nmodel="lightning"\nd="1..40000"\ndp="1..d"\na="1..dp"\n',
+    "a billion, then nothing": '[[grid]]\nanalysis="dimension"\nmodel="lightning"\nd="1..999999999"\ndp="d..0"\n',
+    "a huge bound": '[[grid]]\nanalysis="dimension"\nmodel="lightning"\nd="1..999999999999999999*999999999999999999"\ndp=1\n',
+    "ranges in a circle": '[[grid]]\nanalysis="dimension"\nmodel="lightning"\nd="1..dp"\ndp="1..d"\n',
+    "deep nesting": "[[grid]]\nd = " + "[" * 200_000 + "\n",
+    "deep tables": "[" + ".".join("a" * 5000) + "]\n",
+    "a path as analysis": '[[job]]\nanalysis="../../etc/passwd"\nspec="lightning(d=2,dp=1)"\n',
+    "a path as family": '[[grid]]\nanalysis="dimension"\nmodel="../lightning"\nd=2\ndp=1\n',
+    "a path as tag": '[[job]]\nanalysis="dimension"\nspec="lightning(d=2,dp=1)"\ntags=["../x"]\n',
+    "a file elsewhere": '[[job]]\nanalysis="dimension"\nspec="file:../../../etc/hosts.toml"\n',
+    "an absolute file": '[[job]]\nanalysis="dimension"\nspec="file:/etc/hosts.toml"\n',
+    "code in a spec": '[[job]]\nanalysis="dimension"\nspec=\'lightning(d=2,dp=1); run "touch pwned"\'\n',
+    "code in an argument": '[[grid]]\nanalysis="dimension"\nmodel="lightning"\nd=2\ndp=\'1) ; run "touch pwned" --\'\n',
+    "code in an option": '[[grid]]\nanalysis="closure"\nmodel="lightning"\nd=2\ndp=1\nmethod=\'"; get "!touch pwned"\'\n',
+    "code in a condition": '[[grid]]\nanalysis="dimension"\nmodel="lightning"\nd=2\ndp=1\nwhen=\'__import__("os").abort()\'\n',
+    "NUL": '[[job]]\nanalysis="dimension"\nspec="lightning(d=2,dp=1)\\u0000"\n',
+    "a long number": "[[grid]]\nd = " + "9" * 100_000 + "\n",
+    "a smuggled argument": '[[grid]]\nanalysis="dimension"\nmodel="lightning"\nd=2\ndp=1\nparametrization="attention,t=9"\n',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_are_refused_with_a_reason_and_quickly(name: str, tmp_path: Path) -> None:
+    registry.analyses()
+    path = tmp_path / "jobs.toml"
+    path.write_text(HOSTILE[name])
+    start = time.monotonic()
+    with pytest.raises(InputError) as caught:
+        expand(jobfile.read(path))
+    assert time.monotonic() - start < 5
+    assert caught.value.message
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["jobs.toml"]
+
+
+def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.toml"
+    with path.open("wb") as file:
+        file.truncate(10**10)
+    with pytest.raises(InputError, match="at most"):
+        jobfile.read(path)
+
+
+def test_more_jobs_are_allowed_when_asked() -> None:
+    text = '[[grid]]\nanalysis="dimension"\nmodel="lightning"\nd=2\ndp=1\nseed="1..50"\n'
+    with pytest.raises(ParseError, match="--max-jobs"):
+        plan_of(text, most_jobs=49)
+    assert len(plan_of(text, most_jobs=50).jobs) == 50
+
+
+def test_a_file_model_is_its_content(tmp_path: Path) -> None:
+    (tmp_path / "cubic.toml").write_text('variables=["s","t"]\npolynomials=["s^3","s^2*t","s*t^2","t^3"]\n')
+    path = tmp_path / "jobs.toml"
+    path.write_text('[[job]]\nanalysis="dimension"\nspec="file:cubic.toml"\n')
+    (job,) = expand(jobfile.read(path)).jobs
+    assert job.spec.startswith("map:s,t->")
+    assert str(tmp_path) not in json.dumps(job.document())
+
+
+def test_places() -> None:
+    text = '# first\n[[grid]]\nd = [2,\n  3, "a]"] # x\n[grid.options]\nmethod = {a = 1}\n[[grid]]\na.b = """x\n"""\nc = 1\n'
+    places = of_toml(text)
+    assert places.of(("grid", 0, "d", 1)) == (4, 3)
+    assert places.of(("grid", 0, "d", 2)) == (4, 6)
+    assert places.of(("grid", 0, "options", "method", "a")) == (6, 11)
+    assert places.of(("grid", 1, "c")) == (10, 1)
+    assert places.of(("grid", 1, "unknown", 5)) == (7, 1)
+    assert of_json('{"a": [1,\n {"b": 2}]}').of(("a", 1, "b")) == (2, 3)
+
+
+def test_counting_needs_no_expansion() -> None:
+    grid = Grid.of({"a": axis_of("1..d"), "d": axis_of("1..100"), "b": axis_of("1..10")}, None)
+    assert grid.count(10**6) == 5050 * 10
+    assert sum(1 for _ in grid.points()) == 5050 * 10

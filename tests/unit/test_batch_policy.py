@@ -1,0 +1,139 @@
+"""When a job is tried again, exit codes, limits, estimates, tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from m2bridge.batch import listing, registry
+from m2bridge.batch.crew import Task
+from m2bridge.batch.estimates import Estimates
+from m2bridge.batch.expressions import parse
+from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds
+from m2bridge.batch.outcomes import Attempt, JobOutcome, exit_code, new_limits
+from m2bridge.batch.plan import Job
+from m2bridge.batch.recording import record_of, stable
+from m2bridge.errors import InputError
+
+SMALL, LONG, LARGE = JobLimits(1.0, 100), JobLimits(2.0, 100), JobLimits(1.0, 200)
+
+
+def job(size: int = 3, spec: str = "lightning(d=2,dp=1,a=2,t=2)") -> Job:
+    return Job(
+        analysis="dimension",
+        analysis_version=1,
+        spec=spec,
+        parameters={"seed": 0},
+        script_sha256="0",
+        size=size,
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "wanted", "again"),
+    [
+        ("complete", LONG, False),
+        ("disagreement", LONG, False),
+        ("timed-out", SMALL, False),
+        ("timed-out", LONG, True),
+        ("timed-out", LARGE, False),
+        ("timed-out", JobLimits(None, 100), True),
+        ("out-of-memory", LONG, False),
+        ("out-of-memory", LARGE, True),
+        ("partial", LONG, True),
+        ("partial", LARGE, True),
+        ("partial", JobLimits(0.5, 50), False),
+        ("crashed", JobLimits(None, None), False),
+        ("bad-job", JobLimits(None, None), False),
+    ],
+)
+def test_again_only_with_larger_limits(outcome: str, wanted: JobLimits, again: bool) -> None:
+    record = {"outcome": outcome, "limits": SMALL.document()}
+    assert (new_limits(record, wanted, retry=False, escalate=None) is not None) is again
+    final = outcome in ("complete", "disagreement")
+    assert (new_limits(record, wanted, retry=True, escalate=None) is None) is final
+
+
+def test_escalation_multiplies_what_was_met() -> None:
+    record = {"outcome": "timed-out", "limits": LONG.document()}
+    assert new_limits(record, SMALL, retry=False, escalate=2.0) == JobLimits(4.0, 200)
+    assert new_limits({**record, "outcome": "crashed"}, SMALL, retry=False, escalate=2.0) is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "code"),
+    [
+        ({"complete": 9}, 0),
+        ({"complete": 9, "timed-out": 1}, 5),
+        ({"partial": 1, "crashed": 1}, 5),
+        ({"partial": 1, "disagreement": 1, "crashed": 1}, 3),
+        ({"crashed": 1, "bad-job": 1}, 1),
+        ({"bad-job": 1}, 2),
+    ],
+)
+def test_exit_code(counts: dict[str, int], code: int) -> None:
+    assert exit_code(counts) == code
+
+
+def test_limits_as_written() -> None:
+    assert [parse_seconds(x) for x in (90, "90s", "1.5m", "2h", "none")] == [90, 90, 90, 7200, None]
+    assert [parse_bytes(x) for x in ("512M", "4G", "1.5k", 7, "none")] == [2**29, 2**32, 1536, 7, None]
+    for bad in ("", "soon", "-1", 0, True, "1e9", None, [], "9" * 30):
+        with pytest.raises(InputError):
+            parse_seconds(bad)
+        with pytest.raises(InputError):
+            parse_bytes(bad)
+
+
+def test_estimates_know_the_same_model_and_guess_others() -> None:
+    estimates = Estimates()
+    assert estimates.of(job()) is None
+    for size in (10, 100, 1000):
+        estimates.learn("dimension", f"m{size}", size, size**2 / 100)
+    assert estimates.of(job(spec="m100")) == pytest.approx(100)
+    assert estimates.of(job(size=50)) == pytest.approx(25)
+
+
+def test_a_partial_answer_survives_a_worse_attempt() -> None:
+    previous = {
+        "outcome": "partial",
+        "message": "m",
+        "result": {"image_dim": 5},
+        "attempts": [{"outcome": "partial"}],
+    }
+    task = Task(job=job(), key="0" * 64, limits=LONG, previous=previous)
+    worse = Attempt(outcome=JobOutcome.TIMED_OUT, seconds=2.0, limits=LONG)
+    record = record_of(task, [worse], "1.21", None)
+    assert (record["outcome"], record["result"], len(record["attempts"])) == ("partial", {"image_dim": 5}, 2)
+    assert record["limits"] == LONG.document()
+    better = Attempt(outcome=JobOutcome.COMPLETE, seconds=1.0, limits=LONG, result={"image_dim": 6})
+    assert record_of(task, [worse, better], "1.21", None)["outcome"] == "complete"
+    assert "seconds" not in stable(record)
+
+
+def test_an_analysis_says_which_options_it_has() -> None:
+    analysis = registry.find("closure")
+    assert analysis.parameters({"prime": 31991})["field"] == 31991
+    for bad in ({"method": 1}, {"cross_check": "yes"}, {"unknown": 1}, {"max_degree": [1]}):
+        with pytest.raises(InputError):
+            analysis.parameters(bad)
+    with pytest.raises(InputError, match="did you mean closure"):
+        registry.find("closur")
+
+
+def test_tables() -> None:
+    rows = [
+        {"key": "0", "analysis": "dimension", "model": "lightning(d=2)", "prime": 7, "seed": 0, "outcome": "complete",
+         "certainty": "proved", "seconds": 0.5, "image_dim": 5, "tags": ["x"], "note": "50% & more_"},
+    ]  # fmt: skip
+    columns = listing.choose_columns(rows, None, everything=False)
+    assert columns == ["analysis", "model", "outcome", "image_dim", "certainty", "seconds"]
+    assert listing.as_csv(rows, ["model", "image_dim", "tags", "nothing"]) == (
+        'model,image_dim,tags,nothing\nlightning(d=2),5,"[""x""]",\n'
+    )
+    assert r"50\% \& more\_" in listing.as_latex(rows, ["note"])
+    with pytest.raises(InputError, match="no record has"):
+        listing.choose_columns(rows, "nothing", everything=False)
+    assert listing._conditions(parse("outcome == 'complete' and image_dim > 3 and seed < 9")) == [
+        ("outcome", "=", "complete"),
+        ("seed", "<", 9),
+    ]

@@ -1,0 +1,201 @@
+"""The store, its locks and its index, without any engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from m2bridge.batch.index import Index
+from m2bridge.batch.limits import JobLimits
+from m2bridge.batch.locks import Locks
+from m2bridge.batch.store import STORE_VERSION, Store, decode, encode
+from m2bridge.errors import InputError, RecordError
+
+
+def record(number: int, **changes: Any) -> dict[str, Any]:
+    key = f"{number:064x}"[::-1]
+    return {
+        "store_version": STORE_VERSION,
+        "key": key,
+        "question": {},
+        "job": {
+            "analysis": "dimension",
+            "model": f"lightning(d={number % 7 + 1},dp=1,a=1,t=2)",
+            "parameters": {"prime": 32003, "seed": number},
+            "size": number % 7 + 1,
+            "tags": ["even"] if number % 2 == 0 else [],
+        },
+        "outcome": "complete",
+        "message": None,
+        "result": {"image_dim": number % 7, "certainty": "proved", "agreement": True, "strata": [1, 2]},
+        "limits": JobLimits().document(),
+        "seconds": 0.5,
+        "peak_memory_bytes": None,
+        "attempts": [{}],
+        "engine": {"version": "1.21", "origin": "path"},
+        "package_version": "0",
+        "finished": "2024-01-01T00:00:00+00:00",
+        **changes,
+    }
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    opened = Store.open_for_writing(tmp_path / "store")
+    for number in range(20):
+        entry = record(number)
+        opened.write(entry["key"], entry)
+    return opened
+
+
+def test_records_come_back(store: Store) -> None:
+    entry = record(3)
+    assert store.read(entry["key"]) == {**entry, "sha256": store.read(entry["key"])["sha256"]}  # type: ignore[index]
+    assert store.read("f" * 64) is None
+    assert sorted(store.all_keys()) == sorted(record(n)["key"] for n in range(20))
+    assert json.loads(store.path_of(entry["key"]).read_text())["key"] == entry["key"]
+    assert list((store.directory / "tmp").iterdir()) == []
+
+
+def test_a_key_is_never_a_path(store: Store) -> None:
+    for key in ("../../etc/passwd", "", "A" * 64, "0" * 63 + "/"):
+        with pytest.raises(RecordError):
+            store.path_of(key)
+
+
+def test_every_damage_is_noticed(store: Store) -> None:
+    data = store.path_of(record(1)["key"]).read_bytes()
+    key = record(1)["key"]
+    for cut in range(0, len(data), 37):
+        with pytest.raises(RecordError):
+            decode(data[:cut], key)
+    for at in range(0, len(data), 41):
+        flipped = data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
+        with pytest.raises(RecordError):
+            decode(flipped, key)
+    with pytest.raises(RecordError):
+        decode(data, record(2)["key"])
+
+
+def test_a_damaged_record_is_set_aside_and_kept(store: Store) -> None:
+    key = record(1)["key"]
+    store.path_of(key).write_text("{}")
+    assert store.read_or_set_aside(key) is None
+    assert store.read(key) is None
+    assert len(list((store.directory / "damaged").iterdir())) == 1
+
+
+def test_a_directory_with_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(InputError, match="something else"):
+        Store.open_for_writing(tmp_path)
+    with pytest.raises(InputError, match=r"no store\.json"):
+        Store.open(tmp_path)
+    with pytest.raises(InputError):
+        Store.open_for_writing(tmp_path / "thesis.tex")
+
+
+def test_what_dead_runners_left_is_cleared_away(store: Store) -> None:
+    (store.directory / "tmp" / "0123456789abcdef.7").write_text("half")
+    (store.runners / "0123456789abcdef.json").write_text("{}")
+    mine = store.directory / "tmp" / f"{store.runner_id}.9"
+    mine.write_text("still being written")
+    Store.open_for_writing(store.directory).close()
+    assert [p.name for p in (store.directory / "tmp").iterdir()] == [mine.name]
+    assert list(store.runners.iterdir()) == []
+
+
+def test_locks_exclude_each_other_and_die_with_their_process(tmp_path: Path) -> None:
+    first, second = Locks(tmp_path / "locks"), Locks(tmp_path / "locks")
+    assert first.take("job:a")
+    assert not first.take("job:a")
+    assert not second.take("job:a")
+    assert second.take("job:b")
+    assert second.is_held("job:a")
+    first.release("job:a")
+    assert second.take("job:a")
+    program = (
+        "import sys; from pathlib import Path; from m2bridge.batch.locks import Locks\n"
+        "assert Locks(Path(sys.argv[1])).take('job:c'); held = Locks(Path(sys.argv[1])); assert held.take('job:d')\n"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "locks")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"held\n"
+    assert first.is_held("job:d")
+    assert Locks(tmp_path / "locks", readonly=True).is_held("job:d")
+    assert not first.take("job:d")
+    child.kill()
+    child.wait()
+    assert first.take("job:d")
+    assert child.stdin is not None
+    child.stdin.close()
+    child.stdout.close()
+
+
+def test_the_index_follows_the_records(store: Store) -> None:
+    index = Index(store)
+    assert index.counts() == {"complete": 20}
+    entry = record(99, outcome="timed-out", result=None)
+    store.write(entry["key"], entry)
+    store.path_of(record(5)["key"]).unlink()
+    changed = record(6, outcome="partial")
+    store.write(changed["key"], changed)
+    index.refresh()
+    assert index.counts() == {"complete": 18, "partial": 1, "timed-out": 1}
+    other = Index(store)
+    assert list(other.rows()) == list(index.rows())
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "empty", "text", "noise", "version", "no table"])
+def test_a_damaged_index_is_made_again(store: Store, damage: str) -> None:
+    index = Index(store)
+    expected = list(index.rows())
+    index._connection.execute("pragma wal_checkpoint(truncate)")
+    index.close()
+    path = store.directory / "index.sqlite"
+    if damage == "missing":
+        path.unlink()
+    elif damage == "truncated":
+        os.truncate(path, path.stat().st_size // 2)
+    elif damage == "empty":
+        os.truncate(path, 0)
+    elif damage == "text":
+        path.write_text("not a database, but longer than a header of one hundred bytes " * 9)
+    elif damage == "noise":
+        data = bytearray(path.read_bytes())
+        data[4096:] = os.urandom(len(data) - 4096)
+        path.write_bytes(data)
+    else:
+        with sqlite3.connect(path) as connection:
+            connection.execute("pragma user_version = 99" if damage == "version" else "drop table jobs")
+    assert list(Index(store).rows()) == expected
+    assert len(expected) == 20
+
+
+def test_a_damaged_record_is_not_in_the_index(store: Store) -> None:
+    key = record(1)["key"]
+    store.path_of(key).unlink()
+    store.path_of(key).write_text("{}")
+    index = Index(store)
+    assert index.counts() == {"complete": 19}
+    assert len(index.damaged) == 1
+
+
+def test_encoding_is_canonical_json_with_a_checksum() -> None:
+    data = encode(record(1))
+    assert data.startswith(b'{"sha256":"')
+    assert decode(data, record(1)["key"])["job"] == record(1)["job"]
+    with pytest.raises(ValueError, match="JSON"):
+        encode(record(1, seconds=float("nan")))
