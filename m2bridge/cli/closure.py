@@ -82,7 +82,7 @@ def register(app: typer.Typer) -> None:
             open_engine(engine, warm=True) as opened,
         ):
             result = closure(
-                model, method=method.value, max_degree=max_degree, field=_field(field, prime), engine=opened, seed=seed,
+                model, method=method.value, max_degree=max_degree, field=parse_field(field, prime), engine=opened, seed=seed,
                 limits=limits, cross_check=cross_check, equations=equations or form is not None or not as_json,
                 keep=keep, progress=progress,
             )  # fmt: skip
@@ -102,7 +102,7 @@ def _check_directories(save: Path | None, keep: Path | None) -> None:
     common.check_directory("--keep", keep)
 
 
-def _field(field: str | None, prime: int) -> int | Literal["QQ"]:
+def parse_field(field: str | None, prime: int) -> int | Literal["QQ"]:
     if field is None:
         return prime
     if field.upper() == "QQ":

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from m2bridge.analyses.ideal import IdealSummary, ideal, read_ideal
 from m2bridge.cli import common
-from m2bridge.cli.closure import _field
+from m2bridge.cli.closure import parse_field
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
 
@@ -49,7 +49,7 @@ def register(app: typer.Typer) -> None:
         limits = common.parse_limits(timeout, memory)
         common.check_directory("--save", save)
         common.check_directory("--keep", keep)
-        chosen = None if field is None else _field(field, 0)
+        chosen = None if field is None else parse_field(field, 0)
         with common.Progress(quiet=as_json).shown() as progress, open_engine(engine) as opened:
             result = ideal(
                 given, field=chosen, components=components, singular=singular, engine=opened, seed=seed, limits=limits,

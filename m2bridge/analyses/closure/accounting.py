@@ -73,9 +73,15 @@ def vanish_at_fresh_points(
     rng = np.random.default_rng([seed, 99])
     points = image.points(rng, _FRESH_POINTS, p)[:, list(span.basis)]
     value = all(not evaluate(f, points, p).any() for f in polynomials)
+    bound = None
+    if image.polynomials is not None and polynomials:
+        # a wrong equation of degree D in the weights vanishes at a random point with probability at most D/p
+        inner = max(int(sum(m)) for f in image.polynomials for m in f.monoms())
+        degree = inner * max(sum(next(iter(f))) for f in polynomials)
+        bound = min(1.0, len(polynomials) * (degree / p) ** _FRESH_POINTS)
     return Evidence(
         quantity="vanishing", witness="modular", method=f"all equations at {_FRESH_POINTS} fresh image points",
-        value=value, prime=p,
+        value=value, prime=p, error_probability=bound if value else None,
     )  # fmt: skip
 
 

@@ -1,0 +1,174 @@
+"""Benchmark: equations of closures by interpolation beside the best `ker` and MultigradedImplicitization of Macaulay2.
+
+Run ``python benchmarks/closure.py [--engine M2] [--seconds 60] [--write]``. It measures, in one run and on one machine:
+
+1. (3,1,2) and (3,1,3): the kernel of the ring map with a compatible grading in its best parametrization, against interpolation to
+   the same degree (generators only), and against interpolation with all its accounting (dimension, degree counted on the
+   parametrization, F4, Hilbert function, second prime, lift);
+2. (3,2,2): componentsOfKernel to degree 3 against interpolation to degree 3 (needs Macaulay2 1.24.11 or later);
+3. the largest one-layer model each method finishes in ``--seconds``.
+
+Times are wall-clock, with Macaulay2's start-up in them; ``--write`` puts the table into ``benchmarks/RESULTS-closure.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from m2bridge.analyses.closure import closure, interpolate
+from m2bridge.analyses.closure.asking import Asking
+from m2bridge.analyses.closure.echelon import Clock
+from m2bridge.analyses.closure.image import image_of
+from m2bridge.analyses.closure.kernels import graded_kernel, kernel
+from m2bridge.engine import Engine, Limits, open_engine
+from m2bridge.errors import InputError
+from m2bridge.models import Model, parse_spec
+
+LADDER = (
+    (2, 1, 2),
+    (2, 2, 2),
+    (3, 1, 1),
+    (2, 3, 2),
+    (3, 1, 3),
+    (3, 1, 2),
+    (3, 2, 1),
+    (2, 4, 2),
+    (3, 2, 2),
+    (3, 2, 3),
+    (3, 3, 2),
+    (4, 1, 2),
+    (4, 1, 4),
+)
+"""One-layer models (d, d', a), roughly from small to large."""
+
+
+def model_of(size: tuple[int, int, int]) -> Model:
+    d, dp, a = size
+    return parse_spec(f"lightning(d={d},dp={dp},a={a})")
+
+
+def timed(action: Callable[[], Any], repeat: int = 1) -> tuple[float, Any]:
+    """The shortest wall-clock time of a few runs, and the last value."""
+    best, value = float("inf"), None
+    for _ in range(repeat):
+        started = time.perf_counter()
+        value = action()
+        best = min(best, time.perf_counter() - started)
+    return best, value
+
+
+def by_kernel(
+    engine: Engine, size: tuple[int, int, int], seconds: float
+) -> tuple[float, dict[int, int] | None]:
+    asking = Asking(engine, Limits(wall_seconds=seconds), Clock(seconds))
+    took, (found, _) = timed(lambda: kernel(asking, model_of(size), p=32003, hilbert_degrees=1))
+    return took, None if found is None else found.counts
+
+
+def by_graded_kernel(
+    engine: Engine, size: tuple[int, int, int], degree: int, seconds: float
+) -> tuple[float, dict[int, int] | None]:
+    asking = Asking(engine, Limits(wall_seconds=seconds), Clock(seconds))
+    image = image_of(model_of(size))
+    start = interpolate(image, 1)
+    took, (found, _) = timed(
+        lambda: graded_kernel(asking, image, start.span, start.grading, degree, p=32003, seconds=seconds)
+    )
+    return took, None if found is None else found.counts
+
+
+def compare(engine: Engine, rows: list[str], seconds: float) -> None:
+    rows += ["| case | method | seconds | generators | ratio |", "|---|---|---|---|---|"]
+    for size in ((3, 1, 2), (3, 1, 3)):
+        reference, counts = by_kernel(engine, size, 10 * seconds)
+        rows.append(f"| {size} | `ker`, best parametrization | {reference:.2f} | {counts} | 1 |")
+        fast, found = timed(lambda size=size: interpolate(model_of(size), 4), repeat=3)
+        assert found.counts == counts
+        rows.append(
+            f"| {size} | interpolation, generators only | {fast:.3f} | {found.counts} | {reference / fast:.0f} |"
+        )
+        full, answer = timed(lambda size=size: closure(model_of(size), method="interpolation", engine=engine))
+        assert dict(answer.generators) == counts
+        assert answer.agreement
+        rows.append(
+            f"| {size} | interpolation with all accounting | {full:.2f} | {dict(answer.generators)} | {reference / full:.1f} |"
+        )
+
+
+def compare_graded(engine: Engine, rows: list[str], seconds: float) -> None:
+    try:
+        reference, counts = by_graded_kernel(engine, (3, 2, 2), 3, 5 * seconds)
+    except InputError as error:
+        rows.append(f"| (3, 2, 2) to degree 3 | componentsOfKernel | - | {error} | - |")
+        return
+    fast, found = timed(lambda: interpolate(model_of((3, 2, 2)), 3), repeat=3)
+    note = str(counts) if counts is not None else "not finished"
+    bound = "" if counts is not None else ">= "
+    rows.append(
+        f"| (3, 2, 2) to degree 3 | componentsOfKernel, same grading | {reference:.1f} | {note} | 1 |"
+    )
+    rows.append(
+        f"| (3, 2, 2) to degree 3 | interpolation | {fast:.3f} | {found.counts} | {bound}{reference / fast:.0f} |"
+    )
+
+
+def largest(engine: Engine, rows: list[str], seconds: float) -> None:
+    """Climb the ladder with each method until it fails; report the last size finished."""
+    rows += ["", f"Largest case of the ladder {', '.join(map(str, LADDER))} finished in {seconds:g} s:", ""]
+    rows += ["| method | largest finished | seconds | first not finished |", "|---|---|---|---|"]
+
+    def kernel_finishes(size: tuple[int, int, int]) -> bool:
+        return by_kernel(engine, size, seconds)[1] is not None
+
+    def graded_finishes(size: tuple[int, int, int]) -> bool:
+        return by_graded_kernel(engine, size, 4, seconds)[1] is not None
+
+    def interpolation_finishes(size: tuple[int, int, int]) -> bool:
+        return interpolate(model_of(size), 4, clock=Clock(seconds, 3 * 2**30)).limit is None
+
+    for name, finishes in (
+        ("`ker` (the whole ideal)", kernel_finishes),
+        ("componentsOfKernel to degree 4", graded_finishes),
+        ("interpolation to degree 4", interpolation_finishes),
+    ):
+        done, took, failed = "none", 0.0, "none"
+        try:
+            for size in LADDER:
+                elapsed, fine = timed(lambda size=size, finishes=finishes: finishes(size))
+                if not fine or elapsed > seconds:
+                    failed = str(size)
+                    break
+                done, took = str(size), elapsed
+        except InputError as error:
+            failed = str(error)
+        rows.append(f"| {name} | {done} | {took:.1f} | {failed} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--engine", help="path of a Macaulay2")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS-closure.md")
+    options = parser.parse_args()
+    rows: list[str] = []
+    with open_engine(options.engine) as engine:
+        rows += ["# Closures: interpolation beside Macaulay2", ""]
+        rows += [
+            f"Macaulay2 {engine.info.version}; printed by `python benchmarks/closure.py --seconds {options.seconds:g}`.",
+            "",
+        ]
+        compare(engine, rows, options.seconds)
+        compare_graded(engine, rows, options.seconds)
+        largest(engine, rows, options.seconds)
+    text = "\n".join(rows) + "\n"
+    print(text)
+    if options.write:
+        (Path(__file__).parent / "RESULTS-closure.md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()
