@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 import flint
 import numpy as np
 
-from m2bridge.models import MLP, DeepLightning, Model
+from m2bridge.models import DeepLightning, Model
 from m2bridge.models.derivatives import jacobian
 from m2bridge.rank.attention import AttentionRank, draw, draw_inputs
 from m2bridge.rank.ball import draw_dyadic, enclosure, minor_determinant
@@ -116,7 +116,7 @@ def _upper(model: Model, item: Evidence) -> Document | None:
             "prime": item.prime,
             "weights": item.detail["weights"],
         }
-    if item.witness == "equations" and isinstance(model, MLP):
+    if item.witness == "equations":
         names = ("flattening", "rank", "equations", "weights")
         return {
             "kind": "equations",

@@ -16,7 +16,7 @@ from math import factorial, prod
 from typing import Any
 
 from m2bridge.checker.modular import eliminate, kernel, require_prime
-from m2bridge.checker.networks import Dual, Network, Rejected, size, total
+from m2bridge.checker.networks import Dual, Network, Rejected, product, size, total
 
 Numbers = dict[str, list[int]]
 
@@ -253,6 +253,8 @@ def test_input(network: Network, p: int, shift: int) -> Any:
 
 def _equations(network: Network, claim: Any) -> int:
     p = require_prime(claim["prime"])
+    if network.family in ("linear", "mlp") and network.activation == 1:
+        return _matrix(network, claim, p)
     if (
         network.family != "mlp"
         or len(network.widths) != 3
@@ -296,6 +298,28 @@ def _equations(network: Network, claim: Any) -> int:
     if found != claim["equations"]:
         raise Rejected(f"there are {found} independent equations, the certificate says {claim['equations']}")
     return len(point) - found
+
+
+def _matrix(network: Network, claim: Any, p: int) -> int:
+    """A linear network is a product of matrices: of rank at most the least width, where (m - r)(n - r) minors are
+    independent; they are counted at the point.
+    """
+    shapes = network.shapes()
+    if set(claim["weights"]) != set(shapes) or claim["flattening"] != "matrix":
+        raise Rejected("the weights of the equations' point have other names, or the flattening is not known")
+    value: list[list[int]] = []
+    for name, shape in shapes.items():
+        matrix = nested(flat(claim["weights"][name], shape, p), shape)
+        value = [[x % p for x in row] for row in product(matrix, value)] if value else matrix
+    n, m, rank = network.widths[0], network.widths[-1], min(network.widths)
+    if claim["rank"] != rank or eliminate(value, p)[0] != rank:
+        raise Rejected("the product does not have the rank that the certificate says")
+    right = kernel(value, p, n)
+    left = kernel([list(column) for column in zip(*value, strict=True)], p, m)
+    found = len(left) * len(right)  # tensor products of bases are independent
+    if found != claim["equations"]:
+        raise Rejected(f"there are {found} independent equations, the certificate says {claim['equations']}")
+    return n * m - found
 
 
 def _rank_of_single(table: Any, single: list[int], height: int, width: int, p: int) -> int:

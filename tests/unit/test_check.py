@@ -26,6 +26,7 @@ SPECS = (
     "mlp(widths=[3,5,1],r=4)",
     "mlp(widths=[5,7,1],r=3)",
     "linear(widths=[3,2,3])",
+    "linear(widths=[5,2,3,4])",
     "convolution(filters=[2,3],r=2)",
     "multi-head(d=2,dp=2,a=2,heads=2,t=2)",
     "skip-lightning(d=[2,2,2],a=[2,2],t=2)",

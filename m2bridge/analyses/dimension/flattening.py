@@ -22,7 +22,7 @@ from math import factorial, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from m2bridge.models import MLP, Mod
+from m2bridge.models import MLP, Linear, Mod
 from m2bridge.rank.integer import rank_over_q
 from m2bridge.rank.modular import nullspace_mod, rank_mod
 from m2bridge.results import Certainty, Evidence
@@ -31,6 +31,21 @@ MOST_ENTRIES = 4_000_000
 
 Flattening = NDArray[np.int64]
 """Shape (coordinates, rows, columns): the matrix of each coordinate function, entries integers."""
+
+
+def matrix_bound(model: Linear | MLP, *, p: int, seed: int) -> Evidence | None:
+    """A linear network is a matrix of rank at most its least width: independent minors at a random point."""
+    start = time.perf_counter()
+    n, m, rank = model.widths[0], model.widths[-1], min(model.widths)
+    if rank >= min(n, m) or model.coordinate_count > 2000:
+        return None
+    drawn = model.draw_weights(np.random.default_rng([seed, 6]), p)
+    point = model.coordinates({name: Mod(value, p) for name, value in drawn.items()}).values
+    table = np.eye(n * m, dtype=np.int64).reshape(n * m, m, n)
+    if rank_mod(point.reshape(m, n), p) != rank:
+        return None
+    equations = _conormal_rank(table, point.reshape(m, n), p)
+    return _evidence(model, "matrix", rank, equations, p, start, drawn)
 
 
 def flattening_bound(model: MLP, *, p: int, seed: int) -> Evidence | None:
@@ -58,6 +73,18 @@ def flattening_bound(model: MLP, *, p: int, seed: int) -> Evidence | None:
     if best is None:
         return None
     equations, name, rank = best
+    return _evidence(model, name, rank, equations, p, start, drawn)
+
+
+def _evidence(
+    model: Linear | MLP,
+    name: str,
+    rank: int,
+    equations: int,
+    p: int,
+    start: float,
+    drawn: dict[str, NDArray[np.int64]],
+) -> Evidence:
     return Evidence(
         quantity="image_dim",
         witness="equations",

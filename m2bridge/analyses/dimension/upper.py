@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from m2bridge.analyses.dimension.flattening import flattening_bound
+from m2bridge.analyses.dimension.flattening import flattening_bound, matrix_bound
 from m2bridge.analyses.dimension.lower import attention_shape
 from m2bridge.errors import NotPolynomialError, OutOfReachError
-from m2bridge.models import MLP, DeepLightning, Mod, Model
+from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
 from m2bridge.rank.modular import rank_mod
 from m2bridge.rank.slices import AttentionSlice
 from m2bridge.results import Certainty, Evidence
@@ -38,8 +38,9 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
     ambient = _ambient(model)
     if ambient is not None:
         found.append(_bound("ambient", "number of target coordinates", ambient))
-    if isinstance(model, MLP):
-        flattened = flattening_bound(model, p=p, seed=seed)
+    if isinstance(model, (Linear, MLP)):
+        linear = isinstance(model, Linear) or model.r == 1
+        flattened = (matrix_bound if linear else flattening_bound)(model, p=p, seed=seed)  # type: ignore[arg-type]
         if flattened is not None:
             found.append(flattened)
     least = min(item.value for item in found)
