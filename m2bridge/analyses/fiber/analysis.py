@@ -28,6 +28,7 @@ from m2bridge.analyses.fiber.partners import counterexample
 from m2bridge.analyses.fiber.points import DEFAULT_PRIME, Point, good_prime, random_point, resolve
 from m2bridge.analyses.fiber.question import (
     MOST_TERMS,
+    MOST_TERMS_EACH,
     MOST_WEIGHTS,
     Question,
     degrees,
@@ -194,7 +195,7 @@ def _wants_factors(model: Model) -> bool:
 def in_reach(model: Model, p: int, seed: int) -> bool:
     """Whether one Groebner basis of all equations is worth trying."""
     terms = estimated_terms(model)
-    if model.parameter_count > MOST_WEIGHTS or terms > MOST_TERMS:
+    if model.parameter_count > MOST_WEIGHTS or terms > MOST_TERMS_EACH:
         return False
     span, _ = equation_span(model, p, seed)
     return terms * span <= MOST_TERMS

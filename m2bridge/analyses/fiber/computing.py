@@ -280,7 +280,11 @@ def factored(bench: Workbench, point: Point, p: int, seed: int) -> Outcome:
     components = [_solution(outcome, point, prime, s, rng, seed, i) for i, s in enumerate(found.solutions)]
     own = any(component.orbit for component in components)
     outcome.evidence += _pair(
-        "the point is in its fiber", prime, macaulay2=own or None, modular=True, method="the point itself"
+        "the point is in its fiber",
+        prime,
+        macaulay2=True if own else None if components else False,
+        modular=True,
+        method="the point itself",
     )
     outcome.components = tuple(components)
     outcome.fiber_dim = max((c.dim for c in components), default=None)

@@ -166,9 +166,8 @@ def _array(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
         value = value.tolist()
     found = _shape_of(value)
     if found != shape:
-        raise InputError(
-            f"{name} should have shape {_shape(shape)}; the weights give {_shape(found) if found else 'ragged rows or no list'}"
-        )
+        given = "no list" if not found else "rows of different lengths" if -1 in found else _shape(found)
+        raise InputError(f"{name} should have shape {_shape(shape)}; the weights give {given}")
     flat: list[Fraction] = []
     _collect(name, value, flat)
     return object_array(flat, shape)

@@ -25,6 +25,8 @@ _MOST_INPUTS = 400
 _ATTEMPTS = 6
 MOST_TERMS = 400_000
 """Terms of all equations together up to which one Groebner basis is tried."""
+MOST_TERMS_EACH = 8_000
+"""Terms of one equation up to which equations are formed at all."""
 MOST_WEIGHTS = 40
 
 

@@ -1,0 +1,170 @@
+"""The point of a fiber: files of weights, strata, random points, primes; every refusal is one clear line."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from importlib import resources
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from m2bridge.analyses.fiber import given_point, random_point, stratum_point
+from m2bridge.analyses.fiber.points import good_prime, read_weights, second_prime, virtual_point
+from m2bridge.analyses.fiber.theorem import one_layer_orbit
+from m2bridge.errors import InputError
+from m2bridge.models import Lightning, parse_spec
+
+LAYER = Lightning(d=2, dp=1, parametrization="attention")
+DEEP = parse_spec("deep-lightning(d=[2,2,2],parametrization=virtual)")
+GOOD = {"A": [[1, "2/3"], [0, 5]], "V": [[7, "-1/2"]]}
+SCHEMA = json.loads(resources.files("m2bridge").joinpath("data/weights.schema.json").read_text())
+
+
+def test_a_file_of_weights(tmp_path: Path):
+    path = tmp_path / "weights.json"
+    path.write_text(json.dumps(GOOD))
+    point = given_point(LAYER, read_weights(path))
+    assert point.weights["A"][0, 1] == Fraction(2, 3)
+    assert point.document(7)["weights"]["V"] == [["7", "-1/2"]]
+    assert point.mod(7)["A"].values.tolist() == [[1, 3], [0, 5]]  # 2/3 = 2 * 5 modulo 7
+    jsonschema.validate(GOOD, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"A": [[1, 2]], "V": [[1, 1]]}, "A should have shape 2 x 2; the weights give 1 x 2"),
+        ({"A": [[1, 2], [3]], "V": [[1, 1]]}, "rows of different lengths"),
+        ({"A": [[1, 2], [3, 4]]}, "lack V"),
+        ({"A": [[1, 2], [3, 4]], "V": [[1, 1]], "W": []}, "have W too much"),
+        ({"A": [[1, 2], [3, 0.5]], "V": [[1, 1]]}, 'write an integer or a fraction such as "1/2"'),
+        ({"A": [[1, 2], [3, "0.5"]], "V": [[1, 1]]}, "'0.5'"),
+        ({"A": [[1, 2], [3, "1/0"]], "V": [[1, 1]]}, "'1/0'"),
+        ({"A": [[1, 2], [3, "x"]], "V": [[1, 1]]}, "'x'"),
+        ({"A": [[1, 2], [3, True]], "V": [[1, 1]]}, "True"),
+        ({"A": [[1, 2], [3, None]], "V": [[1, 1]]}, "None"),
+    ],
+)
+def test_wrong_weights_are_refused_in_one_line(weights, message):
+    with pytest.raises(InputError) as caught:
+        given_point(LAYER, weights)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_schema_refuses_decimals_and_objects():
+    for bad in ({"A": [[0.5]]}, {"A": [["0.5"]]}, {"A": [["1/0"]]}, {"A": 3}, {}, []):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(bad, SCHEMA)
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", '{"A": 1e999}'])
+def test_files_that_are_no_weights(tmp_path: Path, text: str):
+    path = tmp_path / "w.json"
+    path.write_text(text)
+    with pytest.raises(InputError):
+        given_point(LAYER, read_weights(path))
+
+
+def test_a_missing_file():
+    with pytest.raises(InputError, match="cannot be read"):
+        read_weights(Path("no-such-weights.json"))
+
+
+def test_a_rank_above_the_bound_is_refused():
+    bounded = Lightning(d=2, dp=1, a=1, parametrization="attention")
+    with pytest.raises(InputError, match="A has rank 2"):
+        given_point(bounded, {"A": [[1, 0], [0, 1]], "V": [[1, 1]]})
+
+
+@pytest.mark.parametrize("parametrization", ["attention", "weights"])
+@pytest.mark.parametrize(("r", "s", "c"), [(0, 1, 0), (1, 1, 0), (1, 1, 1), (2, 1, 0), (2, 2, 1), (3, 2, 2)])
+def test_a_stratum_has_the_ranks_it_names(parametrization, r, s, c):
+    model = Lightning(d=3, dp=2, parametrization=parametrization)
+    orbit = one_layer_orbit(stratum_point(model, f"rank_a={r},rank_v={s},meet={c}"))
+    assert (orbit.rank_a, orbit.rank_v, orbit.meet) == (r, s, c)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rank_a=3,rank_v=1",
+        "rank_a=1,rank_v=2",
+        "rank_a=2,rank_v=1,meet=0",
+        "rank_a=1",
+        "rank_b=1,rank_v=1",
+        "rank_a=x,rank_v=1",
+        "rank_a",
+        "rank_a=1,rank_a=1,rank_v=1",
+    ],
+)
+def test_strata_that_do_not_exist(text):
+    with pytest.raises(InputError, match="--stratum"):
+        stratum_point(LAYER, text)
+
+
+def test_strata_of_virtual_weights():
+    point = stratum_point(DEEP, "m1=skew,m2=rank1")
+    M1, M2 = point.weights["M1"], point.weights["M2"]
+    assert (M1 + M1.T == 0).all()
+    assert M1.any()
+    assert M2[0, 0] * M2[1, 1] == M2[0, 1] * M2[1, 0]
+    for wrong in ("m3=skew", "m1=odd", "l=rank3", "rank_a=1"):
+        with pytest.raises(InputError):
+            stratum_point(DEEP, wrong)
+
+
+def test_strata_of_other_models_are_refused():
+    with pytest.raises(InputError, match="use --at"):
+        stratum_point(parse_spec("mlp(widths=[2,2,2])"), "rank_a=1,rank_v=1")
+
+
+def test_a_prime_at_which_an_entry_vanishes_is_exchanged_and_said_so():
+    point = given_point(LAYER, {"A": [[32003, 1], [0, 1]], "V": [[1, 1]]})
+    prime, note = good_prime(point, 32003)
+    assert prime == 31991
+    assert note is not None
+    assert "A[1, 1] = 32003 vanishes" in note
+    assert "31991" in note
+
+
+def test_a_prime_in_a_denominator_or_that_lowers_a_rank_is_exchanged():
+    fraction = given_point(LAYER, {"A": [["1/101", 1], [0, 1]], "V": [[1, 1]]})
+    assert "does not exist" in (good_prime(fraction, 101)[1] or "")
+    rank = given_point(LAYER, {"A": [[1, 1], [1, 102]], "V": [[1, 1]]})
+    prime, note = good_prime(rank, 101)
+    assert prime > 101
+    assert "rank of A" in (note or "")
+
+
+def test_a_good_prime_is_kept():
+    assert good_prime(given_point(LAYER, GOOD), 32003) == (32003, None)
+    assert second_prime(given_point(LAYER, GOOD), 32003) == 32749
+
+
+@pytest.mark.parametrize("p", [0, 1, 4, 97, 32761, 2**31 - 1])
+def test_numbers_that_are_no_prime_of_the_engine(p):
+    with pytest.raises(InputError, match="--prime"):
+        good_prime(given_point(LAYER, GOOD), p)
+
+
+def test_random_points_are_small_integers_and_depend_on_the_seed():
+    first, again, other = (random_point(DEEP, seed) for seed in (1, 1, 2))
+    assert first.vector.tolist() == again.vector.tolist() != other.vector.tolist()
+    assert all(x.denominator == 1 and 1 <= abs(x) <= 60 for x in first.vector)
+
+
+def test_random_points_of_constrained_models_satisfy_the_constraints():
+    model = Lightning(d=3, dp=1, a=1, parametrization="attention")
+    assert one_layer_orbit(random_point(model, 0)).rank_a == 1
+
+
+def test_virtual_weights_compute_the_same_function():
+    model = parse_spec("deep-lightning(d=[3,2,2],a=[2,2],t=2)")
+    point = random_point(model, 3)
+    virtual = virtual_point(point)
+    X = np.array([[1, 2], [0, 3], [5, 1]], dtype=object)
+    assert (model.forward(dict(point.weights), X) == virtual.model.forward(dict(virtual.weights), X)).all()

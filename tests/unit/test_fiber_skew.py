@@ -1,0 +1,54 @@
+"""The pair that Theorem 3.7 as printed does not tell apart, as an exact polynomial identity."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from m2bridge.analyses.fiber import counterexample, same_function
+from m2bridge.analyses.fiber.skew import partner
+
+J, N, L = [[0, 1], [-1, 0]], [[3, 5], [2, 7]], [[2, 3], [5, 11]]
+
+
+@pytest.mark.parametrize("tokens", [2, 3])
+def test_the_identity_holds_over_the_rationals(tokens):
+    """det N = 11: (J, N, L) and (N, J, L / 11), because S J S = det(S) J and J S J^T = adj(S) for symmetric 2 x 2 S."""
+    divided = [[Fraction(x, 11) for x in row] for row in L]
+    assert same_function((J, N, L), (N, J, divided), tokens)
+
+
+def test_wrong_partners_are_told_apart():
+    assert not same_function((J, N, L), (N, J, L), 2)  # L not divided by det N
+    assert not same_function((J, N, L), (J, [[3, 2], [5, 7]], L), 2)  # N transposed
+    divided = [[Fraction(x, 11) for x in row] for row in L]
+    assert not same_function((J, N, L), ([[3, 2], [5, 7]], J, divided), 2)
+    assert not same_function(
+        (N, [[1, 0], [0, 2]], L), ([[1, 0], [0, 2]], N, L), 2
+    )  # exchanged layers, none skew
+
+
+@pytest.mark.parametrize("scale", [1, -2, Fraction(3, 5)])
+def test_the_exhibited_partner_is_verified(scale):
+    M1 = [[0, scale], [-scale, 0]]
+    found = counterexample(M1, N, L, 3)
+    assert found is not None
+    assert found["verified"] is True
+    assert found["other"]["M1"] == [["3", "5"], ["2", "7"]]
+
+
+def test_zero_padding_carries_it_to_three_rows():
+    pad = [[0, 1, 0], [-1, 0, 0], [0, 0, 0]], [[3, 5, 0], [2, 7, 0], [0, 0, 0]], [[2, 3, 1]]
+    found = counterexample(*pad, 2)
+    assert found is not None
+    assert found["verified"] is True
+
+
+@pytest.mark.parametrize(
+    ("M1", "M2"),
+    [(N, N), (J, J), (J, [[1, 2], [2, 4]]), ([[0, 0], [0, 0]], N)],
+    ids=["not skew", "both skew", "singular", "zero"],
+)
+def test_no_partner_where_the_construction_does_not_apply(M1, M2):
+    assert partner(M1, M2, L) is None

@@ -1,0 +1,326 @@
+"""Fibers with the real Macaulay2; and wrong algebra is caught, each mistake by a witness that names it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from m2bridge import records, scripts
+from m2bridge.analyses.fiber import Fiber, analysis, computing, fiber, random_point, script, stratum_point
+from m2bridge.analyses.fiber.question import Question
+from m2bridge.cli import main
+from m2bridge.engine import Engine, EngineInfo, Limits, ProcessEngine
+from m2bridge.engine.base import Outcome
+from m2bridge.errors import InputError
+from m2bridge.models import parse_spec
+from m2bridge.schemas import schema
+
+LAYER = "lightning(d=2,dp=1,parametrization=attention)"
+VIRTUAL = "deep-lightning(d=[2,2,2],t=2,parametrization=virtual)"
+VIRTUAL3 = "deep-lightning(d=[3,3,3],t=2,parametrization=virtual)"
+
+Mutate = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def mutate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mutate:
+    """Replace a piece of a template that occurs exactly once, in a copy that the scripts are then made from."""
+    copy = tmp_path / "templates"
+    shutil.copytree(scripts.template_directory(), copy)
+    monkeypatch.setattr(scripts, "template_directory", lambda: copy)
+
+    def change(template: str, old: str, new: str) -> None:
+        path = copy / f"{template}.m2.j2"
+        text = path.read_text()
+        assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {template}"
+        path.write_text(text.replace(old, new))
+
+    return change
+
+
+@pytest.fixture
+def command(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """The command line on the session's Macaulay2; returns the exit code."""
+    monkeypatch.setattr("m2bridge.cli.fiber.open_engine", lambda _: nullcontext(engine))
+    return lambda *arguments: main(["fiber", *map(str, arguments)])
+
+
+def ask(engine: Engine, spec: str, at: object = None, **options: object) -> Fiber:
+    return fiber(parse_spec(spec), at=at, engine=engine, **options)  # type: ignore[arg-type]
+
+
+def quantities(result: Fiber) -> set[str]:
+    return {conflict.quantity for conflict in result.conflicts}
+
+
+# -- the command ---------------------------------------------------------------------------------------------
+
+
+def test_json_follows_the_schema_and_loads_back(command, capsys):
+    assert command(LAYER, "--stratum", "rank_a=1,rank_v=1", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.validate(document, schema("fiber"))
+    assert document["fiber_dim"] == 1
+    assert document["degree"] == 4
+    assert [(c["dim"], c["degree"], c["reduced"]) for c in document["components"]] == [
+        (1, 2, True),
+        (1, 2, True),
+    ]
+    assert document["symmetry_dim"] == 1
+    assert document["verdict"] == "finite-up-to-symmetry"
+    assert document["certainty"] == "proved"
+    assert document["agreement"] is True
+    assert document["at"]["weights"] == {"A": [["1", "0"], ["0", "0"]], "V": [["0", "1"]]}
+    result = records.from_document(document)
+    assert isinstance(result, Fiber)
+    assert records.to_document(result) == document
+
+
+def test_for_people(command, capsys):
+    assert command(VIRTUAL.replace("t=2", "t=3"), "--stratum", "m1=skew") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "finite-up-to-symmetry",
+        "M_1 is skew: these are the same function",
+        "fails here",
+        "witnesses agree",
+    ):
+        assert words in text
+
+
+def test_weights_from_a_file(command, capsys, tmp_path):
+    path = tmp_path / "weights.json"
+    path.write_text(json.dumps({"A": [[1, "2/3"], [0, 5]], "V": [[7, "-1/2"]]}))
+    assert command(LAYER, "--at", path, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["at"]["kind"] == "weights"
+    assert document["verdict"] == "identifiable-up-to-symmetry"
+
+
+def test_a_prime_that_kills_an_entry_is_exchanged_and_said_so(command, capsys, tmp_path):
+    path = tmp_path / "weights.json"
+    path.write_text(json.dumps({"A": [[32003, 2], [3, 5]], "V": [[7, 1]]}))
+    assert command(LAYER, "--at", path, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["at"]["prime"] == 31991
+    assert any("vanishes" in note for note in document["notes"])
+    assert document["verdict"] == "identifiable-up-to-symmetry"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((LAYER, "--stratum", "rank_a=7,rank_v=1"), "rank_a is at most 2"),
+        ((LAYER, "--stratum", "rank_a=1,rank_v=1", "--random"), "name different points"),
+        ((LAYER, "--at", "nowhere.json"), "cannot be read"),
+        ((LAYER, "--prime", "32004"), "--prime 32004"),
+        (("lightning(d=2,dp=0)",), "dp"),
+        ((LAYER, "--timeout", "soon"), "--timeout"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(command, capsys, arguments, message):
+    assert command(*arguments) == 2
+    said = capsys.readouterr()
+    assert message in said.err
+    assert said.out == ""
+    assert len(said.err.strip().splitlines()) == 1
+
+
+# -- wrong algebra is caught ---------------------------------------------------------------------------------
+
+
+def test_a_transposed_attention_matrix_is_caught(engine, mutate):
+    mutate("fiber", "(As#h * X)", "(transpose As#h * X)")
+    result = ask(engine, LAYER)
+    assert result.agreement is False
+    assert "same outputs at the point" in quantities(result)
+
+
+def test_exchanged_layers_are_caught(engine, mutate):
+    mutate("fiber", "(W#i#0 * X)", "(W#(l-1-i)#0 * X)")
+    result = ask(engine, VIRTUAL)
+    assert result.agreement is False
+    assert "same outputs at the point" in quantities(result)
+
+
+def test_a_dropped_equation_is_caught(engine, mutate):
+    mutate(
+        "fiber",
+        "gathered = independent gathered;",
+        "gathered = drop(independent gathered, 4); inputs = take(inputs, used);",
+    )
+    assert "independent equations" in quantities(ask(engine, LAYER))
+
+
+def test_a_dropped_multiplicity_is_caught(engine, mutate):
+    mutate("fiber", "I = ideal G;\nemit", "I = radical ideal G;\nemit")
+    result = ask(engine, LAYER, "rank_a=1,rank_v=1,meet=1")
+    assert "component 1 is reduced" in quantities(result)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("sub(M1, T)", "sub(transpose M1, T)"), ("(M#i * X)", "(M#(layers-1-i) * X)")],
+    ids=["transposed M_1", "exchanged layers"],
+)
+def test_mistakes_in_the_structured_way_are_caught(engine, mutate, old, new):
+    assert ask(engine, VIRTUAL3).agreement is True
+    mutate("fiber_deep", old, new)
+    result = ask(engine, VIRTUAL3)
+    assert result.agreement is False
+    assert "the point is in its fiber" in quantities(result)
+
+
+def test_the_command_exits_3_when_witnesses_disagree(command, mutate, capsys):
+    mutate("fiber", "(As#h * X)", "(transpose As#h * X)")
+    assert command(LAYER) == 3
+    assert "witnesses disagree" in capsys.readouterr().err
+
+
+def test_tampered_weights_are_caught(engine, monkeypatch):
+    """The outputs are those of the point, the weights sent along are not."""
+    honest = Question.ask
+
+    def tampered(*arguments: object, **options: object) -> Question:
+        question = honest(*arguments, **options)  # type: ignore[arg-type]
+        changed = question.known[0].copy()
+        changed[0] += 1
+        return replace(question, known=[changed])
+
+    monkeypatch.setattr(computing.Question, "ask", tampered)
+    assert "the point is in its fiber" in quantities(ask(engine, LAYER))
+
+
+def test_weights_of_another_stratum_give_another_fiber(engine):
+    """A fiber computed at (1,1,0) does not pass for one at (1,1,1): the second has one conic, twice."""
+    wrong = stratum_point(parse_spec(LAYER), "rank_a=1,rank_v=1,meet=0")
+    result = ask(engine, LAYER, wrong)
+    right = ask(engine, LAYER, "rank_a=1,rank_v=1,meet=1")
+    assert [c.reduced for c in result.components or ()] == [True, True]
+    assert [c.reduced for c in right.components or ()] == [False]
+    with pytest.raises(InputError, match="belongs to"):
+        ask(engine, VIRTUAL, wrong)
+
+
+# -- limits --------------------------------------------------------------------------------------------------
+
+
+def test_a_limit_gives_what_was_found_and_exit_5(engine, monkeypatch, capsys):
+    """A run that is cut off before the components still has its dimension, and the verdict rests on dimensions."""
+    real = ProcessEngine.run if isinstance(engine, ProcessEngine) else type(engine).run
+
+    class CutOff:
+        info = engine.info
+
+        def run(self, text, limits=None, listener=None):
+            run = real(engine, text, limits, listener)
+            kept = run.stdout[: run.stdout.index("@m2b-step components")]
+            return replace(run, stdout=kept, outcome=Outcome.TIMED_OUT)
+
+    result = fiber(parse_spec(VIRTUAL), engine=CutOff())  # type: ignore[arg-type]
+    assert result.limit is not None
+    assert result.fiber_dim == 2
+    assert result.components is None
+    assert result.verdict == "finite-up-to-symmetry"
+    monkeypatch.setattr("m2bridge.cli.fiber.open_engine", lambda _: nullcontext(CutOff()))
+    assert main(["fiber", VIRTUAL]) == 5
+    assert "partial answer" in capsys.readouterr().err
+
+
+def test_a_real_time_limit(engine_info: EngineInfo):
+    with ProcessEngine(engine_info) as engine:
+        result = ask(engine, VIRTUAL, limits=Limits(wall_seconds=0.05))
+    assert result.limit is not None
+    assert result.verdict == "finite-up-to-symmetry"
+    assert result.components is None
+
+
+# -- both engines, render ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "at"), [(LAYER, "rank_a=1,rank_v=1,meet=1"), (VIRTUAL3, None), ("mlp(widths=[2,2,2])", None)]
+)
+def test_every_engine_gives_the_same_answer(engine_info: EngineInfo, engine: Engine, spec, at):
+    with ProcessEngine(engine_info) as other:
+        first, second = ask(engine, spec, at), ask(other, spec, at)
+    assert first.agreement is second.agreement is True
+    assert first.components == second.components
+    assert first.verdict == second.verdict
+
+
+@pytest.mark.parametrize("spec", [LAYER, VIRTUAL3, "convolution(filters=[2,2])", "map:s,t->s^2;s*t;t^2"])
+def test_the_rendered_script_runs(engine, spec):
+    run = engine.run(script(parse_spec(spec)))
+    assert run.outcome is Outcome.FINISHED
+    assert "@m2b-end" in run.stdout
+
+
+def test_render_from_the_command_line(capsys):
+    assert main(["render", "fiber", LAYER]) == 0
+    assert "knownPoints = {{" in capsys.readouterr().out
+
+
+# -- other families ------------------------------------------------------------------------------------------
+
+
+def test_a_map_given_by_polynomials(engine):
+    """(s, t) -> (s^2, s t, t^2) is two to one: (s, t) and (-s, -t), and no symmetry is known of a map of one's own."""
+    result = ask(engine, "map:s,t->s^2;s*t;t^2", {"x": [2, 3]})
+    assert (result.fiber_dim, result.degree, result.symmetry_dim) == (0, 2, 0)
+    assert result.verdict == "finite-up-to-symmetry"
+    assert result.agreement is True
+
+
+def test_a_map_with_larger_fibers(engine):
+    result = ask(engine, "map:s,t->s*t")
+    assert (result.fiber_dim, result.verdict) == (1, "not-identifiable")
+
+
+def test_softmax_has_dimensions_only(engine):
+    result = ask(engine, "softmax(d=[2,2],a=[1],t=2)")
+    assert result.method == "jacobian"
+    assert result.components is None
+    assert result.verdict == "finite-up-to-symmetry"
+    assert result.certainty.value == "numeric"
+
+
+def test_a_large_model_has_dimensions_only_and_says_so(engine):
+    result = ask(engine, "mlp(widths=[6,6,6],r=3)")
+    assert result.method == "jacobian"
+    assert (result.generic_fiber_dim, result.symmetry_dim) == (6, 6)
+    assert result.verdict == "finite-up-to-symmetry"
+    assert (result.certainty.value, result.probability) == ("proved", 1.0)
+    assert any("out of reach" in note for note in result.notes)
+
+
+def test_a_given_point_of_a_large_model_is_undecided(engine):
+    model = parse_spec("mlp(widths=[6,6,6],r=3)")
+    weights = {name: w.tolist() for name, w in random_point(model, 0).weights.items()}
+    result = fiber(model, at=weights, engine=engine)
+    assert result.verdict == "undecided"
+    assert result.fiber_dim is None
+
+
+def test_real_points_are_evaluated_again(engine):
+    result = ask(engine, LAYER, "rank_a=1,rank_v=1,meet=0")
+    model = parse_spec(LAYER)
+    X = np.random.default_rng(5).standard_normal((4, 2, 2))
+    expected = model.forward({"A": np.array([[1.0, 0], [0, 0]]), "V": np.array([[0.0, 1]])}, X)
+    assert {point.same_orbit for point in result.real_points} == {True, False}
+    for point in result.real_points:
+        found = model.forward({name: np.array(w) for name, w in point.weights.items()}, X)
+        assert np.abs(found - expected).max() < 1e-7
+
+
+def test_reach_is_estimated(engine):
+    assert analysis.in_reach(parse_spec(LAYER), 32003, 0)
+    assert not analysis.in_reach(parse_spec(VIRTUAL3), 32003, 0)
