@@ -60,7 +60,8 @@ def _show(document: dict[str, Any], out: Console) -> None:
     shapes = ", ".join(f"{name} {_shape(shape)}" for name, shape in document["parameters"].items())
     rows = [("parameters", f"{document['parameter_count']}: {shapes}")]
     if document["parameter_dim"] != document["parameter_count"]:
-        rows.append(("parameter dimension", f"{document['parameter_dim']} (free: {document['free']})"))
+        free = "" if document["free"] is None else f" (same image with free weights: {document['free']})"
+        rows.append(("parameter dimension", f"{document['parameter_dim']}{free}"))
     if document["input_shape"] is not None:
         rows.append(("network", f"{_shape(document['input_shape'])} -> {_shape(document['output_shape'])}"))
     if document["polynomial"]:

@@ -45,7 +45,7 @@ class DeepLightning(NetworkModel):
     parametrization: ``weights`` (Q_i, K_i, V_i), ``attention`` (A_i, V_i), or ``virtual`` (M_i, L) of
     Equation 8. coordinate_system: ``segre`` (one layer without skip connections) or ``full``.
 
-    Weights of a layer with several heads have a leading axis over the heads.
+    Weights of a layer with several heads have a leading axis over them.
 
     Examples
     --------
@@ -103,17 +103,16 @@ class DeepLightning(NetworkModel):
 
     @property
     def multi_head(self) -> bool:
-        return any(count > 1 for count in self.heads)
+        return max(self.heads) > 1
 
     @property
     def spec(self) -> str:
-        one = len(set(self.heads)) == 1
         return written(
             self.family,
             d=self.d,
             a=self.a,
             t=self.t,
-            heads=None if not self.multi_head else self.heads[0] if one else self.heads,
+            heads=None if not self.multi_head else self.heads[0] if len(set(self.heads)) == 1 else self.heads,
             skip=True if self.skip else None,
             parametrization=None if self.parametrization == "weights" else self.parametrization,
             coordinates=None if self.coordinate_system == self._default_system else self.coordinate_system,
@@ -215,24 +214,28 @@ class DeepLightning(NetworkModel):
             return weights[f"A{layer}"]
         return mT(weights[f"K{layer}"]) @ weights[f"Q{layer}"]
 
+    def scores(self, weights: Weights, layer: int, X: Any) -> Any:
+        """The matrix X^T A X of a layer, from 1; by (Q, K) as (K X)^T (Q X)."""
+        if self.parametrization == "attention":
+            return mT(X) @ (weights[f"A{layer}"] @ X)
+        return mT(weights[f"K{layer}"] @ X) @ (weights[f"Q{layer}"] @ X)
+
     def forward(self, weights: Weights, inputs: Any) -> Any:
         if self.parametrization == "virtual":
             return equation_11([weights[f"M{i + 1}"] for i in range(self.layers)], weights["L"], inputs)
         X = inputs
         for i in range(1, self.layers + 1):
-            A, V = self.attention(weights, i), weights[f"V{i}"]
-            if self.heads[i - 1] > 1:
-                Y = X[..., None, :, :]
-                output = (V @ Y @ (mT(Y) @ (A @ Y))).sum(axis=-3)
-            else:
-                output = V @ X @ (mT(X) @ (A @ X))
+            several = self.heads[i - 1] > 1
+            Y = X[..., None, :, :] if several else X
+            output = weights[f"V{i}"] @ Y @ self.scores(weights, i, Y)
+            if several:
+                output = output.sum(axis=-3)
             X = X + output if self.skip else output
         return X
 
     @property
     def coordinate_count(self) -> int:
-        segre = self.coordinate_system == "segre"
-        return segre_count(self.d[0], self.d[1]) if segre else self.ambient_dim
+        return segre_count(*self.d[:2]) if self.coordinate_system == "segre" else self.ambient_dim
 
     def coordinates(self, weights: Weights) -> Any:
         if self.coordinate_system == "full":

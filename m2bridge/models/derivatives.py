@@ -14,7 +14,7 @@ from m2bridge.models.jets import seeded
 from m2bridge.models.pullbacks import cotangents
 from m2bridge.models.tape import Node
 
-_BLOCK_BYTES = 1 << 25
+_BLOCK_BYTES = 1 << 22  # a block of the Jacobian that stays near the processor
 
 
 def jacobian(

@@ -156,7 +156,9 @@ class Lightning(NetworkModel):
 
     def forward(self, weights: Weights, inputs: Any) -> Any:
         X, V = inputs, weights["V"]
-        return V @ X @ (mT(X) @ (self.attention(weights) @ X))
+        if self.parametrization == "attention":
+            return V @ X @ (mT(X) @ (weights["A"] @ X))
+        return V @ X @ (mT(weights["K"] @ X) @ (weights["Q"] @ X))
 
     @property
     def coordinate_count(self) -> int:

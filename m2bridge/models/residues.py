@@ -17,7 +17,7 @@ LARGEST_PRIME = 2**31
 _FLOAT_BELOW = 2**26  # below it a product of two residues is exact in float64
 _EXACT = 2**53
 _SHORTEST_BLOCK = 8  # with fewer terms in an exact float64 sum, splitting a factor is cheaper
-_CACHED = 1 << 15  # entries reduced at a time, so that the passes stay in the cache
+_CACHED = 1 << 13  # entries reduced at a time, so that the passes stay in the cache
 _SPLIT = 1 << 16
 
 
@@ -206,16 +206,28 @@ def _is_plain(other: Any) -> bool:
 
 
 def _reduced(array: np.ndarray, p: int) -> np.ndarray:
-    """Residues of an array of our own, in place: integers (as int64, or as float64 below 2^53 - 2^27)."""
+    """Residues of an array of our own, in place: integers from 0, in int64 or exact in float64 (below 2^53 -
+    2^32).
+
+    In float64 the quotient is taken a little too small, so that it is right or one too small: the remainder
+    is exact and in [0, 2p), and one comparison settles it.
+    """
     if array.dtype != np.float64:
         return np.asarray(array % p)
     flat = _flat_view(array)
-    inverse = 1.0 / p
+    inverse = (1.0 / p) * (1.0 - 2.0**-51)
+    shape = flat[:_CACHED].shape
+    quotient, above = np.empty(shape), np.empty(shape, dtype=bool)
     for start in range(0, flat.shape[0], _CACHED):
         part = flat[start : start + _CACHED]
-        part -= np.floor(part * inverse) * p  # the quotient is off by one at most
-        part += (part < 0) * float(p)
-        part -= (part >= p) * float(p)
+        q, over = quotient[: len(part)], above[: len(part)]
+        np.multiply(part, inverse, out=q)
+        np.floor(q, out=q)
+        q *= p
+        part -= q
+        np.greater_equal(part, p, out=over)
+        np.multiply(over, float(p), out=q)
+        part -= q
     return array
 
 

@@ -133,7 +133,7 @@ class Softmax(Model):
     def forward(self, weights: Weights, inputs: Any) -> Any:
         X, twin = inputs, self.lightning
         for i in range(1, self.layers + 1):
-            scores = self._tempered(mT(X) @ (twin.attention(weights, i) @ X))
+            scores = self._tempered(twin.scores(weights, i, X))
             if isinstance(scores, np.ndarray) and scores.dtype != object:
                 scores = scores - scores.max(
                     axis=-1, keepdims=True
