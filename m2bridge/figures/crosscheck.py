@@ -1,0 +1,126 @@
+"""Figures stage: the drawn surface against the implicit equation, on grids.
+
+Two witnesses, the parametrization and Macaulay2's kernel:
+
+1. Every drawn point satisfies the equation, up to rounding.
+2. Every real root of the equation on a grid of lines has real weights, found without the parametrization of the drawing: columns
+   alpha_1, alpha_2 of A with alpha_2 a = alpha_1 b span the kernel of a 4 x 4 matrix. Where a and b are proportional the sign of
+   e2 decides; roots that lie only in the closure are the dotted part, and are counted apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from m2bridge.errors import DisagreementError
+from m2bridge.figures.slices import Polynomial, Slice, evaluate
+from m2bridge.figures.surface import Curve, Patch, e2_sign
+
+_ON_EQUATION = 1e-9
+_WEIGHTS = 1e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """How many points were compared, and the largest deviations; `failures` are sentences, empty when both descriptions agree."""
+
+    drawn: int
+    equation_residual: float
+    roots: int
+    weights_residual: float
+    closure_only_roots: int
+    failures: tuple[str, ...]
+
+    def require(self) -> None:
+        """Raise when the two descriptions disagree."""
+        if self.failures:
+            raise DisagreementError(
+                "the surface drawn from the parametrization and the equation that Macaulay2 computed disagree",
+                conflicts=list(self.failures),
+            )
+
+
+def compare(
+    cut: Slice, polynomial: Polynomial, patches: Sequence[Patch], curves: Sequence[Curve], *, grid: int = 24
+) -> Check:
+    """Both directions of the comparison for one slice."""
+    drawn = np.concatenate(
+        [patch.points.reshape(-1, 3) for patch in patches] + [curve.points for curve in curves]
+    )
+    value, size = evaluate(polynomial, drawn)
+    # near the origin of the slice all terms may be small together: measure against the coefficients too
+    scale = size + 1e-3 * max(abs(float(c)) for c in polynomial.values())
+    residual = np.abs(value) / scale
+    failures = []
+    if (bad := int((residual > _ON_EQUATION).sum())) > 0:
+        failures.append(
+            f"{bad} of {len(drawn)} drawn points do not satisfy the equation (residual {residual.max():.1e})"
+        )
+    roots = real_roots(cut, polynomial, grid)
+    distances, only = _distances_to_weights(cut, roots)
+    if (bad := int((distances > _WEIGHTS).sum())) > 0:
+        failures.append(f"{bad} of {len(roots)} real roots of the equation have no real weights")
+    return Check(
+        drawn=len(drawn),
+        equation_residual=float(residual.max()),
+        roots=len(roots),
+        weights_residual=float(distances.max(initial=0.0)),
+        closure_only_roots=int(only.sum()),
+        failures=tuple(failures),
+    )
+
+
+def real_roots(cut: Slice, polynomial: Polynomial, grid: int) -> np.ndarray:
+    """Real roots in the box on a grid of lines parallel to each axis."""
+    found = []
+    for axis in range(3):
+        others = [k for k in range(3) if k != axis]
+        sides = [
+            np.linspace(float(cut.limits[k, 0]), float(cut.limits[k, 1]), grid) * 0.987 + 0.0031
+            for k in others
+        ]  # off the symmetry planes
+        for first in sides[0]:
+            for second in sides[1]:
+                coefficients = np.zeros(5)
+                for exponents, c in polynomial.items():
+                    factor = first ** exponents[others[0]] * second ** exponents[others[1]]
+                    coefficients[4 - exponents[axis]] += float(c) * factor
+                if not coefficients[:4].any():
+                    continue
+                roots = np.roots(np.trim_zeros(coefficients, "f"))
+                real = roots[np.abs(roots.imag) <= 1e-9 * (1 + np.abs(roots))].real
+                for root in real[(real >= cut.limits[axis, 0]) & (real <= cut.limits[axis, 1])]:
+                    point = np.empty(3)
+                    point[axis], point[others[0]], point[others[1]] = root, first, second
+                    found.append(point)
+    return np.array(found).reshape(-1, 3)
+
+
+def _distances_to_weights(cut: Slice, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Relative distance of each point to the network of the best weights found; and which lie only in the closure (then 0)."""
+    if not len(points):
+        return np.zeros(0), np.zeros(0, dtype=bool)
+    z = cut.points(points)
+    a, b = z[:, :3], z[:, 3:]
+    norm = np.linalg.norm(z, axis=1)
+    # unknown forms alpha_1, alpha_2: alpha_2 a - alpha_1 b = 0, four coefficients of degree 3
+    system = np.zeros((len(z), 4, 4))
+    for column in range(2):
+        system[:, column : column + 3, column] = -b
+        system[:, column : column + 3, 2 + column] = a
+    _, values, rows = np.linalg.svd(system)
+    proportional = values[:, 2] < 1e-6 * values[:, 0]
+    kernel = rows[:, 3]
+    products = np.zeros((len(z), 6, 2))  # nu -> (alpha_1 nu, alpha_2 nu)
+    for block, form in enumerate((kernel[:, :2], kernel[:, 2:])):
+        products[:, 3 * block, 0] = form[:, 0]
+        products[:, 3 * block + 1, 0] = form[:, 1]
+        products[:, 3 * block + 1, 1] = form[:, 0]
+        products[:, 3 * block + 2, 1] = form[:, 1]
+    nu = np.einsum("pij,pj->pi", np.linalg.pinv(products), z)
+    distances = np.linalg.norm(np.einsum("pij,pj->pi", products, nu) - z, axis=1) / norm
+    only = proportional & (e2_sign(cut, points) > 0)
+    return np.where(proportional, 0.0, distances), only

@@ -1,0 +1,116 @@
+"""Figures stage: what all pictures share: libraries on demand, formats, colours, deterministic files, data beside the picture."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from m2bridge.errors import InputError
+from m2bridge.records import write_atomically
+
+STATIC = (".png", ".pdf", ".svg")
+# Okabe and Ito's palette, told apart with any colour vision
+BLUE, SKY, GREEN, ORANGE, VERMILION, PURPLE, YELLOW, BLACK, GREY = (
+    "#0072B2",
+    "#56B4E9",
+    "#009E73",
+    "#E69F00",
+    "#D55E00",
+    "#CC79A7",
+    "#F0E442",
+    "#000000",
+    "#7F7F7F",
+)
+_STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "mathtext.fontset": "dejavusans",
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "m2bridge",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "savefig.dpi": 300,
+}
+
+
+def library(name: str) -> Any:
+    """A plotting library, or one line that says how to get it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        raise InputError(
+            f"this picture needs {package}, which is not installed: pip install 'm2bridge[plot]'"
+        ) from None
+
+
+def check_output(path: Path, allowed: Sequence[str]) -> None:
+    """Refuse, before any work is done, an ending that cannot be written or a directory that is not there."""
+    if path.suffix.lower() not in allowed:
+        endings = ", ".join(ending.lstrip(".") for ending in allowed)
+        raise InputError(f"-o {path}: the ending chooses the format; use one of {endings}")
+    if not path.parent.is_dir():
+        raise InputError(f"-o {path}: there is no directory {path.parent}; create it first")
+    for name in ("plotly.graph_objects",) if path.suffix.lower() == ".html" else ("matplotlib",):
+        library(name)
+
+
+@contextmanager
+def style() -> Iterator[Any]:
+    """The house style around drawing and saving; yields ``matplotlib``. Needs no display and leaves no global state changed."""
+    matplotlib = library("matplotlib")
+    with matplotlib.rc_context(_STYLE):
+        yield matplotlib
+
+
+def new_figure(width: float, height: float) -> Any:
+    """A figure of the given size in inches, with a canvas for files only."""
+    figure = library("matplotlib.figure").Figure(figsize=(width, height))
+    library("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a matplotlib figure without dates or random names: the same data give the same bytes."""
+    kind = path.suffix.lower().lstrip(".")
+    metadata: dict[str, dict[str, str | None]] = {
+        "pdf": {"Creator": "m2bridge", "Producer": None, "CreationDate": None},
+        "svg": {"Creator": "m2bridge", "Date": None},
+        "png": {"Software": "m2bridge"},
+    }
+    figure.savefig(path, format=kind, metadata=metadata[kind])
+
+
+def save_html(figure: Any, path: Path) -> None:
+    """Write a plotly figure as one file that needs no network."""
+    text = figure.to_html(
+        include_plotlyjs=True, full_html=True, div_id="figure", config={"displaylogo": False}
+    )
+    write_atomically(path, text)
+
+
+def write_data(
+    path: Path, document: Mapping[str, Any], columns: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> list[Path]:
+    """The data of a picture beside it: `document` as JSON, `rows` as CSV."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    beside = [path.with_suffix(".json"), path.with_suffix(".csv")]
+    write_atomically(beside[0], text + "\n")
+    write_atomically(beside[1], table.getvalue())
+    return beside

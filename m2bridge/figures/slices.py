@@ -1,0 +1,301 @@
+"""Figures stage: three-dimensional affine slices of the span of M(2,1,2), and the closure's equation restricted to them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from m2bridge.analyses.boundary import forms
+from m2bridge.analyses.boundary.points import as_point, number
+from m2bridge.errors import DisagreementError, InputError
+from m2bridge.models import Lightning
+from m2bridge.models.polynomials import parse_polynomial
+
+MODEL = Lightning(d=2, dp=1, a=2, t=2, parametrization="attention", coordinate_system="segre")
+AXES = ("x", "y", "z")
+Vector = tuple[Fraction, ...]
+Polynomial = dict[tuple[int, int, int], Fraction]
+"""In x, y, z: exponents -> coefficient."""
+Equation = dict[tuple[int, ...], int]
+"""In the six coordinates of the span."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """The points origin + x u + y v + z w of the 6-dimensional span, within a box of (x, y, z).
+
+    The coordinates (a0, a1, a2, b0, b1, b2) are those of the two binary quadrics a = alpha_1 nu and b = alpha_2 nu.
+    """
+
+    name: str
+    title: str
+    origin: Vector
+    directions: tuple[Vector, Vector, Vector]
+    box: tuple[tuple[Fraction, Fraction], ...] = ((Fraction(-1), Fraction(1)),) * 3
+    view: tuple[float, float] = (22.0, -60.0)
+
+    def __post_init__(self) -> None:
+        if any(len(v) != MODEL.coordinate_count for v in (self.origin, *self.directions)):
+            raise InputError(f"slice {self.name}: the origin and three directions have 6 coordinates each")
+        if len(self.directions) != 3 or forms.rank(np.array(self.directions, dtype=object)) < 3:
+            raise InputError(f"slice {self.name} is degenerate: its three directions are linearly dependent")
+        if len(self.box) != 3 or any(len(side) != 2 or side[0] >= side[1] for side in self.box):
+            raise InputError(f"slice {self.name}: the box is three intervals [low, high] with low < high")
+
+    def points(self, xyz: np.ndarray) -> np.ndarray:
+        """Float coordinates in the span of points (rows) of the slice."""
+        directions = np.array(self.directions, dtype=np.float64)
+        return np.asarray(np.array(self.origin, dtype=np.float64) + xyz @ directions)
+
+    def point(self, xyz: Sequence[Fraction]) -> Vector:
+        """Exact coordinates in the span of a point of the slice."""
+        return tuple(
+            o + sum((c * u[i] for c, u in zip(xyz, self.directions, strict=True)), Fraction(0))
+            for i, o in enumerate(self.origin)
+        )
+
+    @property
+    def limits(self) -> np.ndarray:
+        """The box as floats, one row an axis."""
+        return np.array(self.box, dtype=np.float64)
+
+    def quadric_text(self, which: int) -> str:
+        """The coefficients of a (0) or b (1) as affine functions of x, y, z."""
+        entries = [self._affine_text(3 * which + i) for i in range(3)]
+        return f"({', '.join(entries)})"
+
+    def _affine_text(self, index: int) -> str:
+        terms = [(self.origin[index], "")]
+        terms += [(u[index], label) for u, label in zip(self.directions, AXES, strict=True)]
+        text = ""
+        for c, label in terms:
+            if c:
+                size = "" if abs(c) == 1 and label else str(abs(c))
+                text += ("-" if c < 0 else "+" if text else "") + size + label
+        return text or "0"
+
+    def document(self) -> dict[str, Any]:
+        """The slice as JSON, in the form that :func:`read_slice` reads."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "origin": [str(c) for c in self.origin],
+            "directions": [[str(c) for c in u] for u in self.directions],
+            "box": [[str(c) for c in side] for side in self.box],
+            "view": list(self.view),
+        }
+
+
+def _named(name: str, title: str, origin: str, *directions: str, **more: Any) -> Slice:
+    vectors = [tuple(Fraction(c) for c in text.split()) for text in directions]
+    return Slice(
+        name=name,
+        title=title,
+        origin=tuple(Fraction(c) for c in origin.split()),
+        directions=tuple(vectors),  # type: ignore[arg-type]
+        **more,
+    )
+
+
+def _box(*sides: tuple[str, str]) -> tuple[tuple[Fraction, Fraction], ...]:
+    return tuple((Fraction(low), Fraction(high)) for low, high in sides)
+
+
+SLICES = {
+    slice_.name: slice_
+    for slice_ in (
+        # a = (z, 1, z), b = (x-y, 0, x+y): x^2 = y^2 (1 - 4 z^2), solid between two pinch points, dotted beyond them
+        _named(
+            "conoid",
+            "two pinch points, sheets crossing between them",
+            "0 1 0 0 0 0",
+            "0 0 0 1 0 1",
+            "0 0 0 -1 0 1",
+            "1 0 1 0 0 0",
+            box=_box(("-1", "1"), ("-1", "1"), ("-9/10", "9/10")),
+            view=(20.0, -58.0),
+        ),
+        # a = (1, 0, z), b = (0, y, x): x^2 + z y^2 = 0, Whitney's umbrella
+        _named("umbrella", "pinch point", "1 0 0 0 0 0", "0 0 0 0 0 1", "0 0 0 0 1 0", "0 0 1 0 0 0"),
+        # a = (1+z, 0, 1-z), b = (y, x, -y): 4 y^2 + (1 - z^2) x^2 = 0, dotted between two pinch points
+        _named(
+            "handle",
+            "closure-only handle",
+            "1 0 1 0 0 0",
+            "0 0 0 0 1 0",
+            "0 0 0 1 0 -1",
+            "1 0 -1 0 0 0",
+            box=_box(("-1", "1"), ("-1", "1"), ("-2", "2")),
+        ),
+        # a = (1, 2z, -1), b = (x/2, y, x/2): y^2 = (1 + z^2) x^2, the quadric a is always a product of two real forms
+        _named(
+            "crossing",
+            "two sheets crossing",
+            "1 0 -1 0 0 0",
+            "0 0 0 1/2 0 1/2",
+            "0 0 0 0 1 0",
+            "0 2 0 0 0 0",
+            view=(18.0, -35.0),
+        ),
+    )
+}
+DEFAULT = "conoid"
+
+
+def read_slice(text: str) -> Slice:
+    """A slice by its name, or from a JSON file with ``origin``, ``directions``, perhaps ``box``, ``name``, ``title``, ``view``.
+
+    Vectors have 6 entries (Segre coordinates) or 40 (all coefficients of the network, which must lie in the span).
+    """
+    if text in SLICES:
+        return SLICES[text]
+    path = Path(text)
+    if not path.is_file():
+        raise InputError(
+            f"--slice {text}: no such file, and no slice of that name; there are: {', '.join(SLICES)}"
+        )
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"), parse_float=Fraction)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"--slice {path} is not JSON: {error}") from None
+    return slice_from(value, f"--slice {path}", default_name=path.stem)
+
+
+def slice_from(value: Any, source: str, *, default_name: str = "slice") -> Slice:
+    """A slice from a JSON value."""
+    if not isinstance(value, Mapping) or not {"origin", "directions"} <= set(value):
+        raise InputError(f"{source} should be an object with origin and directions")
+    if not isinstance(value["directions"], list) or len(value["directions"]) != 3:
+        raise InputError(f"{source}: directions should be a list of three vectors")
+    box = value.get("box", [[-1, 1]] * 3)
+    if not isinstance(box, list) or any(not isinstance(side, list) for side in box):
+        raise InputError(f"{source}: box should be three intervals such as [[-1,1],[-1,1],[-1,1]]")
+    view = value.get("view", [22, -60])
+    if not isinstance(view, list) or len(view) != 2:
+        raise InputError(f"{source}: view should be [elevation, azimuth] in degrees")
+    return Slice(
+        name=str(value.get("name", default_name))[:60],
+        title=str(value.get("title", ""))[:120],
+        origin=as_point(MODEL, value["origin"], f"{source}, origin"),
+        directions=tuple(  # type: ignore[arg-type]
+            as_point(MODEL, u, f"{source}, direction {i + 1}") for i, u in enumerate(value["directions"])
+        ),
+        box=tuple(tuple(number(c, source) for c in side) for side in box),  # type: ignore[misc]
+        view=(float(number(view[0], source)), float(number(view[1], source))),
+    )
+
+
+def random_slice(seed: int) -> Slice:
+    """A slice through a random point of the image with random integer directions; its singular curve is a twisted cubic."""
+    rng = np.random.default_rng([seed, 21])
+    while True:
+        A, V = rng.integers(-2, 3, (2, 2)), rng.integers(-2, 3, (1, 2))
+        origin = tuple(Fraction(int(c)) for c in MODEL.coordinates({"A": A, "V": V}))
+        directions = rng.integers(-3, 4, (3, 6))
+        if any(origin) and forms.rank(directions) == 3:
+            vectors = tuple(tuple(Fraction(int(c)) for c in u) for u in directions)
+            return Slice(
+                name=f"random-{seed}",
+                title=f"random slice, seed {seed}",
+                origin=origin,
+                directions=vectors,  # type: ignore[arg-type]
+            )
+
+
+def closure_equation(texts: Sequence[str]) -> Equation:
+    """The closure's one equation, as Macaulay2 computed it, with integer coefficients.
+
+    Over ZZ/p its residues are read as the integers nearest to zero. That this is right over ZZ is shown here: the equation
+    vanishes identically on the image, being of degree at most 4 in each weight and zero at all weights in {-2, .., 2}.
+
+    Raises
+    ------
+    DisagreementError
+        The equation does not vanish on the image.
+    """
+    if len(texts) != 1:
+        raise InputError(
+            f"M(2,1,2) is a hypersurface in its span; the record has {len(texts)} equations for it"
+        )
+    names = [f"z{i}" for i in range(MODEL.coordinate_count)]
+    equation = {e: int(c) for e, c in parse_polynomial(texts[0], names).items()}
+    side = np.arange(-2, 3)
+    grid = np.stack(np.meshgrid(*[side] * 6, indexing="ij"), axis=-1).reshape(-1, 6)
+    points = MODEL.coordinates({"A": grid[:, :4].reshape(-1, 2, 2), "V": grid[:, 4:].reshape(-1, 1, 2)})
+    values = sum(c * np.prod(points ** np.array(e), axis=1) for e, c in equation.items())
+    degree = max(sum(e) for e in equation)
+    if degree > 4 or np.any(values):
+        raise DisagreementError(
+            "the closure's equation does not vanish on the image: Macaulay2's kernel and the network disagree",
+            conflicts=[
+                f"{texts[0]} is not zero at {np.count_nonzero(values)} of {len(grid)} integer weights"
+            ],
+        )
+    return equation
+
+
+def restrict(equation: Equation, cut: Slice) -> Polynomial:
+    """The equation on the slice: a polynomial in x, y, z with rational coefficients, exactly.
+
+    Raises
+    ------
+    InputError
+        The slice lies inside the closure (the polynomial is zero) or misses it (it is a constant).
+    """
+    affine: list[Polynomial] = []
+    for i in range(MODEL.coordinate_count):
+        form: Polynomial = {(0, 0, 0): cut.origin[i]}
+        for axis, u in enumerate(cut.directions):
+            exponents = tuple(int(k == axis) for k in range(3))
+            form[exponents] = u[i]  # type: ignore[index]
+        affine.append({e: c for e, c in form.items() if c})
+    total: Polynomial = {}
+    for exponents, coefficient in equation.items():
+        term: Polynomial = {(0, 0, 0): Fraction(coefficient)}
+        for i, power in enumerate(exponents):
+            for _ in range(power):
+                term = _product(term, affine[i])
+        for e, c in term.items():
+            total[e] = total.get(e, Fraction(0)) + c
+    total = {e: c for e, c in sorted(total.items(), reverse=True) if c}
+    if not total:
+        raise InputError(f"slice {cut.name} is degenerate: it lies inside the closure, which cuts no surface")
+    if set(total) == {(0, 0, 0)}:
+        raise InputError(f"slice {cut.name} is empty: it does not meet the closure")
+    return total
+
+
+def _product(left: Polynomial, right: Polynomial) -> Polynomial:
+    result: Polynomial = {}
+    for e, c in left.items():
+        for f, g in right.items():
+            key = (e[0] + f[0], e[1] + f[1], e[2] + f[2])
+            result[key] = result.get(key, Fraction(0)) + c * g
+    return result
+
+
+def evaluate(polynomial: Polynomial, xyz: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values at points (rows), and the sum of the absolute values of the terms, against which rounding is measured."""
+    value, size = np.zeros(len(xyz)), np.zeros(len(xyz))
+    for exponents, coefficient in polynomial.items():
+        term = float(coefficient) * np.prod(xyz ** np.array(exponents), axis=1)
+        value += term
+        size += np.abs(term)
+    return value, size
+
+
+def text_of(polynomial: Polynomial) -> str:
+    """The polynomial with its common integer factor removed, as text."""
+    whole = forms.primitive(list(polynomial.values()))
+    text = ""
+    for exponents, c in zip(polynomial, whole, strict=True):
+        factors = [label if e == 1 else f"{label}^{e}" for label, e in zip(AXES, exponents, strict=True) if e]
+        size = [] if abs(c) == 1 and factors else [str(abs(c))]
+        text += ("-" if c < 0 else "+" if text else "") + "*".join([*size, *factors])
+    return text
