@@ -11,10 +11,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from m2bridge.engine import Engine, Limits
+from m2bridge.models import Model
 from m2bridge.results import Certainty
+
+_R = TypeVar("_R")
 
 Size = Mapping[str, Any]
 """What one check is about: a spec string under ``model``, or plain numbers; JSON values only."""
@@ -53,11 +56,22 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a check may use: an engine, a seed and limits."""
+    """What a check may use: an engine, a seed, limits, and answers that other checks of the run have computed already."""
 
     engine: Engine
     seed: int = 0
     limits: Limits = field(default_factory=lambda: Limits(wall_seconds=300.0))
+    known: dict[Any, Any] = field(default_factory=dict)
+
+    def once(self, analysis: Callable[..., _R], model: Model, **options: Any) -> _R:
+        """The analysis of a model with this context's engine, seed and limits, computed once a run."""
+        key = (analysis, model.spec, tuple(sorted(options.items())))
+        if key not in self.known:
+            self.known[key] = analysis(
+                model, engine=self.engine, seed=self.seed, limits=self.limits, **options
+            )
+        result: _R = self.known[key]
+        return result
 
 
 Check = Callable[[Size, Context], Verdict]

@@ -67,7 +67,7 @@ def register(app: typer.Typer) -> None:
             if not as_json:
                 out.print(_line(item, entry))
 
-        with common.Progress(quiet=as_json).shown() as progress, open_engine(engine) as opened:
+        with common.Progress(quiet=as_json).shown() as progress, open_engine(engine, warm=True) as opened:
             context = Context(engine=opened, seed=seed, limits=limits)
             ledger = verify(selected, context, quick=quick, max_d=max_d, progress=progress, finished=finished)
         if report is not None:

@@ -252,6 +252,8 @@ def _rank_once(
     place[free], place[pivots] = np.arange(len(free)), np.arange(len(pivots))
     is_pivot = np.zeros(token_matrix.shape[1], dtype=bool)
     is_pivot[pivots] = True
+    if shape.inner_count == 0:  # the slice fixes all weights but V_l, as for tokens of width one
+        return _Pivots(tuple(pivots), (), ())
     forms = _forms(shape, layers[-1][2], current.outputs)
     per_sample = 8 * forms.shape[0] * (4 * max(shape.widths) * shape.tokens + 3 * shape.inner_count)
     chunk = max(1, _CHUNK_BYTES // per_sample)

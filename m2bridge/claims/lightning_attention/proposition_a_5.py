@@ -46,9 +46,7 @@ def check_isomorphism(size: Size, _: Context) -> Verdict:
 
 def check_figure_1(size: Size, context: Context) -> Verdict:
     """Dimension of the neuromanifold and of Sym3(R^4, R^2)."""
-    result = singular_locus(
-        Lightning(**size), engine=context.engine, seed=context.seed, limits=context.limits
-    )
+    result = context.once(singular_locus, Lightning(**size))
     if result.agreement is False:
         return disagreement(result.conflicts)
     ambient = 2 * comb(4 + 2, 3)  # two outputs, cubic forms in four variables

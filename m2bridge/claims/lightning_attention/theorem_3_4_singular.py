@@ -60,7 +60,7 @@ def compare(model: Lightning, result: SingularLocus, predicts: Prediction) -> Ve
 def _check(predicts: Prediction) -> Callable[[Size, Context], Verdict]:
     def check(size: Size, context: Context) -> Verdict:
         model = Lightning(**size)
-        result = singular_locus(model, engine=context.engine, seed=context.seed, limits=context.limits)
+        result = context.once(singular_locus, model)
         return compare(model, result, predicts)
 
     return check

@@ -1,0 +1,124 @@
+"""Theorem 3.7: the fibers of deep networks by virtual weights, as printed and repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from m2bridge.analyses.fiber import fiber
+from m2bridge.claims.base import (
+    Claim,
+    Context,
+    Correction,
+    Size,
+    Verdict,
+    disagreement,
+    fails,
+    holds,
+    out_of_reach,
+)
+from m2bridge.claims.lightning_attention import PAPER
+from m2bridge.models import DeepLightning
+from m2bridge.results import Certainty
+
+
+def printed(m1: str, m2: str) -> bool:
+    """Whether the printed hypotheses hold: ranks at least two, and M_i not skew for i > 1."""
+    return "rank1" not in (m1, m2) and m2 != "skew"
+
+
+def repaired(m1: str, m2: str) -> bool:
+    """The same, with M_1 not skew either."""
+    return printed(m1, m2) and m1 != "skew"
+
+
+def _check(hypotheses: Callable[[str, str], bool]) -> Callable[[Size, Context], Verdict]:
+    def check(size: Size, context: Context) -> Verdict:
+        model = DeepLightning(d=size["d"], t=size["t"], parametrization="virtual")
+        stratum = ",".join(f"{name}={size[name]}" for name in ("m1", "m2"))
+        result = context.once(fiber, model, at=stratum)
+        if result.agreement is False:
+            return disagreement(result.conflicts)
+        if result.components is None:
+            return out_of_reach(result.limit or "the components were not computed")
+        one_orbit = result.verdict == "identifiable-up-to-symmetry"
+        computed: dict[str, Any] = {
+            "components": [[c.dim, c.degree, c.reduced] for c in result.components],
+            "symmetry_dim": result.symmetry_dim,
+            "verdict": result.verdict,
+        }
+        if not hypotheses(size["m1"], size["m2"]):
+            return holds(
+                result.certainty, f"the hypotheses fail here, and the fiber is {result.verdict}", **computed
+            )
+        if one_orbit:
+            return holds(result.certainty, **computed)
+        reason = "the hypotheses hold and the fiber is more than the rescalings"
+        if result.counterexample is not None:  # an identity of polynomials over QQ, verified
+            return fails(Certainty.PROVED, result.counterexample, reason, **computed)
+        return fails(result.certainty, computed, reason, **computed)
+
+    return check
+
+
+def _sizes(*cases: tuple[str, str, int]) -> tuple[Size, ...]:
+    return tuple({"d": [2, 2, 2], "t": t, "m1": m1, "m2": m2} for m1, m2, t in cases)
+
+
+_SIZES = _sizes(
+    ("generic", "generic", 3), ("skew", "generic", 3), ("generic", "skew", 3), ("rank1", "generic", 3), ("symmetric", "generic", 3)
+)  # fmt: skip
+_TWO = _sizes(("generic", "generic", 2), ("symmetric", "generic", 2), ("generic", "symmetric", 2))
+_WITNESSES = (
+    "Macaulay2: components of the fiber's ideal",
+    "kernel of the forward pass's Jacobian",
+    "an exact identity of polynomials over QQ for the second orbit",
+)
+
+CLAIMS = (
+    Claim(
+        id="theorem-3.7",
+        number="Theorem 3.7",
+        paper=PAPER,
+        statement=(
+            "For t >= 3, L not zero, all rk M_i >= 2 and M_i not skew-symmetric for i > 1, the fiber of a deep network consists of the "
+            "rescalings of Equation 13."
+        ),
+        checked="the components of the fiber through virtual weights of each kind",
+        witnesses=_WITNESSES,
+        sizes=_SIZES,
+        quick=_SIZES[:2],
+        run=_check(printed),
+        correction=Correction(
+            smallest="l = 2, d = (2, 2, 2), M_1 = J = [[0, 1], [-1, 0]]",
+            witness=(
+                "For J skew and N invertible, both 2 x 2, (M_1, M_2, L) = (J, N, L) and (N, J, L / det N) are the same function: for "
+                "symmetric 2 x 2 matrices S, S J S = det(S) J and J S J^T = adj(S). The first satisfies all printed hypotheses."
+            ),
+            macaulay2="""\
+R = QQ[x_0..x_3]; X = genericMatrix(R,x_0,2,2); J = matrix{{0,1},{-1,0}}**R; N = matrix{{1,2},{3,5}}**R; L = matrix{{1,7},{2,3}}**R;
+network = (M1,M2,L) -> (G := transpose X*M1*X; L*X*G*transpose G*transpose X*M2*X*G);  -- Equation 11
+<< (network(J,N,L) == network(N,J,(1/lift(det N,QQ))*L)) << endl;
+""",
+            reason=(
+                "The induction starts from the factor x_3^T A_1 x_2 x_2^T A_1 x_1 - x_3^T A_1 x_1 x_2^T A_1 x_2, and products of the quadratic "
+                "forms of all M_j are divided by; the form of M_1 vanishes identically when M_1 is skew."
+            ),
+            unaffected="Generic weights are not skew: the generic fibers, Corollary 3.8 and the dimension formulas are unchanged.",
+            repaired="The same with M_i not skew-symmetric for all i; and then t >= 2 is enough at the sizes checked.",
+            claim="theorem-3.7-repaired",
+        ),
+    ),
+    Claim(
+        id="theorem-3.7-repaired",
+        number="Theorem 3.7, repaired",
+        paper=PAPER,
+        statement="The same statement with M_i not skew-symmetric for all i, and for t >= 2.",
+        checked="the components of the fiber through virtual weights of each kind",
+        witnesses=_WITNESSES,
+        sizes=_SIZES + _TWO,
+        quick=_SIZES[:1] + _TWO[:1],
+        run=_check(repaired),
+        repaired=True,
+    ),
+)
