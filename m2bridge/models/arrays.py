@@ -32,6 +32,7 @@ __all__ = [
     "mT",
     "object_array",
     "power",
+    "stabilised",
     "zeros",
 ]
 
@@ -51,6 +52,19 @@ def exp(array: Any) -> Any:
     if own is None:
         raise NotPolynomialError("an exponential is not polynomial")
     return own()
+
+
+def stabilised(array: Any) -> Any:
+    """Floats minus the largest entry of their last axis, so that an exponential cannot overflow; others as
+    they are.
+
+    The shift is a constant to differentiation: for a quotient of exponentials neither value nor derivative
+    changes.
+    """
+    if isinstance(array, np.ndarray):
+        return array if array.dtype == object else array - array.max(axis=-1, keepdims=True)
+    own: Callable[[], Any] | None = getattr(array, "stabilised", None)
+    return array if own is None else own()
 
 
 def elementwise(function: Callable[[Any], Any], array: np.ndarray) -> np.ndarray:

@@ -6,7 +6,6 @@ From SymPy (:func:`from_sympy`), from polynomials as text (:func:`from_text`), o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,6 +31,7 @@ Terms = tuple[tuple[Exponents, Coefficient], ...]
 """A sparse polynomial as sorted pairs, so that models can be compared and hashed."""
 
 _RANK_PRIME = 8388593
+LONGEST_INLINE = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,11 +164,13 @@ class PolynomialMap(Model):
 
 def check_variables(names: Sequence[str]) -> None:
     """Refuse names that are not variables, or are declared twice."""
+    seen: set[str] = set()
     for place, name in enumerate(names):
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise SpecError(f"variable {place + 1}: {name!r} is not a name such as x, x_1 or x_(0,1)")
-        if name in names[:place]:
+        if name in seen:
             raise SpecError(f"variable {place + 1}: {name!r} is declared twice")
+        seen.add(name)
 
 
 def polynomials_for_macaulay2(
@@ -263,18 +265,34 @@ def _rational(value: Any) -> Coefficient:
     return fraction.numerator if fraction.denominator == 1 else fraction
 
 
+def _outside_parentheses(text: str) -> list[str]:
+    """The text cut at commas, but for those in subscripts such as x_(0,1)."""
+    parts, depth = [[""]], 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(char)
+    return ["".join(part) for part in parts]
+
+
 def read_inline(text: str) -> PolynomialMap:
     """The map in an inline spec ``map:s,t->s^2;s*t;t^2``, with equations of the source after a bar.
 
     >>> read_inline("map:c,s->c^2;c*s|c^2+s^2-1").parameter_dim
     1
     """
+    if len(text) > LONGEST_INLINE:
+        raise SpecError(
+            f"an inline map of {len(text)} characters is too long (at most {LONGEST_INLINE}); use a file"
+        )
     variables, arrow, rest = text.removeprefix("map:").partition("->")
     if not arrow:
         raise SpecError(
             f"{text[:80]}: expected '->' after the variables, as in map:s,t->s^2;s*t;t^2", position=5
         )
     polynomials, _, constraints = rest.partition("|")
-    names = [name.strip() for name in re.split(r",(?![^(]*\))", variables)]
+    names = [name.strip() for name in _outside_parentheses(variables)]
     listed = [part for part in constraints.split(";") if part.strip()]
     return from_text("polynomial map", names, polynomials.split(";"), listed)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from m2bridge.errors import NotPolynomialError, SpecError
+from m2bridge.errors import InputError, SpecError
 from m2bridge.models.arrays import Mod, mT
 from m2bridge.models.base import Formula, Shape, Symmetry, Weights
 from m2bridge.models.deep_checks import PARAMETRIZATIONS, check_deep
@@ -121,10 +121,10 @@ class DeepLightning(NetworkModel):
     @property
     def title(self) -> str:
         by = {"weights": "(Q, K, V)", "attention": "(A, V)", "virtual": "virtual weights (M, L)"}
-        extra = f", heads={list(self.heads)}" if self.multi_head else ""
-        extra += " with skip connections" if self.skip else ""
-        sizes = f"d={list(self.d)}, a={list(self.a)}, t={self.t}"
-        return f"deep lightning self-attention by {by[self.parametrization]}, {sizes}{extra}"
+        heads = f", heads={list(self.heads)}" if self.multi_head else ""
+        sizes = f"d={list(self.d)}, a={list(self.a)}, t={self.t}{heads}"
+        skip = " with skip connections" if self.skip else ""
+        return f"deep lightning self-attention by {by[self.parametrization]}, {sizes}{skip}"
 
     # -- source -------------------------------------------------------------------------------------
 
@@ -134,10 +134,10 @@ class DeepLightning(NetworkModel):
 
     @property
     def parameters(self) -> dict[str, Shape]:
-        shapes: dict[str, Shape] = {}
         if self.parametrization == "virtual":
-            shapes = {f"M{i}": (self.d[0], self.d[0]) for i in range(1, self.layers + 1)}
-            return shapes | {"L": (self.d[-1], self.d[0])}
+            square = (self.d[0], self.d[0])
+            return {f"M{i}": square for i in range(1, self.layers + 1)} | {"L": (self.d[-1], self.d[0])}
+        shapes: dict[str, Shape] = {}
         for i in range(1, self.layers + 1):
             before, after, heads = self.d[i - 1], self.d[i], self.head_axis(i)
             if self.parametrization == "attention":
@@ -224,12 +224,11 @@ class DeepLightning(NetworkModel):
         if self.parametrization == "virtual":
             return equation_11([weights[f"M{i + 1}"] for i in range(self.layers)], weights["L"], inputs)
         X = inputs
-        for i in range(1, self.layers + 1):
-            several = self.heads[i - 1] > 1
+        for i, heads in enumerate(self.heads, start=1):
+            several = heads > 1
             Y = X[..., None, :, :] if several else X
             output = weights[f"V{i}"] @ Y @ self.scores(weights, i, Y)
-            if several:
-                output = output.sum(axis=-3)
+            output = output.sum(axis=-3) if several else output
             X = X + output if self.skip else output
         return X
 
@@ -263,7 +262,7 @@ class DeepLightning(NetworkModel):
     @property
     def m2_parameters(self) -> dict[str, object]:
         if self.parametrization == "virtual" and self.constrained:
-            raise NotPolynomialError(
+            raise InputError(
                 f"{self.spec}: virtual weights through narrow layers have no simple equations;"
                 " use parametrization=weights, which has the same image"
             )

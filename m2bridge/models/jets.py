@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError
-from m2bridge.models.arrays import Mod, exp, lift, mT, power
+from m2bridge.models.arrays import Mod, exp, lift, mT, power, stabilised
 
 _CONSTANTS = (np.ndarray, np.generic, int, float, Mod)
 
@@ -127,6 +127,9 @@ class Jet:
     def exp(self) -> Jet:
         value = exp(self.value)
         return Jet(value, self.tangents * value)
+
+    def stabilised(self) -> Jet:
+        return Jet(stabilised(self.value), self.tangents)
 
     @property
     def mT(self) -> Jet:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.arrays import exp, mT
+from m2bridge.models.arrays import exp, mT, stabilised
 from m2bridge.models.base import Formula, Model, Shape, Symmetry, Weights
 from m2bridge.models.deep import DeepLightning
 from m2bridge.models.deep_known import attention_dim, bottleneck_hypotheses, bottleneck_value, deep_symmetries
@@ -134,11 +134,7 @@ class Softmax(Model):
         X, twin = inputs, self.lightning
         for i in range(1, self.layers + 1):
             scores = self._tempered(twin.scores(weights, i, X))
-            if isinstance(scores, np.ndarray) and scores.dtype != object:
-                scores = scores - scores.max(
-                    axis=-1, keepdims=True
-                )  # the quotient is the same, nothing overflows
-            kernel = exp(scores)
+            kernel = exp(stabilised(scores))
             attention = kernel / kernel.sum(axis=-1)[..., None]
             X = weights[f"V{i}"] @ X @ mT(attention)
         return X

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError
-from m2bridge.models.arrays import exp, lift, mT, object_array, power, zeros
+from m2bridge.models.arrays import exp, lift, mT, object_array, power, stabilised, zeros
 from m2bridge.models.constants import constant_array
 from m2bridge.models.pullbacks import Pullback, add_at, summed_to
 
@@ -191,6 +191,9 @@ class Node:
             raise NotPolynomialError("exp is not polynomial")
         value = exp(self.value)
         return self._made(value, self.batched, (self, lambda c: c * value))
+
+    def stabilised(self) -> Node:
+        return self._made(stabilised(self.value), self.batched, (self, lambda c: c))
 
     def __truediv__(self, other: Any) -> Node:
         if not self.analytic:

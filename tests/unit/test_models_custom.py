@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import runpy
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -249,3 +250,17 @@ def test_shapes_of_a_traced_network_are_checked() -> None:
     large = from_callable(lambda W: W, {"W": (30, 30)})
     with pytest.raises(OutOfReachError, match="900 variables"):
         large.coordinates({})
+
+
+def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[2] / "examples" / "traced_network.py"
+    runpy.run_path(str(example), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "image dimension: 10" in printed
+    assert "refused: softmax_attention is not polynomial: exp is not polynomial" in printed
+
+
+def test_an_inline_map_has_limits_and_subscripts() -> None:
+    assert parse_spec("map: x_(0,1) , y ->x_(0,1)*y").coordinate_names == ("x_(0,1)*y",)
+    with pytest.raises(SpecError, match="too long"):
+        parse_spec("map:x->" + "x+" * 600_000 + "x")

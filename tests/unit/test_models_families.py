@@ -293,7 +293,17 @@ def test_softmax_pairs_tokens_as_equation_15_does() -> None:
 def test_softmax_survives_large_scores() -> None:
     model = Softmax(d=(2, 2), t=2)
     weights = {name: 100 * value for name, value in model.draw_real_weights(np.random.default_rng(0)).items()}
-    assert np.isfinite(model.forward(weights, np.ones((2, 2)))).all()
+    X = np.random.default_rng(1).standard_normal((1, 2, 2))
+    assert np.isfinite(model.forward(weights, X)).all()
+    values, matrix = jacobian(model, weights, X)
+    assert np.allclose(values, model.forward(weights, X).reshape(-1))
+    assert np.isfinite(matrix).all()
+    assert np.isfinite(model.forward(seeded(weights, model.parameters), X).tangents).all()
+
+
+def test_constrained_virtual_weights_have_no_macaulay2_twin() -> None:
+    with pytest.raises(InputError, match="parametrization=weights"):
+        parse_spec("deep-lightning(d=[3,2,3],parametrization=virtual)").m2_parameters  # noqa: B018
 
 
 @pytest.mark.parametrize("question", ["coordinates", "coordinate_names", "m2_partial", "m2_parameters"])
