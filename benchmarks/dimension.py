@@ -1,0 +1,342 @@
+"""Dimension side by side: the exact routes of m2bridge against the numerical ones that people use.
+
+One run, ratios of times on one machine. ``python benchmarks/dimension.py --output
+benchmarks/RESULTS-dimension.md``; ``--quick`` leaves out everything above a few seconds. Environment:
+m2bridge; and PyTorch if its rows are wanted (``pip install torch==2.13.0`` in an environment of its own,
+m2bridge does not need it). Without PyTorch the rows that need it say so.
+
+Tables: 1. Figure 3 of Henry, Marchetti and Kohn, proved, against the method of its public code and against
+torch.func. 2. Large networks: lightning proved over F_p, softmax proved with balls or labelled. 3. Where
+float32 or the default tolerance fail. 4. Negative cases and classical defects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import platform
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from m2bridge.analyses.dimension import dimension
+from m2bridge.rank.attention import attention_rank
+from m2bridge.rank.ball import prove_rank
+from m2bridge.rank.block import block_parts, lay_out, output_forms
+from m2bridge.rank.numeric_attention import numeric_attention_rank
+from m2bridge.rank.rings import FloatRing
+from m2bridge.rank.slices import AttentionSlice
+
+FIGURE_3 = tuple(range(3, 11))
+LARGE = (
+    ((64,) * 3, 2, 3),
+    ((128,) * 3, 2, 3),
+    ((256,) * 3, 2, 3),
+    ((512,) * 3, 2, 3),
+    ((64,) * 7, 2, 3),
+    ((64,) * 9, 2, 3),
+    ((32,) * 13, 2, 3),
+    ((64,) * 5, 8, 8),
+    ((32,) * 3, 32, 3),
+    ((64,) * 3, 64, 3),
+)
+
+
+def shape_of(widths: tuple[int, ...], a: int, t: int, softmax: bool) -> AttentionSlice:
+    return AttentionSlice(widths=widths, ranks=(a,) * (len(widths) - 1), tokens=t, softmax=softmax)
+
+
+# -- 1. Figure 3 ------------------------------------------------------------------------------------------
+
+
+def figure_3(lines: list[str]) -> None:
+    shapes = [shape_of((d,) * 3, 2, 3, True) for d in FIGURE_3]
+    prove_rank(shapes[0])  # imports and thread pools are warm for everyone
+    start = time.perf_counter()
+    proofs = [prove_rank(shape) for shape in shapes]
+    proof_seconds = time.perf_counter() - start
+    assert all(proof and proof.rank == shape.free_count for proof, shape in zip(proofs, shapes, strict=True))
+    start = time.perf_counter()
+    answers = [
+        dimension(f"softmax(d=[{d},{d},{d}],a=[2,2],t=3)", engine=False, certify=False) for d in FIGURE_3
+    ]
+    answer_seconds = time.perf_counter() - start
+    rows = [
+        ["m2bridge, proof alone (balls and slice)", "proved", f"{proof_seconds:.3f}", "1"],
+        [
+            "m2bridge.dimension, all witnesses",
+            answers[0].certainty.value,
+            f"{answer_seconds:.3f}",
+            f"{answer_seconds / proof_seconds:.1f}",
+        ],
+    ]
+    loop, func = torch_times()
+    for name, seconds in (
+        ("public code's method in float64: one backward pass per output, matrix_rank", loop),
+        ("torch.func vmap(jacrev) in float64, matrix_rank", func),
+    ):
+        if seconds is None:
+            rows.append([name, "estimate", "left out: PyTorch is not installed", ""])
+        else:
+            rows.append([name, "estimate", f"{seconds:.2f}", f"{seconds / proof_seconds:.0f}"])
+    lines += ["", "## Figure 3: l=2, t=3, a=2, delta=3..10, softmax, all eight sizes", ""]
+    lines += table(["method", "kind of answer", "seconds", "times the proof"], rows)
+    dims = ", ".join(f"{d}: {answer.image_dim}" for d, answer in zip(FIGURE_3, answers, strict=True))
+    lines += ["", f"Proved dimensions (delta: dimension): {dims}; each equals Eq. 16."]
+
+
+def torch_times() -> tuple[float | None, float | None]:
+    """Seconds of the two numerical methods over the eight sizes, or None without PyTorch."""
+    try:
+        import torch
+    except ImportError:
+        return None, None
+    torch.set_default_dtype(torch.float64)
+
+    def network(flat: Any, x: Any, d: int) -> Any:
+        q1, k1, v1, q2, k2, v2 = torch.split(flat, [2 * d, 2 * d, d * d] * 2)
+        for q, k, v in ((q1, k1, v1), (q2, k2, v2)):
+            scores = x.mT @ (k.reshape(2, d).mT @ q.reshape(2, d)) @ x
+            x = v.reshape(d, d) @ x @ torch.softmax(scores, dim=-1).mT
+        return x
+
+    samples = 250
+    loop = func = 0.0
+    for d in FIGURE_3:
+        generator = torch.Generator().manual_seed(0)
+        flat = torch.randn(2 * (4 * d + d * d), generator=generator, requires_grad=True)
+        x = torch.randn(samples, d, 3, generator=generator)
+        start = time.perf_counter()
+        outputs = network(flat, x, d).reshape(-1)
+        rows = [torch.autograd.grad(o, flat, retain_graph=True)[0] for o in outputs]
+        torch.linalg.matrix_rank(torch.stack(rows))
+        loop += time.perf_counter() - start
+        start = time.perf_counter()
+        one = torch.func.jacrev(lambda w, y, d=d: network(w, y, d).reshape(-1))
+        matrix = torch.func.vmap(one, in_dims=(None, 0))(flat.detach(), x)
+        torch.linalg.matrix_rank(matrix.reshape(-1, flat.numel()))
+        func += time.perf_counter() - start
+    return loop, func
+
+
+# -- 2. large networks ------------------------------------------------------------------------------------
+
+
+def one(widths: tuple[int, ...], a: int, t: int, softmax: bool) -> dict[str, Any]:
+    """One size in this process: what was found, seconds, peak memory."""
+    shape = shape_of(widths, a, t, softmax)
+    start = time.perf_counter()
+    found = attention_rank(shape, memory_limit=None)
+    label = "proved" if found.rank == shape.free_count else "lower bound"
+    precision = None
+    if softmax:
+        label = "heuristic"
+        proof = prove_rank(shape, columns=found.pivot_columns)
+        if proof is not None and proof.rank == shape.free_count:
+            label, precision = "proved", proof.precision
+    return {
+        "parameters": shape.parameter_count,
+        "rank": found.rank,
+        "bound": shape.free_count,
+        "columns": shape.inner_count,
+        "label": label,
+        "precision": precision,
+        "seconds": time.perf_counter() - start,
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "planned": found.memory_bytes / 2**20,
+    }
+
+
+def apart(widths: tuple[int, ...], a: int, t: int, softmax: bool, timeout: float) -> dict[str, Any] | None:
+    """The same in a process of its own, so that the peak memory is this size's."""
+    command = [sys.executable, __file__, "--one", json.dumps([list(widths), a, t, softmax])]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return None
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def large(lines: list[str], *, quick: bool, timeout: float) -> None:
+    sizes = LARGE[:2] if quick else LARGE
+    for softmax, equation in ((False, "Eq. 14"), (True, "Eq. 16")):
+        rows, points = [], []
+        for widths, a, t in sizes:
+            name = f"l={len(widths) - 1}, delta={widths[0]}, a={a}, t={t}"
+            found = apart(widths, a, t, softmax, timeout)
+            if found is None:
+                rows.append([name, "", "", "", f"stopped after {timeout:.0f} s", "", ""])
+                continue
+            ours = f"{found['label']}" + (f" ({found['precision']} bits)" if found["precision"] else "")
+            value = formula(widths, a, softmax)
+            agrees = "=" if found["rank"] == value else "!="
+            rows.append(
+                [
+                    name,
+                    str(found["parameters"]),
+                    str(found["rank"]),
+                    f"{agrees} {value}",
+                    ours,
+                    f"{found['seconds']:.2f}",
+                    f"{found['megabytes']:.0f}",
+                ]
+            )
+            if len(widths) == 3 and a == 2:
+                points.append((found["parameters"], found["seconds"]))
+        kind = "softmax" if softmax else "lightning"
+        lines += ["", f"## Large {kind} networks", ""]
+        header = ["network", "weights", "dimension", equation, "answer", "seconds", "peak MB"]
+        lines += table(header, rows)
+        if len(points) > 1:
+            x, y = np.log([p for p, _ in points]), np.log([s for _, s in points])
+            lines += ["", f"Fitted growth at l=2, a=2: seconds ~ weights^{np.polyfit(x, y, 1)[0]:.2f}."]
+
+
+def formula(widths: tuple[int, ...], a: int, softmax: bool) -> int:
+    """Eq. 14 or 16 for equal widths, to print beside what was computed."""
+    d, depth = widths[0], len(widths) - 1
+    alpha = min(a, d)
+    return depth * (2 * alpha * d - alpha**2) + d * d - (0 if softmax else depth)
+
+
+# -- 3. where floats fail ---------------------------------------------------------------------------------
+
+
+class Whole(AttentionSlice):
+    """The network without a slice: all weights are free, as in the public code."""
+
+    @property
+    def masks(self) -> Any:  # type: ignore[override]
+        sizes = zip(self.effective_ranks, self.widths[:-1], self.widths[1:], strict=True)
+        return tuple(tuple(np.ones(s, dtype=bool) for s in ((a, d), (a, d), (e, d))) for a, d, e in sizes)
+
+
+def naive_rank(d: int, seed: int, kind: type) -> int:
+    """matrix_rank with its default tolerance of the whole Jacobian, N(0, 1) weights and inputs, in one float type."""
+    shape = Whole(widths=(d,) * 3, ranks=(2, 2), tokens=3, softmax=True)
+    rng = np.random.default_rng(seed)
+    layers: Any = [tuple(rng.normal(size=m.shape).astype(kind) for m in masks) for masks in shape.masks]
+    samples = max(250, math.ceil(1.5 * shape.parameter_count / (3 * d)))
+    inputs = rng.normal(size=(samples, d, 3)).astype(kind)
+    forms = output_forms(shape, layers[-1][2], d, samples)
+    blocks, z = block_parts(shape, FloatRing(), layers, inputs, forms)
+    matrix = lay_out(shape, blocks, z, d, range(shape.inner_count))
+    assert matrix.dtype == kind
+    return int(np.linalg.matrix_rank(matrix))
+
+
+def floats(lines: list[str], *, quick: bool) -> None:
+    rows = []
+    for d in (3, 5, 7, 8, 9, 10) if quick else (3, 5, 7, 8, 9, 10, 16, 24, 32):
+        shape = shape_of((d,) * 3, 2, 3, True)
+        seeds = range(3 if d <= 10 else 1)
+        proof = prove_rank(shape)
+        ours, _ = numeric_attention_rank(shape)
+        rows.append(
+            [
+                str(d),
+                str(proof.rank if proof else "not proved"),
+                str(shape.free_count),
+                "undecided" if ours.rank is None else str(ours.rank),
+                ", ".join(str(naive_rank(d, seed, np.float64)) for seed in seeds),
+                ", ".join(str(naive_rank(d, seed, np.float32)) for seed in seeds),
+            ]
+        )
+    lines += [
+        "",
+        "## Softmax, l=2, a=2, t=3: naive floating point ranks (N(0, 1) weights, default tolerance)",
+        "",
+    ]
+    header = [
+        "delta",
+        "proved lower",
+        "proved upper",
+        "our float64",
+        "float64 naive, seeds 0..2",
+        "float32 naive, seeds 0..2",
+    ]
+    lines += table(header, rows)
+
+
+# -- 4. negative cases ------------------------------------------------------------------------------------
+
+
+def special(lines: list[str]) -> None:
+    cases = (
+        ("deep-lightning(d=[3,3,3],a=[2,2],t=1)", "t = 1"),
+        ("deep-lightning(d=[2,3,2],a=[2,2],t=3)", "widening widths"),
+        ("deep-lightning(d=[3,3,3],a=[1,2],t=3)", "a_1 = 1, then a_2 = 2"),
+        ("mlp(widths=[3,5,1],r=4)", "Alexander-Hirschowitz"),
+        ("mlp(widths=[4,9,1],r=4)", "Alexander-Hirschowitz"),
+        ("mlp(widths=[5,14,1],r=4)", "Alexander-Hirschowitz"),
+        ("mlp(widths=[5,7,1],r=3)", "Alexander-Hirschowitz"),
+        ("convolution(filters=[3,2,2],r=2)", "|k| - L + 1"),
+        ("linear(widths=[5,2,3,4])", "determinantal"),
+    )
+    rows = []
+    for spec, why in cases:
+        found = dimension(spec, engine=False, certify=False)
+        said = (
+            "does not apply"
+            if found.formula is None or found.formula.value is None
+            else str(found.formula.value)
+        )
+        bounds = f"{found.lower_bound}..{found.upper_bound}"
+        rows.append(
+            [
+                f"`{spec}`",
+                why,
+                str(found.image_dim),
+                bounds,
+                found.certainty.value,
+                str(found.expected_dim),
+                said,
+            ]
+        )
+    lines += ["", "## Negative cases and known defects", ""]
+    lines += table(["model", "what", "dimension", "bounds", "certainty", "expected", "formula"], rows)
+
+
+def table(header: list[str], rows: list[list[str]]) -> list[str]:
+    return ["| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--quick", action="store_true", help="leave out what takes more than a few seconds")
+    parser.add_argument("--timeout", type=float, default=300.0, help="seconds for each large size")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        widths, a, t, softmax = json.loads(arguments.one)
+        print(json.dumps(one(tuple(widths), a, t, softmax)))
+        return
+    lines = ["# Dimension, side by side", ""]
+    command = "python benchmarks/dimension.py" + (" --quick" if arguments.quick else "")
+    lines.append(
+        f"Made by `{command}` with Python {platform.python_version()}, NumPy {np.__version__}; one process, one run."
+    )
+    for stage in (
+        figure_3,
+        lambda found: large(found, quick=arguments.quick, timeout=arguments.timeout),
+        lambda found: floats(found, quick=arguments.quick),
+        special,
+    ):
+        stage(lines)
+        if arguments.output:
+            arguments.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
