@@ -73,7 +73,7 @@ def parse_limits(timeout: str, memory: str) -> Limits:
 def _parse_seconds(text: str) -> float | None:
     if text.lower() == "none":
         return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip().lower())
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhd]?)", text.strip().lower())
     if match is None or float(match[1]) <= 0:
         raise InputError(f"--timeout {text!r} is not a duration; write 90, 90s, 10m, 2h or none")
     return float(match[1]) * _SECONDS[match[2]]
@@ -82,10 +82,11 @@ def _parse_seconds(text: str) -> float | None:
 def _parse_bytes(text: str) -> int | None:
     if text.lower() == "none":
         return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", text.strip().lower())
-    if match is None or float(match[1]) <= 0:
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,18})?)\s*([kmgt]?)i?b?", text.strip().lower())
+    size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
+    if not 0 < size < 2**62:
         raise InputError(f"--memory {text!r} is not a size; write 512M, 4G or none")
-    return int(float(match[1]) * _UNITS[match[2]])
+    return size
 
 
 def check_directory(option: str, directory: Path | None) -> None:

@@ -85,7 +85,7 @@ class SingularLocus(Result):
     ambient_dim: of the space of all functions of this kind (Sym3); span_dim: of the linear span of the neuromanifold.
     codim, degree, generators: of the closure's ideal within the span; generators maps degree to count; equations as text.
         None where no complete ideal was computed.
-    singular_dim, singular_degree: of the singular locus; degree is None when not computed.
+    singular_dim, singular_degree: of the singular locus, -1 and 0 when it is empty; degree is None when not computed.
     singular_equations, embedded: of the singular scheme, when it was computed. components: of its radical, or closures of the
         maximal singular orbits.
     strata: every orbit with its tangent bounds and verdict.
