@@ -175,6 +175,17 @@ def test_singular_scheme_of_the_segre_cone(engine: Engine) -> None:
     assert (result.singular_dim, result.singular_degree) == (0, 1)
 
 
+@pytest.mark.parametrize("dp", [1, 3])
+def test_one_dimensional_tokens_give_a_linear_space(dp: int, engine: Engine) -> None:
+    """d = 1: X -> v a x x^T x, any vector v a of length d': all of K^d', smooth everywhere, the origin included."""
+    result = computed((1, dp, 1), engine)
+    assert result.agreement is True
+    assert (result.image_dim, result.codim, result.degree, result.generators) == (dp, 0, 1, {})
+    assert result.singular_dim == -1
+    assert {s.verdict for s in result.strata} == {"smooth"}
+    assert result.theorem.applies is False
+
+
 @pytest.mark.parametrize("size", [(3, 2, 2), (3, 3, 2), (4, 2, 2)])
 def test_counterexamples_to_the_printed_theorem(size: Size) -> None:
     """Curves alone show it, without equations and without Macaulay2.
