@@ -55,7 +55,7 @@ def closure(
     field: a prime below 2^23, or ``"QQ"``: then equations are lifted and checked by exact substitution.
     engine: the Macaulay2 to use; the first one found by default.
     limits: of the whole computation; when they are reached, the degrees finished before are returned.
-    cross_check: also compute the kernel and compare.
+    cross_check: also compute the kernel, and count the degree on the parametrization, and compare.
     equations: whether the result carries the equations themselves.
 
     Examples
@@ -85,6 +85,7 @@ def closure(
             rational=field == "QQ",
             seed=seed,
             progress=progress,
+            thorough=cross_check,
         )
         if method == "kernel":
             inside.by_kernel(work, max_degree)

@@ -27,26 +27,25 @@ def compare_primes(work: Work, found: Interpolation) -> None:
     if work.limit is not None:
         work.not_shown.append("agreement with a second prime: a limit came first")
         return
+    top = max(work.counts, default=1)
     systems: list[tuple[Polynomial, ...]] = []
     primes: list[int] = []
     forms: list[Sequence[Polynomial]] = []
     for p in primes_below(LARGE_PRIME, count=6, without=work.prime):
         work.tell(f"the same modulo {p}")
         other = Interpolator(work.image, prime=p, seed=work.seed, clock=work.asking.clock)
-        while other.degree_reached < found.degree_reached and other.limit is None:
+        while other.degree_reached < top and other.limit is None:
             other.advance()
         if other.limit is not None:
             work.limit = work.limit or other.limit
             work.not_shown.append("agreement with a second prime: a limit came first")
             return
-        work.evidence.append(Evidence(
-            quantity="hilbert_function", witness="modular", method="evaluation ranks over another prime",
-            value=list(other.hilbert_function), prime=p,
-        ))  # fmt: skip
+        work.evidence.append(_ranks(other.hilbert_function, p))
         work.evidence.append(
             counts_evidence("modular", f"interpolation over F_{p}", other.snapshot().counts, p)
         )
         if not primes:
+            work.evidence.append(_ranks(found.hilbert_function[: top + 1], work.prime))
             work.evidence.append(
                 counts_evidence("modular", f"interpolation over F_{work.prime}", work.counts, work.prime)
             )
@@ -64,6 +63,13 @@ def compare_primes(work: Work, found: Interpolation) -> None:
         work.not_shown.append("the equations could not be lifted to QQ from six primes")
         return
     _check_lift(work)
+
+
+def _ranks(hilbert_function: Sequence[int], p: int) -> Evidence:
+    return Evidence(
+        quantity="hilbert_function_to_top_generator", witness="modular",
+        method="ranks of all monomials at random image points", value=list(hilbert_function), prime=p,
+    )  # fmt: skip
 
 
 def _lift(

@@ -113,6 +113,28 @@ def inverse_mod(matrix: Matrix, p: int) -> Matrix:
     return work[:, size:]
 
 
+def _small_echelon(work: Matrix, p: int) -> tuple[Matrix, tuple[int, ...]]:
+    """Gauss-Jordan elimination in place, for narrow matrices."""
+    pivots: list[int] = []
+    for column in range(work.shape[1]):
+        top = len(pivots)
+        if top == len(work):
+            break
+        nonzero = work[top:, column].nonzero()[0]
+        if not len(nonzero):
+            continue
+        row = top + int(nonzero[0])
+        if row != top:
+            work[[top, row]] = work[[row, top]]
+        work[top, column:] = work[top, column:] * pow(int(work[top, column]), -1, p) % p
+        factors = work[:, column].copy()
+        factors[top] = 0
+        rows = factors.nonzero()[0]
+        work[rows, column:] = (work[rows, column:] - factors[rows, None] * work[top, column:]) % p
+        pivots.append(column)
+    return work[: len(pivots)], tuple(pivots)
+
+
 def echelon(matrix: Matrix, p: int, clock: Clock | None = None) -> tuple[Matrix, tuple[int, ...]]:
     """The reduced row echelon form of a matrix over F_p, zero rows left out, and its pivot columns.
 
@@ -122,6 +144,8 @@ def echelon(matrix: Matrix, p: int, clock: Clock | None = None) -> tuple[Matrix,
     """
     work = np.array(matrix, dtype=np.int64) % p
     height, width = work.shape
+    if width <= _BLOCK:
+        return _small_echelon(work, p)
     taken = np.zeros(height, dtype=bool)
     order: list[int] = []
     pivots: list[int] = []
@@ -138,7 +162,9 @@ def echelon(matrix: Matrix, p: int, clock: Clock | None = None) -> tuple[Matrix,
         found = np.array([start + c for c in columns], dtype=np.int64)
         inverse = inverse_mod(work[np.ix_(picked, found)], p)
         pivot_rows = product_mod(inverse, work[picked, start:], p)
-        others = np.setdiff1d(np.arange(height), picked)
+        apart = np.ones(height, dtype=bool)
+        apart[picked] = False
+        others = np.flatnonzero(apart)
         factors = work[np.ix_(others, found)]
         work[others, start:] = (work[others, start:] - product_mod(factors, pivot_rows, p)) % p
         work[picked, start:] = pivot_rows

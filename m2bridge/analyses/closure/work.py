@@ -38,6 +38,7 @@ class Work:
     seed: int
     progress: Callable[[str], None] | None = None
     patience: float = 20.0
+    thorough: bool = False
 
     evidence: list[Evidence] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
@@ -80,10 +81,16 @@ class Work:
             ))  # fmt: skip
 
     def count_degree(self) -> None:
-        """The degree, counted without equations: by a formula where one is proved, and on the parametrization."""
+        """The degree, counted without equations: by a formula where one is proved, else on the parametrization.
+
+        With `thorough` both.
+        """
         formula = degrees.formula_degree(self.model)
         if formula is not None:
             self.evidence.append(formula)
+            if not self.thorough:
+                self.degree = self.known_degree
+                return
         self.tell("degree of the parametrization")
         counted = degrees.section_degree(
             self.asking, self.image, self.span, self.prime, self.seed, self.patience
@@ -94,7 +101,6 @@ class Work:
             self.not_shown.append(
                 "an independent count of the degree: no formula, and no section of the parametrization in time"
             )
-
         self.degree = self.known_degree
 
     @property
