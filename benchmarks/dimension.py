@@ -324,7 +324,7 @@ def main() -> None:
     lines = ["# Dimension, side by side", ""]
     command = "python benchmarks/dimension.py" + (" --quick" if arguments.quick else "")
     lines.append(
-        f"Made by `{command}` with Python {platform.python_version()}, NumPy {np.__version__}; one process, one run."
+        f"Made by `{command}` with Python {platform.python_version()}, NumPy {np.__version__}; one run, one thread each."
     )
     for stage in (
         figure_3,

@@ -18,7 +18,7 @@ lower.kind
     weights (Q, K, V of each layer) and inputs as integers to be divided by 2^bits, outputs, columns, rows
     (or null: all), and for chosen rows the determinant as [mantissa, exponent of 2].
 upper.kind
-    ``slice``, ``virtual``, ``coordinates``, ``parameters``: value. ``symmetry``: value, orbit_dim,
+    ``slice``, ``virtual``, ``layers``, ``coordinates``, ``parameters``: value. ``symmetry``: value, orbit_dim,
     parametrization, prime, weights. ``equations``: value, flattening, rank, equations, prime, weights.
 """
 
@@ -91,7 +91,7 @@ def digest(body: Document) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_ORDER = ("parameters", "ambient", "slice", "virtual", "symmetry", "equations")
+_ORDER = ("parameters", "ambient", "slice", "virtual", "layers", "symmetry", "equations")
 
 
 def _by_simplicity(uppers: list[Evidence]) -> list[Evidence]:
@@ -100,7 +100,7 @@ def _by_simplicity(uppers: list[Evidence]) -> list[Evidence]:
 
 
 def _upper(model: Model, item: Evidence) -> Document | None:
-    if item.witness in ("parameters", "slice", "virtual"):
+    if item.witness in ("parameters", "slice", "virtual", "layers"):
         return {"kind": item.witness, "value": item.value}
     if item.witness == "ambient":
         return {"kind": "coordinates", "value": item.value}

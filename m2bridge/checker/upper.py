@@ -4,6 +4,7 @@ slice       K = [I | *], lightning: one entry of Q is 1; for equal hidden widths
             V_2 = ... = V_(l-1) = I. Symmetries move a dense set of weights there; the free entries are counted.
 virtual     M_i is d_0 x d_0 of rank <= min(a_i, d_0..d_(i-1)) and L is d_l x d_0 of rank <= the least width; after tokens of
             rank one (t = 1, or a layer with a = 1) only symmetric parts are seen. The same saving applies to the slice.
+layers      a layer is sum_h A_h (x) V_h; its variety has the least of three dimensions (see :func:`layers_count`).
 symmetry    derivatives of the group action at a point; each is verified to lie in the kernel of the Jacobian there.
 equations   a flattening has rank <= k rho on sums of k powers; its conormal forms are counted where that rank is met.
 """
@@ -38,6 +39,8 @@ def check_upper(network: Network, claim: Any) -> int:
         found = slice_count(network)
     elif kind == "virtual":
         found = virtual_count(network)
+    elif kind == "layers":
+        found = layers_count(network)
     elif kind == "symmetry":
         found = _symmetry(network, claim)
     elif kind == "equations":
@@ -85,6 +88,20 @@ def virtual_count(network: Network) -> int:
         count += _matrices(w[0], min(network.ranks[i], *w[: i + 1]), one)
         saved += _matrices(w[i], ranks[i], False) - _matrices(w[i], ranks[i], one)
     return min(count, slice_count(network) - saved)
+
+
+def layers_count(network: Network) -> int:
+    """Each layer is sum_h A_h (x) V_h: H pairs up to scaling, or a matrix of rank <= H, or what Sym^2 shows of it."""
+    if network.family not in ("lightning", "deep-lightning"):
+        raise Rejected("layers are counted for lightning attention")
+    count = 0
+    for a, heads, (d, e) in zip(
+        network.ranks, network.heads, itertools.pairwise(network.widths), strict=True
+    ):
+        h = min(heads, d * d, d * e)
+        pairs = heads * (_matrices(d, min(a, d), network.tokens == 1) + d * e - 1)
+        count += min(pairs, h * (d * d + d * e - h), d * e * d * (d + 1) // 2)
+    return count
 
 
 def _matrices(d: int, r: int, symmetric: bool) -> int:

@@ -102,6 +102,10 @@ def test_defects_are_reported() -> None:
         ("skip-lightning(d=[2,2],a=[2],t=2)", 7),
         ("skip-lightning(d=[2,2,2],a=[2,2],t=2)", 14),
         ("skip-lightning(d=[3,3,3],a=[2,2],t=2)", 32),
+        # one token: symmetric 3x3 matrices of rank <= 4 are all: 2 (6 + 9 - 1)
+        ("skip-lightning(d=[3,3,3],a=[2,2],t=1)", 28),
+        # a < d does not help: 3 (8 + 9 - 1) = 48, but matrices 9 x 9 of rank <= 3 have dimension 45
+        ("multi-head(d=3,dp=3,a=2,heads=3,t=2)", 45),
     ],
 )
 def test_heads_and_skip_connections(spec: str, expected: int) -> None:

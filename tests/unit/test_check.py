@@ -30,6 +30,7 @@ SPECS = (
     "convolution(filters=[2,3],r=2)",
     "multi-head(d=2,dp=2,a=2,heads=2,t=2)",
     "skip-lightning(d=[2,2,2],a=[2,2],t=2)",
+    "skip-lightning(d=[2,2,2],a=[2,2],t=1)",
     "deep-lightning(d=[3,3,3],a=[1,2],t=3)",
     "map:s,t->s^3;s^2*t;s*t^2;t^3",
 )

@@ -4,6 +4,7 @@
   one integer point modulo p a rank that a generic orbit can only exceed;
 * slice: the free entries of the gauge slice of :mod:`m2bridge.rank.slices`;
 * virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
+* layers: what each layer's function can depend on, for several heads and skip connections;
 * ambient: the number of target coordinates;
 * flattening: minors that vanish on sums of few powers, see :mod:`m2bridge.analyses.dimension.flattening`.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,8 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
     if shape is not None:
         found += [slice_bound(shape), virtual_bound(shape)]
     found += symmetry_bounds(model, p=p, seed=seed)
+    if isinstance(model, DeepLightning):
+        found.append(layers_bound(model))
     ambient = _ambient(model)
     if ambient is not None:
         found.append(_bound("ambient", "number of target coordinates", ambient))
@@ -155,6 +159,22 @@ def virtual_bound(shape: AttentionSlice) -> Evidence:
     if seen_symmetric:
         text += "; symmetric parts where tokens have rank one"
     return _bound("virtual", text, min(on_virtual, shape.free_count - saved))
+
+
+def layers_bound(model: DeepLightning) -> Evidence:
+    """The sum over the layers of what a layer's function can depend on, heads and skip connections included.
+
+    A layer is determined by sum_h A_h (x) V_h. That is H pairs up to scaling, (dim D_a + d d' - 1) each; a matrix of
+    size d^2 x d d' and rank at most h = min(H, d^2, d d'), a variety of dimension h (d^2 + d d') - h^2; and it is
+    seen only through its image in Sym^2 (x) C^d (x) C^d', of dimension d d' C(d+1, 2). With one token only symmetric
+    parts of the A_h are seen.
+    """
+    total = 0
+    for a, heads, d, e in zip(model.a, model.heads, model.d[:-1], model.d[1:], strict=True):
+        h = min(heads, d * d, d * e)
+        pairs = heads * (_attention_dim(d, min(a, d), model.t == 1) + d * e - 1)
+        total += min(pairs, h * (d * d + d * e) - h * h, d * e * comb(d + 1, 2))
+    return _bound("layers", "sum over layers of sum_h A_h (x) V_h in its variety", total)
 
 
 def _attention_dim(d: int, rank: int, symmetric: bool) -> int:
