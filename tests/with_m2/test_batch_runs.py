@@ -1,0 +1,231 @@
+"""Batches with the real Macaulay2: answers are those of the analyses, outcomes are data, exit codes tell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from m2bridge import cli, records
+from m2bridge.analyses.dimension import dimension
+from m2bridge.batch.recording import stable
+from m2bridge.batch.store import Store
+from m2bridge.engine import Engine
+from m2bridge.models import parse_spec
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+JOBS = """\
+[defaults]
+timeout = "2m"
+[[grid]]
+analysis = "dimension"
+model = "lightning"
+d = 2
+dp = [1, 2]
+a = "1..d"
+tags = ["small"]
+[[job]]
+analysis = "singular-locus"
+spec = "lightning(d=2,dp=1,a=1)"
+priority = 1
+"""
+
+PLUGIN = '''
+"""An analysis that misbehaves as it is told."""
+import os, signal, time
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+from m2bridge.analyses.workbench import Workbench
+from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
+from m2bridge.errors import InputError
+from m2bridge.scripts import Script
+from m2bridge import protocol
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toy(Result):
+    ANALYSIS: ClassVar[str] = "toy"
+    VERSION: ClassVar[int] = 1
+    image_dim: int
+
+def toy(model, *, engine, seed: int = 0, limits=None, progress=None, seconds: float = 0.0,
+        act: Literal["none", "m2-memory", "m2-time", "python-memory", "python-time", "segfault", "abort", "exit",
+                     "disagree", "refuse", "error", "m2-kill"] = "none") -> Toy:
+    progress("thinking")
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.01)
+    text = '<< "@m2b number " << 2+%d << endl << flush;\\n' % seed
+    if act == "m2-memory":
+        text += "L = {}; while true do L = append(L, new MutableList from 10^6:1);\\n"
+    if act == "m2-time":
+        text += "while true do sleep 1;\\n"
+    if act == "m2-kill":
+        text += "kill processID();\\n"
+    run = engine.run(Script(name="toy", text=text + '<< "@m2b-end 1" << endl << flush;\\n'), limits)
+    try:
+        values = protocol.read(run)
+        limit = None
+    except protocol.TimeLimitError as error:
+        values, limit = error.values, str(error)
+    hoard = []
+    while act == "python-memory":
+        hoard.append(bytearray(16 * 2**20))
+    while act == "python-time":
+        pass
+    if act == "segfault":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if act == "abort":
+        os.abort()
+    if act == "exit":
+        os._exit(7)
+    if act == "refuse":
+        raise InputError("not this one")
+    if act == "error":
+        raise RuntimeError("a mistake in the analysis")
+    found = values.integer("number")
+    evidence = tuple(Evidence(quantity="image_dim", witness=w, method="toy", value=v)
+                     for w, v in (("macaulay2", found), ("numpy", found + (act == "disagree"))))
+    return Toy(model=model.spec, certainty=Certainty.PROBABLE, agreement=weigh(evidence).verdict, evidence=evidence,
+               seed=seed, seconds=0.0, image_dim=found, limit=limit)
+'''
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    (tmp_path / "toy_plugin.py").write_text(PLUGIN)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("M2BRIDGE_PLUGINS", "toy_plugin")
+
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        if arguments[0] != "batch":  # needs no process of its own
+            code = cli.main([str(a) for a in arguments])
+            out, err = capsys.readouterr()
+            return subprocess.CompletedProcess(arguments, code, out, err)
+        words = [sys.executable, "-m", "m2bridge", *map(str, arguments)]
+        return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+
+    return call
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def all_records(store: Path) -> list[dict[str, Any]]:
+    opened = Store.open(store)
+    return [found for key in opened.all_keys() if (found := opened.read(key)) is not None]
+
+
+def test_a_batch_answers_like_the_analyses_and_then_from_the_store(
+    run: Run, tmp_path: Path, engine: Engine
+) -> None:
+    jobs, store = write(tmp_path / "jobs.toml", JOBS), tmp_path / "store"
+    dry = run("batch", jobs, "--dry-run", "--json")
+    assert dry.returncode == 0, dry.stderr
+    assert len(json.loads(dry.stdout)["to_run"]) == 5
+    assert not store.exists()
+    first = run("batch", jobs, "--store", store)
+    assert first.returncode == 0, first.stderr
+    assert "5 of 5 jobs: 5 complete" in first.stdout
+    assert "singular-locus" in first.stderr.splitlines()[1] or "dimension" in first.stderr.splitlines()[1]
+    found = {(r["job"]["analysis"], r["job"]["model"]): r for r in all_records(store)}
+    spec = "lightning(d=2,dp=2,a=1,t=2)"
+    direct = records.to_document(dimension(parse_spec(spec), engine=engine))
+    direct = json.loads(json.dumps(direct))
+    assert stable(found["dimension", spec]["result"]) == stable(direct)
+    assert records.from_document(found["dimension", spec]["result"]).model == spec
+    second = run("batch", jobs, "--store", store, "--json")
+    assert second.returncode == 0
+    assert json.loads(second.stdout)["cached"] == {"complete": 5}
+    rows = json.loads(
+        run("results", store, "--where", '"small" in tags and d == 2', "--format", "json").stdout
+    )
+    assert sorted((row["dp"], row["a"], row["image_dim"]) for row in rows) == [
+        (1, 1, 4), (1, 2, 5), (2, 1, 6), (2, 2, 7)
+    ]  # fmt: skip
+    assert run("results", store, "--format", "csv").stdout.count("\n") == 6
+    assert run("results", store, "--verify").returncode == 0
+    status = json.loads(run("status", store, "--json").stdout)
+    assert status == {"runners": [], "records": {"complete": 5}}
+
+
+def toys(*acts: str, more: str = "") -> str:
+    start = '[[job]]\nanalysis = "toy"\nspec = "lightning(d=2,dp=1)"\n'
+    return "".join(f'{start}act = "{act}"\n{more}' for act in acts)
+
+
+def test_every_way_to_end_is_an_outcome(run: Run, tmp_path: Path) -> None:
+    wanted = {
+        "none": "complete",
+        "m2-time": "partial",
+        "python-time": "timed-out",
+        "segfault": "crashed",
+        "abort": "crashed",
+        "exit": "crashed",
+        "error": "crashed",
+        "disagree": "disagreement",
+        "refuse": "bad-job",
+    }
+    limited = toys("m2-time", "python-time", more='timeout = "2s"\n')
+    quick = toys(*(act for act in wanted if act not in ("m2-time", "python-time")), more='timeout = "1m"\n')
+    jobs, store = write(tmp_path / "jobs.toml", limited + quick), tmp_path / "store"
+    done = run("batch", jobs, "--store", store)
+    assert done.returncode == 3, done.stderr
+    found = {r["job"]["parameters"]["act"]: r for r in all_records(store)}
+    assert {act: r["outcome"] for act, r in found.items()} == wanted
+    assert found["m2-time"]["result"]["image_dim"] == 2
+    assert found["refuse"]["message"] == "not this one"
+    assert [a["outcome"] for a in found["segfault"]["attempts"]] == ["crashed", "crashed"]
+    assert "disagreement" in run("results", store, "--where", 'outcome != "complete"').stdout
+
+
+def test_one_job_that_eats_all_memory_harms_nobody(run: Run, tmp_path: Path) -> None:
+    text = toys("m2-memory", "python-memory", more='memory = "300M"\npriority = 1\n')
+    text += '[[grid]]\nanalysis = "toy"\nmodel = "lightning"\nd = 2\ndp = 1\nseed = "1..12"\n'
+    jobs, store = write(tmp_path / "jobs.toml", text), tmp_path / "store"
+    done = run("batch", jobs, "--store", store, "--json", "--workers", 2)
+    assert done.returncode == 5, done.stderr
+    assert json.loads(done.stdout)["outcomes"] == {"complete": 12, "out-of-memory": 2}
+
+
+def test_limits_are_retried_only_with_larger_ones(run: Run, tmp_path: Path) -> None:
+    text = '[[job]]\nanalysis = "toy"\nspec = "lightning(d=2,dp=1)"\nseconds = 2.5\ntimeout = "1s"\n'
+    jobs, store = write(tmp_path / "jobs.toml", text), tmp_path / "store"
+    assert run("batch", jobs, "--store", store).returncode == 5
+    again = run("batch", jobs, "--store", store, "--json")
+    assert (again.returncode, json.loads(again.stdout)["cached"]) == (5, {"timed-out": 1})
+    escalated = run("batch", jobs, "--store", store, "--escalate", 8)
+    assert escalated.returncode == 0, escalated.stderr
+    (record,) = all_records(store)
+    assert [a["outcome"] for a in record["attempts"]] == ["timed-out", "complete"]
+    assert record["limits"]["wall_seconds"] == 8.0
+
+
+def test_wrong_files_and_directories_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = write(tmp_path / "bad.toml", '[[grid]]\nanalysis = "dimensio"\nmodel = "lightnin"\n')
+    assert cli.main(["batch", str(bad), "--store", str(tmp_path / "store")]) == 2
+    err = capsys.readouterr().err
+    assert "line 2, column 1" in err
+    assert "line 3, column 1" in err
+    assert not (tmp_path / "store").exists()
+    jobs = write(tmp_path / "jobs.toml", '[[job]]\nanalysis = "dimension"\nspec = "lightning(d=2,dp=1)"\n')
+    for arguments in (
+        ("batch", jobs),
+        ("batch", jobs, "--store", tmp_path),
+        ("batch", tmp_path / "none.toml", "--store", tmp_path / "s"),
+        ("results", tmp_path),
+        ("status", tmp_path),
+        ("batch", jobs, "--store", tmp_path / "s", "--timeout", "soon"),
+        ("batch", jobs, "--store", tmp_path / "s", "--engine", "/bin/true"),
+    ):
+        assert cli.main([str(word) for word in arguments]) == 2, arguments
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1, arguments
+    assert not (tmp_path / "s").exists()
