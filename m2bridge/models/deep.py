@@ -135,7 +135,7 @@ class DeepLightning(NetworkModel):
     @property
     def parameters(self) -> dict[str, Shape]:
         if self.parametrization == "virtual":
-            square = (self.d[0], self.d[0])
+            square: Shape = (self.d[0], self.d[0])
             return {f"M{i}": square for i in range(1, self.layers + 1)} | {"L": (self.d[-1], self.d[0])}
         shapes: dict[str, Shape] = {}
         for i in range(1, self.layers + 1):
