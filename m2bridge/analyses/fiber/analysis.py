@@ -47,6 +47,7 @@ from m2bridge.scripts import Script
 
 _PLAIN_LIGHTNING_WEIGHTS = 20
 _PLAIN_WEIGHTS_BEFORE_SLICE = 12
+_MULTI_HEAD_WEIGHTS = 12
 
 
 def script(model: Model, *, prime: int = DEFAULT_PRIME, seed: int = 0) -> Script:
@@ -195,7 +196,8 @@ def _wants_factors(model: Model) -> bool:
 def in_reach(model: Model, p: int, seed: int) -> bool:
     """Whether one Groebner basis of all equations is worth trying."""
     terms = estimated_terms(model)
-    if model.parameter_count > MOST_WEIGHTS or terms > MOST_TERMS_EACH:
+    most = _MULTI_HEAD_WEIGHTS if isinstance(model, DeepLightning) and model.multi_head else MOST_WEIGHTS
+    if model.parameter_count > most or terms > MOST_TERMS_EACH:
         return False
     span, _ = equation_span(model, p, seed)
     return terms * span <= MOST_TERMS
@@ -225,7 +227,9 @@ def _compute(bench: Workbench, point: Point, p: int, seed: int, *, force: bool) 
     if not force and not in_reach(model, p, seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
         return Outcome(method="jacobian", notes=[*notes, reason])
-    cut = model.parameter_count > _PLAIN_WEIGHTS_BEFORE_SLICE and not isinstance(model, Lightning)
+    deep_perceptron = isinstance(model, MLP) and model.layers > 2
+    cut = deep_perceptron or model.parameter_count > _PLAIN_WEIGHTS_BEFORE_SLICE
+    cut = cut and not isinstance(model, Lightning)
     cut = cut and slice_of(model, seed) is not None and _nonzero(point)
     outcome = computing.plain(bench, point, p, seed, cut=cut)
     outcome.notes = notes + outcome.notes

@@ -13,7 +13,7 @@ import numpy as np
 
 from m2bridge.analyses.fiber import gauge, structured
 from m2bridge.analyses.fiber.differential import draw_inputs, kernel_dim, outputs_at, symmetry_dim
-from m2bridge.analyses.fiber.points import Point, second_prime, virtual_point
+from m2bridge.analyses.fiber.points import Point, bound_weights, second_prime, virtual_point
 from m2bridge.analyses.fiber.question import PARTIAL, TEMPLATE, Question, equation_span
 from m2bridge.analyses.fiber.result import FiberComponent, Method
 from m2bridge.analyses.workbench import Workbench
@@ -42,8 +42,10 @@ class Outcome:
     certainty: Certainty = Certainty.PROBABLE
 
 
-def plain(bench: Workbench, point: Point, p: int, seed: int, *, cut: bool = False) -> Outcome:
-    """One Groebner basis of all equations, or of those on a slice of the scalings."""
+def plain(
+    bench: Workbench, point: Point, p: int, seed: int, *, cut: bool = False, again: bool = True
+) -> Outcome:
+    """One Groebner basis of all equations, or of those on a slice of the scalings; `again` over a second field."""
     bench.announce("how many inputs")
     span, first = equation_span(point.model, p, seed)
     question = Question.ask(point, p, seed, first, cut=cut)
@@ -71,11 +73,19 @@ def plain(bench: Workbench, point: Point, p: int, seed: int, *, cut: bool = Fals
     if not torus:
         outcome.evidence.append(_said("degree", how, outcome.degree, p, seconds))
     rank = values.integer("equation_rank")
-    outcome.evidence += _pair(
-        "independent equations", p, macaulay2=rank, modular=span, method="rank over random networks"
-    )
+    outcome.evidence += [
+        _said("independent equations", "the script's network on symbolic weights", rank, p),
+        Evidence(
+            quantity="independent equations",
+            witness="modular",
+            method="rank of differences of random networks",
+            value=span,
+            relation=">=" if bound_weights(point.model) else "=",
+            prime=p,
+        ),
+    ]
     outcome.components = _components(outcome, values, question, torus, symmetry_dim(point))
-    if limit is None and not cut:
+    if again and limit is None and not cut:
         _again(bench, outcome, question, values)
     return outcome
 
@@ -178,7 +188,7 @@ def _components(
                 equations=None if equations[i] is None else tuple(equations[i]),
             )
         )
-    if torus and all(d == 0 for d in dims):
+    if all(d == 0 for d in dims):
         outcome.orbits = sum(degrees)
     return tuple(found)
 

@@ -227,6 +227,11 @@ def rank_bounds(model: Model) -> dict[str, int]:
     return {}
 
 
+def bound_weights(model: Model) -> bool:
+    """Whether the weights satisfy equations of their own."""
+    return bool(rank_bounds(model)) or bool(getattr(model, "constraints", False))
+
+
 def _integers(array: np.ndarray) -> np.ndarray:
     """A matrix of Fractions times a common denominator."""
     common = int(np.lcm.reduce([x.denominator for x in array.ravel()] or [1], dtype=object))
@@ -412,6 +417,7 @@ def virtual_point(point: Point) -> Point:
 __all__ = [
     "DEFAULT_PRIME",
     "Point",
+    "bound_weights",
     "given_point",
     "good_prime",
     "random_point",

@@ -106,23 +106,22 @@ def estimated_terms(model: Model) -> int:
 def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
     """Number of linearly independent equations over all inputs, and how many random inputs reach it.
 
-    The values at an input are linear forms on the span of all networks; their rank at many random networks is computed over F_p.
+    Equations at an input are affine forms on the space of functions; their rank is that of the differences of outputs of
+    many random networks, computed over F_p.
     """
-    if model.input_shape is None:
-        return model.coordinate_count, 1
     rng = np.random.default_rng([seed, 94])
-    outputs = prod(model.output_shape or (1,))
-    count = 48
+    outputs = prod(model.output_shape or (model.coordinate_count,))
+    count = 48 if model.input_shape is not None else 1
     while True:
         samples = min(count * outputs + 8, 1200)
         inputs = Mod(draw_inputs(model, np.random.default_rng([seed, 95]), count, p), p)
         rows = []
-        for _ in range(samples):
+        for _ in range(samples + 1):
             weights = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
-            rows.append(model.forward(weights, inputs).values.reshape(-1))
-        table = np.array(rows)
+            rows.append(outputs_at(model, weights, inputs).values.reshape(-1))
+        table = (np.array(rows[1:]) - rows[0]) % p
         rank = rank_mod(table, p)
-        if rank < min(table.shape) or count >= _MOST_INPUTS:
+        if rank < min(table.shape) or count >= _MOST_INPUTS or model.input_shape is None:
             low, high = 1, count
             while low < high:
                 middle = (low + high) // 2

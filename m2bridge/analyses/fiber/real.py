@@ -105,7 +105,11 @@ def _descend(model: Model, w: np.ndarray, goal: np.ndarray, inputs: Any, scale: 
             normal = J.T @ J
             weight = np.maximum(np.diag(normal), 1e-12)
             for _ in range(8):
-                step = np.linalg.solve(normal + damping * np.diag(weight), J.T @ now)
+                try:
+                    step = np.linalg.solve(normal + damping * np.diag(weight), J.T @ now)
+                except np.linalg.LinAlgError:
+                    damping = max(damping, 1e-12) * 16
+                    continue
                 tried = error(w - step)
                 if float(tried @ tried) < size:
                     w, now, damping = w - step, tried, damping / 4
@@ -117,7 +121,10 @@ def _descend(model: Model, w: np.ndarray, goal: np.ndarray, inputs: Any, scale: 
 
 
 def signature(model: Model, weights: Weights) -> np.ndarray | None:
-    """What scalings do not change: each scaled block divided by its norm, up to sign; None for other families."""
+    """What scalings do not change: each scaled block divided by its norm, up to sign; None for other families.
+
+    Without known symmetries the weights themselves.
+    """
     if isinstance(model, Lightning) or (
         isinstance(model, DeepLightning) and model.layers == 1 and not model.multi_head
     ):
@@ -134,8 +141,10 @@ def signature(model: Model, weights: Weights) -> np.ndarray | None:
         return np.concatenate([_unit(A), _unit(V)])
     if isinstance(model, DeepLightning) and model.parametrization == "virtual":
         return np.concatenate([_unit(w) for w in weights.values()])
-    if isinstance(model, MLP) and model.r > 1:
-        return np.concatenate([_unit(row) for i in range(1, model.layers) for row in weights[f"W{i}"]])
+    if isinstance(model, MLP) and model.r > 1 and model.layers == 2:
+        return np.concatenate([_unit(row) for row in weights["W1"]])
+    if not model.symmetries:
+        return np.asarray(model.flatten(weights), dtype=np.float64)
     return None
 
 
