@@ -22,6 +22,7 @@ from m2bridge.literals import assignment
 
 SUFFIX = ".m2.j2"
 PARAMETERS_LINE = re.compile(r'^--%\s*include\s+"_params\.m2\.j2"\s*$', re.MULTILINE)
+_LOADED = re.compile(r'\bload\s*"\./(_\w+)\.m2\.j2"')
 _DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
 _RENDERED = "rendered"
 """Tells a template whether it was rendered or runs as it stands; not for the caller to set."""
@@ -90,7 +91,7 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
         Values for the parameters that the template (or the model partial) declares; each passes through
         :func:`m2bridge.literals.literal`.
     partial
-        The model partial to put in place of the template's default one (``"_lightning"``).
+        The model partial to put in place of the one that the template loads when it runs as it stands.
 
     Raises
     ------
@@ -118,11 +119,20 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
     assignments = "\n".join(assignment(key, value) for key, value in parameters.items())
     try:
         text = environment.from_string(source).render(
-            assignments=assignments, model_partial=f"{partial or '_lightning'}{SUFFIX}"
+            assignments=assignments, model_partial=_partial_file(partial or default_partial(source))
         )
     except Exception as error:  # a template of one's own may compute anything
         raise InputError(f"template {name} cannot be rendered: {error}") from error
     return Script(name=name.removesuffix(SUFFIX), text=text)
+
+
+def default_partial(source: str) -> str | None:
+    """The model partial that a template loads when it runs as it stands; None for a template that needs no model."""
+    return next((name for name in _LOADED.findall(source) if name != "_emit"), None)
+
+
+def _partial_file(partial: str | None) -> str | None:
+    return None if partial is None else f"{partial}{SUFFIX}"
 
 
 def _source(environment: jinja2.Environment, name: str) -> str:
