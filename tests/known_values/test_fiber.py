@@ -159,8 +159,8 @@ def test_deep_networks_in_finer_weights(engine, parametrization):
 @pytest.mark.parametrize("r", [2, 3])
 def test_perceptrons(engine, r):
     """Two outputs, sums of r-th powers of the same two linear forms in two variables. For r = 2 they diagonalize a generic
-    pencil of binary quadrics, for r = 3 Sylvester's theorem makes the two cubes of a generic cubic unique: in both cases the pair of
-    forms is unique up to scalings and order, so that there are 2! orbits of degree (1 + r)^2.
+    pencil of binary quadrics, for r = 3 Sylvester's theorem makes the two cubes of a generic cubic unique: in both
+    cases the pair of forms is unique up to scalings and order, so that there are 2! orbits of degree (1 + r)^2.
     """
     result = ask(engine, f"mlp(widths=[2,2,2],r={r})")
     assert shapes(result) == [(2, (1 + r) ** 2, 1)] * 2

@@ -145,7 +145,7 @@ def fiber(
     dims = None if outcome.components is None else [c.dim for c in outcome.components]
     return Fiber(
         model=model.spec,
-        parameters={"prime": prime, "at": point.kind, "weights": _digest(point)},
+        options={"prime": prime, "at": point.kind, "weights": _digest(point)},
         at=point.document(p if model.polynomial else None),
         fiber_dim=verdict.fiber_dim,
         degree=outcome.degree,

@@ -13,7 +13,7 @@ import numpy as np
 
 from m2bridge.analyses.fiber import gauge, structured
 from m2bridge.analyses.fiber.differential import draw_inputs, kernel_dim, outputs_at, symmetry_dim
-from m2bridge.analyses.fiber.points import Point, bound_weights, second_prime, virtual_point
+from m2bridge.analyses.fiber.points import Point, bound_weights, other_primes, second_prime, virtual_point
 from m2bridge.analyses.fiber.question import PARTIAL, TEMPLATE, Question, equation_span
 from m2bridge.analyses.fiber.result import FiberComponent, Method
 from m2bridge.analyses.workbench import Workbench
@@ -22,6 +22,8 @@ from m2bridge.models import DeepLightning, Lightning, Mod
 from m2bridge.protocol import Values
 from m2bridge.results import Certainty, Evidence
 
+_MORE_PRIMES = 5
+"""A factor that is irreducible over F_p but not over its closure splits over every second prime or so."""
 _RATIONAL_WEIGHTS = 18
 """One layer with at most this many weights is computed over QQ too."""
 
@@ -269,12 +271,11 @@ def _shapes(values: Values) -> list[list[int]] | None:
 
 
 def factored(bench: Workbench, point: Point, p: int, seed: int) -> Outcome:
-    """The fiber in virtual weights by unique factorization; without components when the factors do not decide over two primes."""
+    """The fiber in virtual weights by unique factorization; no components when several primes do not decide."""
     model = point.model
     assert isinstance(model, DeepLightning)
     outcome = Outcome(method="structured")
-    other = second_prime(point, p)
-    for prime in (p,) if other is None else (p, other):
+    for prime in (p, *other_primes(point, p, _MORE_PRIMES)):
         sent = structured.parameters(point, prime, seed)
         start = time.perf_counter()
         values, outcome.limit = bench.ask_within_limits(structured.TEMPLATE, sent, _NO_MODEL)
@@ -283,8 +284,12 @@ def factored(bench: Workbench, point: Point, p: int, seed: int) -> Outcome:
         if found.obstacle is None or outcome.limit is not None:
             break
         outcome.notes.append(f"unique factorization does not decide over F_{prime}: {found.obstacle}")
+        if found.final:
+            break
     if found.obstacle is not None:
         return outcome
+    if prime != p:
+        outcome.notes.append(f"computed over F_{prime}")
     outcome.inputs = structured.inputs_used(sent)
     rng = np.random.default_rng([seed, 103])
     components = [_solution(outcome, point, prime, s, rng, seed, i) for i, s in enumerate(found.solutions)]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from m2bridge.models import DeepLightning, Lightning, Mod, Model
 from m2bridge.models.arrays import object_array
 from m2bridge.models.virtual import virtual_weights
 from m2bridge.rank.integer import rank_over_q
+from m2bridge.rank.modular import rank_mod
 
 DEFAULT_PRIME = 32003
 SMALLEST_PRIME = 101
@@ -355,15 +357,18 @@ def good_prime(point: Point, p: int) -> tuple[int, str | None]:
     )
 
 
+def other_primes(point: Point, p: int, count: int) -> list[int]:
+    """Other primes at which the point keeps its entries and ranks, the largest first."""
+    below = (q for q in range(LARGEST_PRIME, SMALLEST_PRIME, -1) if q != p and fmpz(q).is_prime())
+    return list(islice((q for q in below if _objection(point, q) is None), count))
+
+
 def second_prime(point: Point, p: int) -> int | None:
     """Another prime at which the point keeps its entries and ranks."""
-    below = (q for q in range(LARGEST_PRIME, SMALLEST_PRIME, -1) if q != p and fmpz(q).is_prime())
-    return next((q for q in below if _objection(point, q) is None), None)
+    return next(iter(other_primes(point, p, 1)), None)
 
 
 def _objection(point: Point, p: int) -> str | None:
-    from m2bridge.rank.modular import rank_mod
-
     for name, array in point.weights.items():
         for index, x in np.ndenumerate(array):
             place = f"{name}{[i + 1 for i in index]}"
@@ -420,6 +425,7 @@ __all__ = [
     "bound_weights",
     "given_point",
     "good_prime",
+    "other_primes",
     "random_point",
     "rank_bounds",
     "read_weights",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from math import comb, prod
 from typing import Any
 
@@ -103,6 +104,7 @@ def estimated_terms(model: Model) -> int:
     return prod(comb(sizes[name] + k - 1, k) for name, k in degrees(model).items())
 
 
+@lru_cache(maxsize=32)
 def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
     """Number of linearly independent equations over all inputs, and how many random inputs reach it.
 

@@ -84,9 +84,10 @@ class Solution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factored:
-    """The fiber up to scalings, or why this way does not describe it."""
+    """The fiber up to scalings, or why this way does not describe it; `final` when another prime would not help."""
 
     obstacle: str | None
+    final: bool = False
     solutions: tuple[Solution, ...]
     ways: int
 
@@ -101,7 +102,10 @@ def read(values: Values, p: int) -> Factored:
         )
     if values.get("vanishes"):
         return Factored(
-            obstacle="the network vanishes at single tokens: some M_i is skew or L = 0", solutions=(), ways=0
+            obstacle="the network vanishes at single tokens: some M_i is skew or L = 0",
+            final=True,
+            solutions=(),
+            ways=0,
         )
     if values.get("absolute") is False:
         return Factored(
