@@ -72,7 +72,7 @@ def orbit_components(
                 orbit_closure(model, orbit), engine=engine, field=prime, seed=seed, limits=_LIMITS
             )
             if found.completeness == "complete" and found.agreement and found.image_dim == dim:
-                texts = tuple(str(e) for e in found.equations or ())
+                texts = tuple(e.text() for e in found.equations or ())
                 component = Component(dim=dim, degree=found.degree, equations=texts, orbit=ranks)
         components.append(component)
     return tuple(components)
