@@ -204,7 +204,7 @@ def _answer(question: Question, bench: Workbench) -> SingularLocus:
     singular_degree = values.get("singular_degree")
     if components is None:
         bench.announce("components")
-        asked_engine = bench.engine if question.wants_ideal else None
+        asked_engine = bench.engine if question.wants_ideal and limit is None else None
         components = orbit_components(
             checked, question.orbits, strata, engine=asked_engine, prime=prime, seed=seed
         )
