@@ -15,6 +15,7 @@ import pytest
 import m2bridge
 from m2bridge import records, scripts
 from m2bridge.analyses.singular_locus import singular_locus
+from m2bridge.analyses.singular_locus.equations import read
 from m2bridge.analyses.singular_locus.orbits import Orbit
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, Limits, ProcessEngine
@@ -190,9 +191,26 @@ def test_a_time_limit_leaves_what_python_knows(engine: Engine) -> None:
     assert "time limit" in result.limit
     assert result.agreement is not False
     assert result.image_dim == 5
-    assert (result.codim, result.degree, result.singular_degree) == (None, None, None)
+    assert result.codim is None
+    assert all(component.equations is None for component in result.components or ())
     verdicts = {(s.rank_a, s.rank_v, s.meet): s.verdict for s in result.strata}
     assert verdicts[1, 1, 0] == "singular"  # curves need no equations
+
+
+def test_equations_of_components_vanish_on_their_orbit_and_not_on_a_smooth_one(engine: Engine) -> None:
+    """(2,2,1): the singular locus is the closure of the orbit of q (x) h (x) k v."""
+    result = singular_locus(Lightning(d=2, dp=2, a=1), engine=engine)
+    assert result.components is not None
+    (component,) = result.components
+    assert component.orbit == (1, 1, 0)
+    assert component.equations
+    model = Lightning(d=2, dp=2, a=1, parametrization="attention")
+    equations = read(model, component.equations, 32003)
+    for stratum in result.strata:
+        weights = {name: np.array(rows) for name, rows in stratum.representative.items()}
+        point = model.coordinates(weights).astype(object)[None, :]
+        inside = not any(equation.at(point).any() for equation in equations)
+        assert inside is (stratum.verdict == "singular")
 
 
 def test_steps_are_announced_in_order(engine: Engine) -> None:
