@@ -69,7 +69,8 @@ def draw(part: Section, path: Path) -> None:
         figure = plotting.new_figure(3.5, 3.6)
         axes = figure.add_axes((-0.02, 0.175, 0.98, 0.865), projection=projection())
         paint(axes, part)
-        _legend(figure, part)
+        legend(figure, [part], (0.5, 0.065))
+        _caption(figure, part.cut)
         plotting.save_figure(figure, path)
 
 
@@ -79,7 +80,8 @@ def projection() -> str:
     return "3d"
 
 
-def _legend(figure: Any, part: Section) -> None:
+def legend(figure: Any, parts: Sequence[Section], place: tuple[float, float]) -> None:
+    """The legend of everything that occurs in the sections, its lower middle at `place`."""
     lines = plotting.library("matplotlib.lines").Line2D
     patch = plotting.library("matplotlib.patches").Patch
     handles = [
@@ -88,19 +90,25 @@ def _legend(figure: Any, part: Section) -> None:
         lines([], [], color=plotting.VERMILION, linewidth=2, linestyle=(0, (1, 1.2)), label=DOTTED),
         _mark(lines, label=MARKS),
     ]
-    kinds = [True, any(c.in_image for c in part.curves), any(not c.in_image for c in part.curves)]
-    kinds.append(len(part.boundary_points) > 0)
-    shown = [handle for handle, present in zip(handles, kinds, strict=True) if present]
+    curves = [curve for part in parts for curve in part.curves]
+    kinds = [True, any(c.in_image for c in curves), any(not c.in_image for c in curves)]
+    kinds.append(any(len(part.boundary_points) for part in parts))
     figure.legend(
-        handles=shown,
+        handles=[handle for handle, present in zip(handles, kinds, strict=True) if present],
         loc="lower center",
         ncols=2,
         frameon=False,
         handlelength=2.2,
         columnspacing=1.2,
-        bbox_to_anchor=(0.5, 0.055),
+        borderaxespad=0,
+        borderpad=0,
+        bbox_to_anchor=place,
     )
-    text = f"$\\alpha_1\\nu$ = {part.cut.quadric_text(0)},  $\\alpha_2\\nu$ = {part.cut.quadric_text(1)}"
+
+
+def _caption(figure: Any, cut: Slice) -> None:
+    """What the axes mean: the two quadrics as functions of x, y, z."""
+    text = f"$\\alpha_1\\nu$ = {cut.quadric_text(0)},  $\\alpha_2\\nu$ = {cut.quadric_text(1)}"
     figure.text(0.5, 0.022, _minus(text), ha="center", va="bottom", fontsize=6.5 if len(text) < 75 else 5)
 
 
@@ -162,8 +170,7 @@ def _frame(axes: Any, cut: Slice, *, small: bool) -> None:
         axis._axinfo["tick"].update(inward_factor=0.0, outward_factor=0.15)
         axis.set_tick_params(pad=-4 if small else -3, labelsize=5.5 if small else 6.5)
         ticks = plotting.library("matplotlib.ticker")
-        pruned = None if small else "both"
-        axis.set_major_locator(ticks.MaxNLocator(2 if small else 4, steps=[1, 5, 10], prune=pruned))
+        axis.set_major_locator(ticks.MaxNLocator(4, steps=[1, 5, 10], prune="both"))
         axis.set_label_text(f"${label}$", fontsize=7 if small else 9)
         axis.labelpad = pad
 
@@ -210,28 +217,13 @@ def interactive(part: Section) -> Any:
             go.Surface(
                 x=x.round(5).tolist(), y=y.round(5).tolist(), z=z.round(5).tolist(),
                 surfacecolor=np.zeros_like(x).tolist(), colorscale=[[0, plotting.SKY], [1, plotting.SKY]], showscale=False,
-                opacity=0.92, name=SURFACE, showlegend=number == 0, legendgroup="surface",
-                text=_hover(patch), hoverinfo="text",
-                lighting={"ambient": 0.55, "diffuse": 0.7, "specular": 0.15, "roughness": 0.6},
+                opacity=0.82, name=SURFACE, showlegend=number == 0, legendgroup="surface",
+                text=np.array(_hover(patch)), hoverinfo="text",
+                lighting={"ambient": 0.72, "diffuse": 0.5, "specular": 0.1, "roughness": 0.7},
                 contours={axis: {"highlight": False} for axis in "xyz"},
             )
         )  # fmt: skip
-    for kind, name, dash in ((True, SOLID, "solid"), (False, DOTTED, "dot")):
-        pieces = [
-            curve.points[:: max(1, len(curve.points) // 200)]
-            for curve in part.curves
-            if curve.in_image == kind
-        ]
-        for number, points in enumerate(pieces):
-            x, y, z = points.T.round(5).tolist()
-            words = "real weights: two pairs" if kind else "no real weights: a complex-conjugate pair"
-            traces.append(
-                go.Scatter3d(
-                    x=x, y=y, z=z, mode="lines", name=name, showlegend=number == 0, legendgroup=name,
-                    line={"color": plotting.VERMILION, "width": 7, "dash": dash},
-                    text=[f"{name}<br>{words}"] * len(x), hoverinfo="text",
-                )
-            )  # fmt: skip
+    traces += _interactive_curves(part, go)
     if len(part.boundary_points):
         x, y, z = part.boundary_points.T.round(6).tolist()
         traces.append(
@@ -250,7 +242,7 @@ def interactive(part: Section) -> Any:
     }  # fmt: skip
     elevation, azimuth = np.radians(part.cut.view)
     flat = np.cos(elevation)
-    eye = 1.9 * np.array([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(elevation)])
+    eye = 2.0 * np.array([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(elevation)])
     where = f"α₁ν = {part.cut.quadric_text(0)}, α₂ν = {part.cut.quadric_text(1)}"
     return go.Figure(
         data=traces,
@@ -262,14 +254,61 @@ def interactive(part: Section) -> Any:
             "scene": {
                 **ranges,
                 "aspectmode": "cube",
-                "camera": {"eye": dict(zip("xyz", eye.round(4).tolist(), strict=True))},
+                "camera": {
+                    "eye": dict(zip("xyz", eye.round(4).tolist(), strict=True)),
+                    "center": {"x": 0, "y": 0, "z": -0.12},
+                },
             },
             "template": "plotly_white",
-            "legend": {"x": 0.02, "y": 0.02, "yanchor": "bottom", "bgcolor": "rgba(255,255,255,0.8)"},
+            "legend": {"x": 0.02, "y": 0.98, "yanchor": "top", "bgcolor": "rgba(255,255,255,0.8)"},
             "margin": {"l": 0, "r": 0, "t": 70, "b": 0},
             "font": {"size": 14},
         },
     )
+
+
+def _interactive_curves(part: Section, go: Any) -> list[Any]:
+    """The singular curve: a tube where it is in the image (a line would drown in the surface), beads where it is not."""
+    traces = []
+    size = float(np.linalg.norm(part.cut.limits[:, 1] - part.cut.limits[:, 0]))
+    for number, curve in enumerate(c for c in part.curves if c.in_image):
+        text = f"{SOLID}<br>two pairs of real weights"
+        x, y, z = np.moveaxis(_tube(curve.points, 0.006 * size), -1, 0).round(5).tolist()
+        traces.append(
+            go.Surface(
+                x=x, y=y, z=z, surfacecolor=np.zeros((len(x), len(x[0]))).tolist(), showscale=False,
+                colorscale=[[0, plotting.VERMILION], [1, plotting.VERMILION]], name=SOLID, showlegend=number == 0,
+                legendgroup=SOLID, text=np.full((len(x), len(x[0])), text), hoverinfo="text",
+                lighting={"ambient": 0.9, "diffuse": 0.2}, contours={axis: {"highlight": False} for axis in "xyz"},
+            )
+        )  # fmt: skip
+    for number, curve in enumerate(c for c in part.curves if not c.in_image):
+        length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve.points, axis=0), axis=1))])
+        stops = np.arange(0.011 * size, length[-1], 0.018 * size)
+        x, y, z = (np.interp(stops, length, curve.points[:, k]).round(5).tolist() for k in range(3))
+        text = f"{DOTTED}<br>no real weights: a complex-conjugate pair"
+        traces.append(
+            go.Scatter3d(
+                x=x, y=y, z=z, mode="markers", name=DOTTED, showlegend=number == 0, legendgroup=DOTTED,
+                marker={"color": plotting.VERMILION, "size": 3.5}, text=[text] * len(x), hoverinfo="text",
+            )
+        )  # fmt: skip
+    return traces
+
+
+def _tube(points: np.ndarray, radius: float, around: int = 10) -> np.ndarray:
+    """A tube around a curve: points (along, around + 1, 3)."""
+    centre = points[:: max(1, len(points) // 60)]
+    centre = np.concatenate([centre, points[-1:]]) if not np.array_equal(centre[-1], points[-1]) else centre
+    along = np.gradient(centre, axis=0)
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    helper = np.where(np.abs(along[:, :1]) < 0.8, np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 1.0, 0.0]]))
+    first = np.cross(along, helper)
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    second = np.cross(along, first)
+    angle = np.linspace(0, 2 * np.pi, around + 1)[None, :, None]
+    ring = np.cos(angle) * first[:, None] + np.sin(angle) * second[:, None]
+    return np.asarray(centre[:, None] + radius * ring)
 
 
 def _hover(patch: Patch) -> list[list[str]]:

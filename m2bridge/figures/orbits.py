@@ -85,7 +85,7 @@ def draw(
     places = _places(drawn, levels)
     columns = 1 + max(x for x, _ in places.values()) - min(x for x, _ in places.values())
     width = max(3.5, 0.95 * columns + 0.9)
-    height = max(4.4 if panels else 3.0, 0.55 * len(levels) + 1.25)
+    height = max(4.7 if panels else 3.0, 0.55 * len(levels) + 1.25)
     side = 4.9 if panels else 0.0
     total = width + side
     with plotting.style():
@@ -97,12 +97,14 @@ def draw(
             middle, 1 - 0.1 / height, _headline(locus), ha="center", va="top", fontsize=8, linespacing=1.4
         )
         _legend(figure, drawn, middle, height)
+        if panels:
+            figure1.legend(figure, list(panels.values()), ((width + side / 2) / total, 0.08 / height))
         for number, (title, part) in enumerate(panels.items()):
             row, column = divmod(number, 2)
-            box = ((width + column * side / 2) / total, 0.51 - 0.5 * row, 0.96 * side / 2 / total, 0.45)
+            box = ((width + column * side / 2) / total, 0.57 - 0.45 * row, 0.96 * side / 2 / total, 0.40)
             panel = figure.add_axes(box, projection=figure1.projection())
             figure1.paint(panel, part, small=True)
-            figure.text(box[0] + box[2] / 2, box[1] + 0.45, title, ha="center", va="bottom", fontsize=7.5)
+            figure.text(box[0] + box[2] / 2, box[1] + 0.385, title, ha="center", va="bottom", fontsize=7.5)
         plotting.save_figure(figure, path)
 
 
@@ -132,9 +134,11 @@ def _levels(drawn: Sequence[Node]) -> dict[int, list[int]]:
 def _places(drawn: Sequence[Node], levels: Mapping[int, list[int]]) -> dict[int, tuple[float, float]]:
     """Positions: one row a dimension, columns by rk A - rk V, at least one unit apart within a row."""
     places: dict[int, tuple[float, float]] = {}
+    chain = all(len(members) == 1 for members in levels.values())
+    unit = 0.0 if chain else 1.1
     for row, members in enumerate(levels.values()):
         ordered = sorted(members, key=lambda i: (drawn[i].rank_a - drawn[i].rank_v, drawn[i].meet))
-        wanted = [1.1 * (drawn[i].rank_a - drawn[i].rank_v) for i in ordered]
+        wanted = [unit * (drawn[i].rank_a - drawn[i].rank_v) for i in ordered]
         spread = wanted.copy()
         for k in range(1, len(spread)):
             spread[k] = max(spread[k], spread[k - 1] + 1.1)

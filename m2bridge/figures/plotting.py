@@ -96,7 +96,11 @@ def save_figure(figure: Any, path: Path) -> None:
 def save_html(figure: Any, path: Path) -> None:
     """Write a plotly figure as one file that needs no network."""
     text = figure.to_html(
-        include_plotlyjs=True, full_html=True, div_id="figure", config={"displaylogo": False}
+        include_plotlyjs=True,
+        full_html=True,
+        div_id="figure",
+        default_height="96vh",
+        config={"displaylogo": False, "responsive": True},
     )
     write_atomically(path, text)
 

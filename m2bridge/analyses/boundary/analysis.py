@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -132,7 +132,7 @@ def boundary(
     settled = settle(evidence)
     return Boundary(
         model=checked.spec,
-        parameters={} if given is None else {"point": [str(c) for c in given]},
+        options={} if given is None else {"point": [str(c) for c in given]},
         image_dim=image_dim,
         boundary_dim=dims["boundary_dim"],
         closure_only_dim=dims["closure_only_dim"],
@@ -155,9 +155,11 @@ def boundary(
     )
 
 
-def place_of_fiber(fiber: Sequence[int]) -> Where:
+def place_of_fiber(fiber: Sequence[int]) -> Where | Literal["impossible"]:
     """Where a point that is not zero lies, from its fiber up to scaling: degree, complex points, real points."""
     degree, complex_points, real_points = fiber
+    if not 0 <= real_points <= complex_points <= degree:
+        return "impossible"  # contradicts every other witness
     if degree == 0:
         return "outside"
     if real_points == 0:
@@ -228,24 +230,31 @@ def _place(
             Evidence(quantity=where, value=place, detail={"fiber": list(fiber)}, **said),  # type: ignore[arg-type]
             Evidence(quantity=real, value=place in ("image", "boundary"), **said),  # type: ignore[arg-type]
         ]
-    if "on_variety" in values:
-        on = f"in the closure: {name}"
-        evidence += [
-            Evidence(
-                quantity=on,
-                witness="macaulay2",
-                method="equations of the closure at the point",
-                value=values["on_variety"][index],
-                certainty=Certainty.PROVED,
-            ),
-            Evidence(
-                quantity=on,
-                witness="exact",
-                method="complex weights exist",
-                value=decision.where != "outside",
-                certainty=Certainty.PROVED,
-            ),
-        ]
+    for tag, what, method, ours in (
+        ("on_variety", "in the closure", "complex weights exist", decision.where != "outside"),
+        (
+            "on_rank_one",
+            "rk A * rk V <= 1",
+            "ranks of flattenings",
+            decision.where != "outside" and decision.rank_a * decision.rank_v <= 1,
+        ),
+        ("on_boundary", "rank-one quadric", "place and ranks", decision.where == "boundary"),
+    ):
+        if tag not in values:
+            continue
+        for witness, how, value in (
+            ("macaulay2", "equations over QQ at the point", values[tag][index]),
+            ("exact", method, ours),
+        ):
+            evidence.append(
+                Evidence(
+                    quantity=f"{what}: {name}",
+                    witness=witness,
+                    method=how,
+                    value=value,
+                    certainty=Certainty.PROVED,
+                )
+            )
     return _point(name, coordinates, decision, sought.distance), evidence
 
 

@@ -1,0 +1,185 @@
+"""Boundary with the real Macaulay2: agreement of all witnesses, wrong algebra caught, records, the command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from m2bridge import records
+from m2bridge.analyses.boundary import Boundary, analysis, boundary, script
+from m2bridge.analyses.boundary.analysis import check_model
+from m2bridge.cli import main
+from m2bridge.engine import Engine, EngineInfo, open_engine
+from m2bridge.errors import InputError, OutOfReachError
+from m2bridge.models import Lightning, Softmax
+from m2bridge.results import Certainty
+from m2bridge.schemas import schema
+from m2bridge.scripts import template_directory
+
+
+@pytest.mark.parametrize("size", [(2, 1, 2), (2, 1, 1), (2, 2, 2), (1, 2, 1)])
+def test_witnesses_agree(engine: Engine, size: tuple[int, int, int]) -> None:
+    d, dp, a = size
+    result = boundary(Lightning(d=d, dp=dp, a=a), engine=engine)
+    assert result.agreement is True, [str(c) for c in result.conflicts]
+    assert result.certainty is Certainty.PROVED
+    witnesses = {e.witness for e in result.evidence if e.quantity.startswith(("where", "real weights"))}
+    assert {"exact", "macaulay2", "numpy"} <= witnesses
+    assert result.closedness.label == "experiment"
+    assert result.closedness.limits_in_image
+    assert not any("closed" in e.quantity for e in result.evidence)  # an experiment is no evidence
+    assert records.from_document(records.to_document(result)) == result
+
+
+def test_every_supported_engine_says_the_same(engine_info: EngineInfo) -> None:
+    with open_engine(str(engine_info.path)) as opened:
+        result = boundary(Lightning(d=2, dp=1), engine=opened, point=[1, 0, 1, 0, 0, 0])
+    assert result.agreement is True
+    assert (result.image_dim, result.boundary_dim, result.closure_only_dim) == (5, 3, 4)
+    parts = {part.name: part for part in result.parts}
+    # degrees of the Segre-Veronese surface scroll P1 x v2(P1) in P5 (2 * 2) and of P1 x P2 in P5 (3): textbook values
+    assert (parts["boundary"].degree, parts["closure-only"].degree) == (4, 3)
+    assert result.point is not None
+    assert result.point.where == "closure-only"
+    assert result.point.weights == {"A": (("1", "0"), ("sqrt(-1)", "0")), "V": (("1", "-sqrt(-1)"),)}
+    assert result.point.conjugate == {"A": (("1", "0"), ("-sqrt(-1)", "0")), "V": (("1", "sqrt(-1)"),)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(3, 1, 2), (3, 2, 2), (3, 3, 3), (4, 1, 2)])
+def test_larger_sizes(engine: Engine, size: tuple[int, int, int]) -> None:
+    d, dp, a = size
+    result = boundary(Lightning(d=d, dp=dp, a=a), engine=engine)
+    assert result.agreement is True, [str(c) for c in result.conflicts]
+    assert result.theorem.agrees is True
+    assert result.corollary.agrees is True
+
+
+WRONG = {
+    "rank of one flattening forgotten": (
+        "minors(2, alongOutput) + minors(2, alongInput)",
+        "minors(2, alongOutput)",
+    ),
+    "real points counted with the wrong sign": (
+        "signChanges listed - signChanges flipped",
+        "signChanges flipped - signChanges listed",
+    ),
+    "off-diagonal entries of the quadric doubled": ("then 2 * q#l else q#l", "then q#l else q#l"),
+    "one equation of the fiber forgotten": ("ideal apply(#forms, i ->", "ideal apply(#forms - 1, i ->"),
+    "another network": ("transpose X * (sub(A, RX)) * X;", "transpose X * (sub(A - transpose A, RX)) * X;"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_algebra_is_caught(
+    engine: Engine, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right, wrong = WRONG[name]
+    copy = shutil.copytree(template_directory(), tmp_path / "m2_templates")
+    changed = 0
+    for path in (copy / "boundary.m2.j2", copy / "_lightning.m2.j2"):
+        text = path.read_text()
+        changed += text.count(right)
+        path.write_text(text.replace(right, wrong))
+    assert changed == 1
+    monkeypatch.setattr(analysis, "TEMPLATE", copy / "boundary.m2.j2")
+    result = boundary(Lightning(d=2, dp=1), engine=engine)
+    assert result.agreement is False
+
+
+def test_wrong_decisions_are_caught(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    from m2bridge.analyses.boundary import forms
+
+    true_e2 = forms.e2
+    monkeypatch.setattr(forms, "e2", lambda S: -true_e2(S))
+    result = boundary(Lightning(d=2, dp=1), engine=engine)
+    assert result.agreement is False
+
+
+def test_template_runs_as_it_stands(engine_info: EngineInfo) -> None:
+    run = subprocess.run(
+        [str(engine_info.path), "--script", "boundary.m2.j2"],
+        cwd=template_directory(), capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "@m2b fibers [[2,2,2],[2,1,1],[2,2,0],[1,1,1],[0,0,0]]" in run.stdout
+    assert run.stdout.strip().splitlines()[-1].startswith("@m2b-end")
+
+
+def test_script_is_the_one_that_runs(engine: Engine) -> None:
+    model = Lightning(d=2, dp=1)
+    result = boundary(model, engine=engine, seed=4)
+    assert script(model, seed=4).sha256 == result.scripts[0].sha256
+
+
+def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert (
+        main(
+            [
+                "boundary",
+                "--d",
+                "2",
+                "--dp",
+                "1",
+                "--point",
+                "1,0,-2,0,0,0",
+                "--json",
+                "--save",
+                str(tmp_path),
+            ]
+        )
+        == 0
+    )
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.validate(document, schema("boundary"))
+    assert document["point"]["where"] == "image"
+    assert document["point"]["weights"]["V"] == [["1", "-sqrt(2)"]]
+    assert document["theorem"]["agrees"] is True
+    (saved,) = tmp_path.glob("boundary-*.json")
+    assert isinstance(records.load(saved), Boundary)
+
+
+def test_command_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["boundary", "--d", "2", "--dp", "1", "--point", "1,0,1,0,0,0"]) == 0
+    text = capsys.readouterr().out
+    assert "the point is: closure-only" in text
+    assert "z[n,m]" in text
+    assert "experiment" in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--d", "2", "--dp", "1", "--point", "1,2"],
+        ["--d", "2", "--dp", "1", "--t", "1"],
+        ["--d", "0", "--dp", "1"],
+        ["softmax(d=[3,3],t=3)"],
+        ["--d", "12", "--dp", "12"],
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["boundary", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.strip().splitlines()) == 1
+
+
+def test_models_that_are_refused() -> None:
+    with pytest.raises(InputError, match="one layer"):
+        check_model(Softmax(d=(3, 3), t=3))
+    with pytest.raises(OutOfReachError):
+        check_model(Lightning(d=12, dp=12))
+    assert check_model(Lightning(d=12, dp=12), force=True).d == 12
+
+
+def test_fractions_survive_the_record(engine: Engine) -> None:
+    result = boundary(Lightning(d=2, dp=1), engine=engine, point=["1/3", 0, "-1/7", 0, 0, 0])
+    loaded = records.from_document(json.loads(records.dumps(records.to_document(result))))
+    assert isinstance(loaded, Boundary)
+    assert loaded.point is not None
+    assert loaded.point.coordinates[:3] == (Fraction(1, 3), Fraction(0), Fraction(-1, 7))
