@@ -80,7 +80,7 @@ def save(result: Result, directory: Path) -> Path:
     """
     if not directory.is_dir():
         raise InputError(f"--save {directory}: there is no such directory; create it first")
-    key = dumps({"model": result.model, "parameters": dict(result.parameters), "seed": result.seed})
+    key = dumps({"model": result.model, "options": dict(result.options), "seed": result.seed})
     slug = re.sub(r"[^a-z0-9]+", "-", result.model.lower()).strip("-")[:60]
     path = directory / f"{result.ANALYSIS}-{slug}-{sha256(key.encode()).hexdigest()[:12]}.json"
     write_atomically(path, dumps(to_document(result)) + "\n")

@@ -189,7 +189,7 @@ class Result:
 
     Attributes
     ----------
-    model: the spec string; `parameters`: what else determines the answer (prime, bounds, method).
+    model: the spec string; `options`: what else determines the answer (prime, bounds, method).
     certainty: of the answer as a whole: the weakest of what it needs.
     agreement: of the witnesses among themselves (:func:`weigh`).
     limit: None, or which limit stopped the computation: then the answer holds what was found before.
@@ -199,7 +199,7 @@ class Result:
     VERSION: ClassVar[int]
 
     model: str
-    parameters: Mapping[str, Value] = field(default_factory=dict)
+    options: Mapping[str, Value] = field(default_factory=dict)
     certainty: Certainty
     agreement: bool | None
     evidence: tuple[Evidence, ...]

@@ -92,7 +92,7 @@ def run_template(
         )
         values, limit = asking.ask(path, given, model)
         return TemplateValues(
-            model="none" if model is None else model.spec, parameters={k: _plain(v) for k, v in given.items()},
+            model="none" if model is None else model.spec, options={k: _plain(v) for k, v in given.items()},
             certainty=Certainty.PROBABLE, agreement=None, evidence=(), engine=asking.engine_use,
             scripts=tuple(asking.scripts), seed=seed, seconds=time.monotonic() - started,
             peak_memory_bytes=asking.peak_memory_bytes, limit=limit, template=path.name, complete=values.complete,

@@ -213,7 +213,7 @@ def ideal(
         if p:
             not_shown.append(f"that these numbers are the same over QQ: they were computed over F_{p}")
         return IdealSummary(
-            model="ideal", parameters={"components": components, "singular": singular, "generators": list(given.texts())},
+            model="ideal", options={"components": components, "singular": singular, "generators": list(given.texts())},
             certainty=Certainty.PROBABLE if p else Certainty.PROVED, agreement=weigh(evidence).verdict,
             evidence=tuple(evidence), engine=asking.engine_use, scripts=tuple(asking.scripts), seed=seed,
             seconds=time.monotonic() - started, peak_memory_bytes=asking.peak_memory_bytes, limit=limit,

@@ -70,7 +70,7 @@ def _belongs(record: dict[str, Any], certificate: dict[str, Any]) -> None:
     proved = {
         "model": certificate["model"],
         "image_dim": claim["image_dim"],
-        "parameter_count": claim["parameters"],
+        "parameters": claim["parameters"],
         "lower_bound": claim["image_dim"],
         "upper_bound": claim["image_dim"],
         "generic_fiber_dim": claim["parameters"] - claim["image_dim"],

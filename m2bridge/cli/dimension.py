@@ -81,7 +81,7 @@ def _show(result: Dimension, title: str, console: Console) -> None:
     engine = f"Macaulay2 {result.engine.version}" if result.engine else "no Macaulay2"
     console.print(
         f"\n{agreement[result.agreement]}; {common.certainty_text(result.certainty)}; {engine}, "
-        f"p={result.parameters['prime']}, seed={result.seed}, {result.seconds:.2f} s"
+        f"p={result.options['prime']}, seed={result.seed}, {result.seconds:.2f} s"
     )
 
 
@@ -93,7 +93,7 @@ def _facts(result: Dimension) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column()
     table.add_column(overflow="fold")
-    table.add_row("parameters", str(result.parameter_count))
+    table.add_row("parameters", str(result.parameters))
     bounds = (
         "" if result.lower_bound == result.upper_bound else f" ({result.lower_bound} to {result.upper_bound})"
     )

@@ -82,7 +82,7 @@ def _show(result: SingularLocus, title: str, console: Console, *, evidence: bool
     }
     console.print(
         f"\n{agreement[result.agreement]}; {common.certainty_text(result.certainty)}; {engine}, "
-        f"p={result.parameters['prime']}, seed={result.seed}, {result.seconds:.1f} s"
+        f"p={result.options['prime']}, seed={result.seed}, {result.seconds:.1f} s"
     )
 
 

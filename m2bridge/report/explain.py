@@ -54,7 +54,7 @@ def reproducing_script(result: Result) -> str | None:
         return None
     try:
         text: str = maker(
-            parse_spec(result.model), prime=result.parameters.get("prime", 32003), seed=result.seed
+            parse_spec(result.model), prime=result.options.get("prime", 32003), seed=result.seed
         ).text
     except (M2BridgeError, TypeError):
         return None
@@ -63,7 +63,7 @@ def reproducing_script(result: Result) -> str | None:
 
 def _question(result: Result) -> list[str]:
     model = parse_spec(result.model)
-    options = ", ".join(f"{name} = {value}" for name, value in result.parameters.items())
+    options = ", ".join(f"{name} = {value}" for name, value in result.options.items())
     lines = [f"The question `{result.ANALYSIS}` about {model.title}.", f"Seed {result.seed}; {options}."]
     if result.engine is not None:
         lines.append(f"Macaulay2 {result.engine.version}.")

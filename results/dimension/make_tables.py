@@ -48,7 +48,7 @@ def row(sizes: tuple[object, ...], spec: str) -> str:
     )
     cells = (
         *sizes,
-        found.parameter_count,
+        found.parameters,
         f"{found.image_dim}{interval}",
         found.certainty.value,
         found.generic_fiber_dim,

@@ -56,7 +56,7 @@ def test_dimension_is_proved(spec: str, expected: int) -> None:
     assert found.certainty is Certainty.PROVED
     assert found.agreement is True
     assert found.numeric_rank in (expected, None)
-    assert found.parameter_count == found.image_dim + found.generic_fiber_dim
+    assert found.parameters == found.image_dim + found.generic_fiber_dim
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from m2bridge.results import RESULT_TYPES, Certainty, EngineUse, Evidence, Scrip
 
 RESULT = SingularLocus(
     model="lightning(d=2,dp=1,a=2,t=2)",
-    parameters={"prime": 32003},
+    options={"prime": 32003},
     certainty=Certainty.PROVED,
     agreement=True,
     evidence=(
@@ -152,7 +152,7 @@ def test_unknown_field_is_refused() -> None:
         ("seconds", "1"), ("seconds", True), ("certainty", "sure"), ("certainty", 1), ("certainty", None), ("agreement", 1),
         ("agreement", "true"), ("evidence", {}), ("evidence", None), ("evidence", [1]), ("generators", [1]),
         ("generators", {"4": "1"}), ("equations", "z0"), ("equations", [1]), ("components", [{"dim": 1}]), ("theorem", []),
-        ("theorem", None), ("engine", "1.21"), ("scripts", [None]), ("model", 1), ("parameters", 1), ("strata", [[]]),
+        ("theorem", None), ("engine", "1.21"), ("scripts", [None]), ("model", 1), ("options", 1), ("strata", [[]]),
     ],
 )  # fmt: skip
 def test_wrong_type_is_refused(field: str, value: object) -> None:
@@ -218,7 +218,7 @@ def test_saving_the_same_question_again_replaces_its_record(tmp_path: Path) -> N
     again = records.save(replace(RESULT, seconds=9.0), tmp_path)
     assert first == again
     assert records.load(again).seconds == 9.0
-    others = [replace(RESULT, seed=8), replace(RESULT, parameters={"prime": 101}), replace(RESULT, model="m")]
+    others = [replace(RESULT, seed=8), replace(RESULT, options={"prime": 101}), replace(RESULT, model="m")]
     assert len({records.save(other, tmp_path) for other in [RESULT, *others]}) == 4
 
 

@@ -99,7 +99,7 @@ def closure(
         return work.result(
             method=method if method != "auto" else "interpolation" if not work.kernel_used else "interpolation+kernel",
             agreement=agreement.verdict, equations=equations, seconds=time.monotonic() - started,
-            parameters={
+            options={
                 "method": method, "max_degree": max_degree, "field": "QQ" if field == "QQ" else f"F_{prime}",
                 "cross_check": cross_check,
             },

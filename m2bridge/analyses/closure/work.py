@@ -283,7 +283,7 @@ class Work:
         agreement: bool | None,
         equations: bool,
         seconds: float,
-        parameters: dict[str, Any],
+        options: dict[str, Any],
     ) -> Closure:
         """The answer as a record."""
         lifted = self.rational and self.lifted is not None
@@ -294,7 +294,7 @@ class Work:
         proved = self.proved and self.rational and lifted and self.complete
         names = self.image.names
         return Closure(
-            model=self.model.spec, parameters=parameters, certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
+            model=self.model.spec, options=options, certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
             agreement=agreement, evidence=tuple(self.evidence), engine=self.asking.engine_use,
             scripts=tuple(self.asking.scripts), seed=self.seed, seconds=seconds,
             peak_memory_bytes=self.asking.peak_memory_bytes, limit=self.limit,

@@ -97,7 +97,7 @@ def dimension(
     agreement = weigh(evidence)
     return Dimension(
         model=model.spec,
-        parameters={"prime": p},
+        options={"prime": p},
         certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
         agreement=agreement.verdict,
         evidence=evidence,
@@ -107,7 +107,7 @@ def dimension(
         seconds=time.perf_counter() - start,
         peak_memory_bytes=_peak_memory(),
         limit=None,
-        parameter_count=parameters,
+        parameters=parameters,
         image_dim=answer,
         generic_fiber_dim=parameters - answer,
         lower_bound=lower,

@@ -39,14 +39,14 @@ class Dimension(Result):
 
     Attributes
     ----------
-    parameter_count: dimension of the space of weights.
+    parameters: dimension of the space of weights.
     image_dim: the dimension; the lower bound when the bounds do not meet.
-    generic_fiber_dim: `parameter_count` - `image_dim`.
+    generic_fiber_dim: `parameters` - `image_dim`.
     lower_bound, upper_bound: proved bounds. They meet when `certainty` is proved.
     symmetry_dim: dimension of a generic orbit of the proved symmetries.
     span_dim: dimension of the linear span of the image where it was computed, else of the ambient space; None when
         the functions do not lie in a finite-dimensional space.
-    expected_dim: min(parameter_count - symmetry_dim, span_dim).
+    expected_dim: min(parameters - symmetry_dim, span_dim).
     defect: expected_dim - image_dim.
     formula: what the literature says, or None.
     numeric_rank: the float64 rank, None when undecided or not computed; details in `numeric`.
@@ -57,7 +57,7 @@ class Dimension(Result):
     ANALYSIS: ClassVar[str] = "dimension"
     VERSION: ClassVar[int] = 1
 
-    parameter_count: int
+    parameters: int
     image_dim: int
     generic_fiber_dim: int
     lower_bound: int

@@ -221,7 +221,7 @@ def _answer(question: Question, bench: Workbench) -> SingularLocus:
             )
     return SingularLocus(
         model=checked.spec,
-        parameters={"prime": prime},
+        options={"prime": prime},
         image_dim=image_dim,
         ambient_dim=checked.ambient_dim,
         span_dim=values.get("span_dim", checked.coordinate_count),
