@@ -70,7 +70,16 @@ class JobEngine:
         if self._end is not None:
             left = self._end - time.monotonic()
             if left <= 0:
-                raise TimeLimitError(f"no time was left for script {script.name}")
+                self.stopped = Run(
+                    script=script,
+                    engine=self.info,
+                    outcome=Outcome.TIMED_OUT,
+                    stdout="",
+                    stderr="",
+                    seconds=0.0,
+                    limits=limits,
+                )
+                return self.stopped
             limits = replace(limits, wall_seconds=min(left, limits.wall_seconds or left))
         with self._memory.lifted():
             run = self._engine.run(script, limits, listener)
@@ -111,6 +120,10 @@ class MemoryLimit:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._put(self._hard)
+
+    def end(self) -> None:
+        """Lift the limit, also when it was interrupted while being lifted."""
         self._put(self._hard)
 
     @contextlib.contextmanager
@@ -162,19 +175,19 @@ def attempt(job: dict[str, Any], engine: Engine, progress: Callable[[str], None]
     start = time.monotonic()
     oom_kills = _oom_kills()
     _forget_peak()
-    with _alarm(limits.wall_seconds):
-        memory = MemoryLimit(limits.memory_bytes)
-        job_engine = JobEngine(engine, limits, memory)
-        try:
-            with memory:
-                answer = _answer(job, job_engine, limits, progress)
-        except BaseException as error:
-            if isinstance(error, (SystemExit, KeyboardInterrupt)):
-                raise
-            answer = _failure(error)
-            if answer.get("killed") and _oom_kills() > oom_kills:
-                answer |= {"outcome": JobOutcome.OUT_OF_MEMORY, "killed": False}
-                answer["message"] = "the machine ran out of memory and the kernel killed Macaulay2"
+    memory = MemoryLimit(limits.memory_bytes)
+    job_engine = JobEngine(engine, limits, memory)
+    try:
+        with _alarm(limits.wall_seconds), memory:
+            answer = _answer(job, job_engine, limits, progress)
+    except BaseException as error:
+        if isinstance(error, (SystemExit, KeyboardInterrupt)):
+            raise
+        answer = _failure(error)
+        if answer.get("killed") and _oom_kills() > oom_kills:
+            answer |= {"outcome": JobOutcome.OUT_OF_MEMORY, "killed": False}
+            answer["message"] = "the machine ran out of memory and the kernel killed Macaulay2"
+    memory.end()
     answer["seconds"] = time.monotonic() - start
     answer["peak_memory_bytes"] = max(job_engine.peak_memory_bytes, _peak()) or None
     return answer

@@ -18,9 +18,10 @@ from m2bridge.batch.index import Index
 from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds, share_of_memory
 from m2bridge.batch.outcomes import exit_code
 from m2bridge.batch.plan import MOST_JOBS, Plan, expand
-from m2bridge.batch.runner import Runner, Settings, Triage, triage
+from m2bridge.batch.runner import Runner
 from m2bridge.batch.state import RunState
 from m2bridge.batch.store import Store
+from m2bridge.batch.triage import Settings, Triage, triage
 from m2bridge.cli import common
 from m2bridge.engine import find_engine
 from m2bridge.errors import InputError, NoEngineError, ParseError
