@@ -1,0 +1,208 @@
+"""Verdicts, slices, predictions and the reading of structured answers, without Macaulay2."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from m2bridge.analyses.fiber import random_point, stratum_point, structured
+from m2bridge.analyses.fiber.analysis import _Verdict
+from m2bridge.analyses.fiber.computing import Outcome, coarser
+from m2bridge.analyses.fiber.differential import generic_rank, kernel_dim, known_points, symmetry_dim
+from m2bridge.analyses.fiber.question import degrees, equation_span, estimated_terms
+from m2bridge.analyses.fiber.result import FiberComponent
+from m2bridge.analyses.fiber.slices import slice_of
+from m2bridge.analyses.fiber.theorem import hypotheses_37, one_layer_orbit, predicted_dims
+from m2bridge.engine import EngineInfo, Limits, Run
+from m2bridge.engine.base import Outcome as RunOutcome
+from m2bridge.models import Lightning, parse_spec
+from m2bridge.protocol import Values
+from m2bridge.scripts import Script
+
+VIRTUAL = parse_spec("deep-lightning(d=[2,2,2],t=3,parametrization=virtual)")
+MLP = parse_spec("mlp(widths=[2,2,2],r=2)")
+
+
+def component(dim: int, orbit: bool | None) -> FiberComponent:
+    return FiberComponent(
+        dim=dim,
+        degree=5,
+        reduced=True,
+        multiplicity=1,
+        orbit=orbit,
+        tangent_dim=dim,
+        point=None,
+        equations=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("components", "orbits", "word"),
+    [
+        ([(2, True)], None, "identifiable-up-to-symmetry"),
+        ([(2, True), (2, False)], None, "finite-up-to-symmetry"),
+        ([(2, True), (2, True)], None, "identifiable-up-to-symmetry"),
+        ([(3, False)], None, "not-identifiable"),
+        ([(2, True), (3, False)], None, "not-identifiable"),
+        ([(2, True)], 2, "finite-up-to-symmetry"),
+    ],
+)
+def test_verdicts_from_components(components, orbits, word):
+    found = tuple(component(dim, orbit) for dim, orbit in components)
+    outcome = Outcome(method="plain", components=found, fiber_dim=max(c.dim for c in found), orbits=orbits)
+    assert _Verdict.of(random_point(VIRTUAL, 0), outcome, 2, 2).word == word
+
+
+def test_dimensions_decide_at_generic_points_only():
+    nothing = Outcome(method="jacobian")
+    generic, special = random_point(VIRTUAL, 0), stratum_point(VIRTUAL, "m1=skew")
+    assert _Verdict.of(generic, nothing, 2, 2).word == "finite-up-to-symmetry"
+    assert _Verdict.of(generic, nothing, 2, 3).word == "not-identifiable"
+    assert _Verdict.of(special, nothing, 2, 2).word == "undecided"
+    probability = _Verdict.of(generic, nothing, 2, 3).probability
+    assert probability is not None
+    assert 0.99 < probability < 1
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "lightning(d=2,dp=1,parametrization=attention)",
+        "deep-lightning(d=[2,2,2,2],t=2,parametrization=virtual)",
+        "mlp(widths=[2,3,2],r=3)",
+        "mlp(widths=[2,2,2,2],r=2)",
+        "convolution(filters=[2,3,2],r=2)",
+    ],
+)
+def test_moving_onto_a_slice_keeps_the_function(spec):
+    """Exactly over QQ; the moved point satisfies every equation of the slice."""
+    model = parse_spec(spec)
+    point = random_point(model, 4)
+    cut = slice_of(model, 4)
+    assert cut is not None
+    moved = cut.move(point.vector)
+    for form, value in cut.forms:
+        assert sum(c * x for c, x in zip(form, moved, strict=True)) == value
+    X = np.arange(1, 1 + int(np.prod(model.input_shape))).reshape(model.input_shape).astype(object)
+    assert (model.forward(model.unflatten(moved), X) == model.forward(dict(point.weights), X)).all()
+    assert cut.dim == symmetry_dim(point)
+
+
+def test_families_without_known_scalings_are_not_cut():
+    assert slice_of(parse_spec("linear(widths=[2,2,2])"), 0) is None
+
+
+def test_permutations_of_neurons_keep_the_function():
+    point = random_point(MLP, 2)
+    images, words = known_points(point)
+    assert len(images) == 2
+    assert words is not None
+    X = np.array([3, 5], dtype=object)
+    outputs = [MLP.forward(MLP.unflatten(vector), X).tolist() for vector in images]
+    assert outputs[0] == outputs[1]
+    assert images[0].tolist() != images[1].tolist()
+
+
+def test_permutations_of_heads_keep_the_function():
+    model = parse_spec("multi-head(d=2,dp=2,a=1,heads=2)")
+    images, _ = known_points(random_point(model, 2))
+    X = np.array([[3, 5], [1, 2]], dtype=object)
+    outputs = [model.forward(model.unflatten(vector), X).tolist() for vector in images]
+    assert len(images) == 2
+    assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize(
+    ("spec", "image", "symmetric"),
+    [
+        ("lightning(d=2,dp=1)", 5, 5),  # Equation 7: 5; 10 weights
+        ("lightning(d=3,dp=1,a=2,parametrization=attention)", 10, 1),  # Equation 7: 2*2*3 + 3 - 4 - 1
+        ("mlp(widths=[2,2,2],r=2)", 6, 2),
+        ("map:s,t->s*t", 1, 0),
+    ],
+)
+def test_image_rank_and_symmetries(spec, image, symmetric):
+    assert generic_rank(parse_spec(spec), 0) == (image, symmetric)
+
+
+def test_the_tangent_space_respects_the_rank_bound():
+    """rk A <= 1 < d: along the fiber of a generic (A, V) with d' = 2 only the scaling is left; without the bound as well."""
+    model = Lightning(d=2, dp=2, a=1, parametrization="attention")
+    point = random_point(model, 0)
+    assert kernel_dim(model, point.mod(8388593), 8388593, np.random.default_rng(0)) == 1
+
+
+def test_predictions_of_theorem_32():
+    model = Lightning(d=3, dp=2, parametrization="attention")
+    expected = {(1, 1, 0): [1, 1], (1, 1, 1): [1], (2, 1, 0): [1], (0, 0, 0): [9, 6]}
+    for (r, s, c), dims in expected.items():
+        orbit = one_layer_orbit(stratum_point(model, f"rank_a={r},rank_v={s},meet={c}"))
+        assert predicted_dims(model, orbit) == dims
+    finer = Lightning(d=3, dp=2, a=1)
+    assert predicted_dims(finer, one_layer_orbit(random_point(finer, 0))) == [2]
+
+
+def test_hypotheses_of_theorem_37():
+    held = hypotheses_37(stratum_point(VIRTUAL, "m1=skew"))
+    assert held == {
+        "t >= 3": True,
+        "L != 0": True,
+        "all rk M_i >= 2": True,
+        "M_i not skew for i > 1": True,
+        "M_1 not skew": False,
+    }
+
+
+def test_what_is_lifted_and_what_is_not():
+    deep = random_point(parse_spec("deep-lightning(d=[2,2,2],t=2)"), 0)
+    step = coarser(deep)
+    assert step is not None
+    assert step[1] == 4 + 8  # Lemma 3.5: delta^2; Lemma 3.1: 2^2 + 2^2
+    assert (
+        coarser(random_point(parse_spec("deep-lightning(d=[2,3,2],t=2)"), 0)) is None
+    )  # widening: no bottleneck
+    assert coarser(random_point(parse_spec("lightning(d=2,dp=1,a=3)"), 0)) is None  # a > d
+    assert coarser(random_point(VIRTUAL, 0)) is None
+
+
+def test_terms_and_degrees():
+    assert degrees(VIRTUAL) == {"M1": 3, "M2": 1, "L": 1}
+    assert estimated_terms(VIRTUAL) == 20 * 4 * 4
+    assert equation_span(parse_spec("lightning(d=2,dp=1,parametrization=attention)"), 32003, 0)[0] == 6
+    assert (
+        equation_span(parse_spec("map:s,t->s^2+1;s*t;2*s*t"), 32003, 0)[0] == 2
+    )  # the constant is no equation
+
+
+def values(**entries: object) -> Values:
+    script = Script(name="fiber_deep", text="")
+    run = Run(
+        script=script,
+        engine=EngineInfo(version="0", origin="replay"),
+        outcome=RunOutcome.FINISHED,
+        stdout="",
+        stderr="",
+        seconds=0.0,
+        limits=Limits(),
+    )
+    return Values(dict(entries), True, run)
+
+
+def test_structured_answers_are_read_with_their_obstacles():
+    assert structured.read(values(interpolates=True, vanishes=True), 7).final
+    assert "closure" in (
+        structured.read(values(interpolates=True, vanishes=False, absolute=False), 7).obstacle or ""
+    )
+    assert "cut off" in (structured.read(values(interpolates=True), 7).obstacle or "")
+    assert structured.read(values(ways=1, solutions=["undetermined"]), 7).obstacle is not None
+    read = structured.read(values(ways=2, solutions=[None, [0, 1, ["-1", "3"]]]), 7)
+    assert read.obstacle is None
+    assert read.solutions == (structured.Solution(dim=0, count=1, point=(6, 3)),)
+
+
+def test_fractions_stay_exact_on_a_slice():
+    cut = slice_of(VIRTUAL, 0)
+    assert cut is not None
+    assert all(isinstance(x, Fraction) for x in cut.move(random_point(VIRTUAL, 0).vector))
