@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from m2bridge.claims.base import Claim, Context, Size, Verdict
 from m2bridge.claims.lightning_attention import PAPER
-from m2bridge.claims.lightning_attention.dimensions import WITNESSES, compared
+from m2bridge.claims.lightning_attention.dimensions import ONE_LAYER_WITNESSES, compared
 from m2bridge.models import Lightning
 
 
@@ -38,7 +38,7 @@ CLAIMS = (
             "and d^2 + dd' - 1 otherwise."
         ),
         checked="the printed number against a dimension proved from both sides",
-        witnesses=WITNESSES,
+        witnesses=ONE_LAYER_WITNESSES,
         sizes=_INSIDE,
         quick=_sizes((2, 1, 2, 2), (2, 2, 1, 2), (3, 2, 2, 2), (3, 2, 4, 2)),
         run=check,
@@ -49,7 +49,7 @@ CLAIMS = (
         paper=PAPER,
         statement="Equation 7 at a = d' = 1, at d = 1 and at t = 1, where the corollary says nothing: is it right there?",
         checked="the number of Equation 7 against a dimension bounded from both sides",
-        witnesses=WITNESSES,
+        witnesses=ONE_LAYER_WITNESSES,
         sizes=_OUTSIDE,
         quick=_OUTSIDE[:3],
         run=check,

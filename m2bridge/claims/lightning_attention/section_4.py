@@ -17,7 +17,7 @@ from m2bridge.claims.base import (
     out_of_reach,
 )
 from m2bridge.claims.lightning_attention import PAPER
-from m2bridge.claims.lightning_attention.dimensions import WITNESSES
+from m2bridge.claims.lightning_attention.dimensions import ONE_LAYER_WITNESSES
 from m2bridge.models import DeepLightning
 from m2bridge.models.symbolic import rational_variables, variable_array
 from m2bridge.results import Certainty
@@ -44,8 +44,10 @@ def check_scaling_broken(size: Size, _: Context) -> Verdict:
 def check_only_permutations(size: Size, context: Context) -> Verdict:
     """If heads could only be permuted, the dimension of several heads would be that of one head times their number."""
     d, dp, a, heads = (size[name] for name in ("d", "dp", "a", "heads"))
-    one = dimension(DeepLightning(d=(d, dp), a=(a,), t=2), engine=False, seed=context.seed)
-    many = dimension(DeepLightning(d=(d, dp), a=(a,), t=2, heads=(heads,)), engine=False, seed=context.seed)
+    models = (DeepLightning(d=(d, dp), a=(a,), t=2, heads=(n,)) for n in (1, heads))
+    one, many = (
+        dimension(model, engine=context.engine, seed=context.seed, limits=context.limits) for model in models
+    )
     for result in (one, many):
         if result.agreement is False:
             return disagreement(result.conflicts)
@@ -132,7 +134,7 @@ layer = (A,V) -> X + V*X*transpose X*A*X;
             "one (or fill the span). The paper does not say so; this is what one may read into it."
         ),
         checked="the dimension of several heads against that many times the dimension of one",
-        witnesses=WITNESSES,
+        witnesses=ONE_LAYER_WITNESSES,
         sizes=_HEADS,
         quick=_HEADS[:2],
         run=check_only_permutations,
