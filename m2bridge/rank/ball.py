@@ -29,11 +29,10 @@ from m2bridge.rank.slices import AttentionSlice
 
 BITS = 20
 """Weights and inputs are integers divided by 2^20."""
-_SPREAD, _DEEP_SPREAD, _NOISE = 2.0, 4.0, 0.3
 _LARGEST_QR = 1500
 _WIDEST = 1e-4
 """Balls wider than this, in a matrix with rows and columns of norm 1, are not worth an inverse."""
-FLOAT_BITS, ARB_BITS = 53, (128, 256)
+FLOAT_BITS = 53
 
 Report = Callable[[str], None]
 
@@ -81,8 +80,8 @@ def draw_dyadic(shape: AttentionSlice, samples: int, seed: int, bits: int = BITS
     rng = np.random.default_rng([seed, 4])
     one = 1 << bits
     ring = FloatRing()
-    deep = shape.depth > 2
-    pool = _rounded(rng.normal(size=(samples * (16 if deep else 4), shape.widths[0], shape.tokens)), bits)
+    spread_wanted, noise, candidates = _how_to_draw(shape.depth)
+    pool = _rounded(rng.normal(size=(samples * candidates, shape.widths[0], shape.tokens)), bits)
     x = pool / one
     apart = np.full(len(pool), np.inf)
     layers: list[tuple[NDArray[np.int64], ...]] = []
@@ -93,11 +92,11 @@ def draw_dyadic(shape: AttentionSlice, samples: int, seed: int, bits: int = BITS
         rounded = (np.zeros(masks[0].shape, dtype=np.int64), _rounded(key, bits), _rounded(value, bits))
         placed = shape.place_layer(k, rounded, one)
         key, value = placed[1] / one, placed[2] / one
-        query = key + _NOISE * rng.normal(size=key.shape) * np.linalg.norm(key) / np.sqrt(key.size)
+        query = key + noise * rng.normal(size=key.shape) * np.linalg.norm(key) / np.sqrt(key.size)
         scores = ring.matmul(ring.transpose(key @ x), query @ x)
         centred = scores[np.argsort(-apart)[:samples]]
         spread = float((centred - centred.mean(axis=-2, keepdims=True)).std())
-        factor = (_DEEP_SPREAD if deep else _SPREAD) / spread if spread > 0 else 1.0
+        factor = spread_wanted / spread if spread > 0 else 1.0
         rounded_query = _rounded(query * factor, bits)
         layers.append((rounded_query, placed[1], placed[2]))
         scores = ring.matmul(ring.transpose(key @ x), (rounded_query / one) @ x)
@@ -105,6 +104,20 @@ def draw_dyadic(shape: AttentionSlice, samples: int, seed: int, bits: int = BITS
         apart = np.minimum(apart, _apart(x))
     kept = np.sort(np.argsort(-apart, kind="stable")[:samples])
     return DyadicPoint(layers=tuple(layers), inputs=pool[kept], bits=bits)
+
+
+def _how_to_draw(depth: int) -> tuple[float, float, int]:
+    """Spread of the scores, distance of queries from keys, candidates for each sample: what works, found by trying."""
+    if depth <= 2:
+        return 2.0, 0.3, 4
+    return (4.0, 0.3, 16) if depth <= 8 else (8.0, 0.1, 48)
+
+
+def _precisions(depth: int) -> tuple[int, ...]:
+    """Bits to try in turn: every layer costs about 20 of them."""
+    if depth <= 3:
+        return FLOAT_BITS, 128, 256
+    return (128, 256) if depth <= 7 else (256, 512)
 
 
 def _apart(x: Floats) -> Floats:
@@ -146,12 +159,12 @@ def prove_rank(
     start = time.perf_counter()
     current = plan(shape, samples=samples)
     if samples is None:
-        more = 1.15 if shape.depth <= 2 else 2.0
+        more = 1.15 if shape.depth <= 2 else 2.0 if shape.depth <= 8 else 2.5
         current = plan(shape, samples=math.ceil(more * current.samples))
     chosen = tuple(range(shape.inner_count)) if columns is None else columns
     point = draw_dyadic(shape, current.samples, seed)
     residual, bits = float("inf"), FLOAT_BITS
-    for bits in (FLOAT_BITS, *ARB_BITS):
+    for bits in _precisions(shape.depth):
         if bits > FLOAT_BITS and _arb_operations(shape, current) > most_operations:
             return None
         if report:
