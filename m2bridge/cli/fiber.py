@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.analyses.fiber import Fiber, fiber
@@ -127,7 +128,7 @@ def _facts(result: Fiber) -> Table:
     table.add_column()
     table.add_column(overflow="fold")
     kind = {"random": "random integers", "weights": "given weights", "stratum": "stratum"}[result.at["kind"]]
-    detail = f" {result.at['detail']}" if result.at["detail"] else ""
+    detail = f" {escape(result.at['detail'])}" if result.at["detail"] else ""
     table.add_row("point", f"{kind}{detail}: {_weights(result.at['weights'])}")
     degree = "" if result.degree is None else f", degree {result.degree}"
     table.add_row("fiber", f"dimension {common.maybe(result.fiber_dim)}{degree} ({result.method})")
@@ -136,7 +137,7 @@ def _facts(result: Fiber) -> Table:
         "generic fiber",
         f"dimension {common.maybe(result.generic_fiber_dim)}; image {common.maybe(result.image_dim)}",
     )
-    probability = "" if result.probability is None else f", probability >= {result.probability:.6f}"
+    probability = "" if result.probability in (None, 1.0) else f", probability >= {result.probability:.6f}"
     verdict = f"[{_COLOUR[result.verdict]}]{result.verdict}[/] ({result.certainty.value}{probability})"
     table.add_row("verdict", verdict)
     table.add_row("", result.explanation)
@@ -155,7 +156,7 @@ def _weights(weights: dict[str, Any]) -> str:
 
 def _matrix(value: Any) -> str:
     return (
-        "(" + ", ".join(_matrix(item) for item in value) + ")"
+        "[" + ", ".join(_matrix(item) for item in value) + "]"
         if isinstance(value, (list, tuple))
         else str(value)
     )
