@@ -1,0 +1,98 @@
+"""Balls: they contain the truth, and they never prove a rank that is not there."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+
+from m2bridge.errors import InputError
+from m2bridge.rank.ball import draw_dyadic, enclosure, full_rank_residual, prove_rank
+from m2bridge.rank.midrad import Ball, BallRing, exponential
+from m2bridge.rank.numeric_attention import numeric_attention_rank
+from m2bridge.rank.slices import AttentionSlice
+
+
+def contains(ball: Ball, index: tuple[int, ...], value: Fraction) -> bool:
+    return abs(Fraction(float(ball.mid[index])) - value) <= Fraction(float(ball.rad[index]))
+
+
+def test_products_and_sums_contain_the_exact_result() -> None:
+    rng = np.random.default_rng(0)
+    ring = BallRing()
+    a, b = rng.normal(size=(3, 40)) * 10.0 ** rng.integers(-8, 8, size=(3, 40)), rng.normal(size=(40, 2))
+    left, right = Ball(a, np.abs(a) * 1e-12), Ball(b, np.abs(b) * 1e-13)
+    product, total = ring.matmul(left, right), ring.add(left, left)
+    corners = [(a + s * left.rad, b + u * right.rad) for s in (-1, 0, 1) for u in (-1, 0, 1)]
+    for x, y in corners:
+        exact = [
+            [sum(Fraction(float(p)) * Fraction(float(q)) for p, q in zip(r, c, strict=True)) for c in y.T]
+            for r in x
+        ]
+        assert all(contains(product, (i, j), exact[i][j]) for i in range(3) for j in range(2))
+    assert all(contains(total, (i, j), 2 * Fraction(float(a[i, j]))) for i in range(3) for j in range(40))
+
+
+def test_exponentials_contain_the_exact_result() -> None:
+    values = np.array([[-30.0, -1.5, 0.0], [1e-9, 2.25, 17.0]])
+    found = exponential(Ball(values, np.full(values.shape, 1e-10)))
+    before = flint.ctx.prec
+    flint.ctx.prec = 200
+    try:
+        for index in np.ndindex(values.shape):
+            for shift in (-1e-10, 0.0, 1e-10):
+                exact = flint.arb(float(values[index])) + flint.arb(shift)
+                error = (exact.exp() - flint.arb(float(found.mid[index]))).abs_upper()
+                assert float(error) <= found.rad[index]
+    finally:
+        flint.ctx.prec = before
+
+
+def test_a_deficient_matrix_is_never_proved() -> None:
+    rng = np.random.default_rng(1)
+    low = rng.integers(-9, 9, size=(30, 7)) @ rng.integers(-9, 9, size=(7, 8))
+    assert full_rank_residual(Ball.exact(low.astype(np.float64))) >= 1
+    wide = rng.normal(size=(5, 9))
+    assert full_rank_residual(Ball.exact(wide)) == float("inf")
+    vague = rng.normal(size=(30, 8))
+    assert full_rank_residual(Ball(vague, np.full(vague.shape, 0.5))) >= 1
+
+
+def test_a_full_matrix_is_proved() -> None:
+    matrix = np.random.default_rng(2).normal(size=(30, 20)) * 2.0 ** np.arange(20)
+    assert full_rank_residual(Ball.exact(matrix)) < 1e-6
+
+
+def test_one_token_has_no_attention_to_prove() -> None:
+    """With t = 1 the softmax is 1: no derivative by Q or K, and no proof."""
+    shape = AttentionSlice(widths=(3, 3, 3), ranks=(2, 2), tokens=1, softmax=True)
+    assert prove_rank(shape, most_operations=1e7) is None
+    with pytest.raises(InputError):
+        prove_rank(AttentionSlice(widths=(3, 3), ranks=(2,), tokens=2, softmax=False))
+
+
+def test_higher_precision_lies_inside_float_balls() -> None:
+    shape = AttentionSlice(widths=(3, 3, 3), ranks=(2, 2), tokens=3, softmax=True)
+    point = draw_dyadic(shape, 4, 0)
+    columns = tuple(range(shape.inner_count))
+    wide, narrow = (enclosure(shape, point, 2, columns, bits) for bits in (53, 128))
+    assert (np.abs(wide.mid - narrow.mid) <= wide.rad + narrow.rad).all()
+    assert narrow.rad.max() < wide.rad.max()
+
+
+def test_deep_networks_are_proved_with_more_bits() -> None:
+    shape = AttentionSlice(widths=(4,) * 5, ranks=(2,) * 4, tokens=3, softmax=True)
+    proof = prove_rank(shape)
+    assert proof is not None
+    assert proof.precision > 53
+    assert proof.rank == shape.free_count == 64  # Eq. 16: 12 + 32 - 16 + 3 * 12
+
+
+@pytest.mark.parametrize("softmax", [False, True])
+def test_the_float_rank_is_right_or_undecided(softmax: bool) -> None:
+    for d in (3, 6, 10, 16):
+        shape = AttentionSlice(widths=(d,) * 3, ranks=(2, 2), tokens=3, softmax=softmax)
+        found, _ = numeric_attention_rank(shape)
+        assert found.rank in (None, shape.free_count)
