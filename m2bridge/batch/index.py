@@ -13,6 +13,8 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,17 @@ _SETTLED = (
     2_000_000_000  # nanoseconds after which a directory's time of change can be told from a later change
 )
 _LONGEST_FACT = 200
+_PORTION = 5_000
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_FORMAT", "SQLITE_MISMATCH")
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What a refresh found."""
+
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    gone: list[tuple[str]] = field(default_factory=list)
+    directories: list[tuple[str, int]] = field(default_factory=list)
 
 
 class Index:
@@ -108,14 +120,20 @@ class Index:
         self.refresh()
 
     def refresh(self) -> None:
-        """Bring the rows up to date with the records."""
+        """Bring the rows up to date with the records; written in portions, so that others need not wait long."""
         known = dict(self._connection.execute("select name, stamp from directories"))
+        portion = _Changes()
         for entry in sorted(os.scandir(self.store.records), key=lambda entry: entry.name):
             changed = entry.stat().st_mtime_ns
             if known.get(entry.name) != changed:
-                self._refresh_directory(entry.name, changed)
+                self._look_into(entry.name, changed, portion)
+            if len(portion.rows) >= _PORTION:
+                self._apply(portion)
+                portion = _Changes()
+        self._apply(portion)
 
-    def _refresh_directory(self, name: str, changed: int) -> None:
+    def _look_into(self, name: str, changed: int, changes: _Changes) -> None:
+        """What is new, changed or gone in one directory of records."""
         rows: dict[str, str] = dict(
             self._connection.execute("select key, stamp from jobs where directory = ?", (name,))
         )
@@ -124,25 +142,28 @@ class Index:
             if entry.name.endswith(".json"):
                 with contextlib.suppress(FileNotFoundError):
                     there[entry.name.removesuffix(".json")] = _stamp(entry.stat())
-        fresh = [key for key, stamp in there.items() if rows.get(key) != stamp]
-        gone = [key for key in rows if key not in there]
-        new = []
-        for key in fresh:
+        changes.gone += [(key,) for key in rows if key not in there]
+        for key, stamp in there.items():
+            if rows.get(key) == stamp:
+                continue
             try:
                 data = (self.store.records / name / f"{key}.json").read_bytes()
-                new.append(row_of(decode(data, key), there[key]))
+                changes.rows.append(row_of(decode(data, key), stamp))
             except FileNotFoundError:
                 continue
             except RecordError as error:
                 self.damaged.append(error.message)
-                gone.append(key)
+                changes.gone.append((key,))
         settled = abs(time.time_ns() - changed) > _SETTLED
+        changes.directories.append((name, changed if settled else 0))
+
+    def _apply(self, changes: _Changes) -> None:
+        if not changes.directories:
+            return
         with self._transaction() as connection:
-            connection.executemany("delete from jobs where key = ?", [(key,) for key in gone])
-            connection.executemany(_INSERT, new)
-            connection.execute(
-                "insert or replace into directories values (?, ?)", (name, changed if settled else 0)
-            )
+            connection.executemany("delete from jobs where key = ?", changes.gone)
+            connection.executemany(_INSERT, changes.rows)
+            connection.executemany("insert or replace into directories values (?, ?)", changes.directories)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -224,14 +245,8 @@ def row_of(record: dict[str, Any], stamp: str) -> tuple[Any, ...]:
 
 def facts_of(record: dict[str, Any]) -> dict[str, Any]:
     """What can be asked of a record beside the columns: the model's arguments, the parameters, the result's plain values."""
-    facts: dict[str, Any] = {}
     job = record["job"]
-    if "(" in job["model"]:
-        with contextlib.suppress(M2BridgeError):
-            arguments = read_spec(job["model"]).values
-            facts |= {k: list(v) if isinstance(v, tuple) else v for k, v in arguments.items()}
-    facts = {k: v if isinstance(v, (int, bool, str, list)) else str(v) for k, v in facts.items()}
-    facts |= job["parameters"]
+    facts: dict[str, Any] = {**_arguments(job["model"]), **job["parameters"]}
     for name, value in (record["result"] or {}).items():
         if (
             value is None
@@ -247,6 +262,21 @@ def facts_of(record: dict[str, Any]) -> dict[str, Any]:
         "peak_memory_bytes": record["peak_memory_bytes"],
     }
     return facts
+
+
+@lru_cache(maxsize=4096)
+def _arguments(spec: str) -> dict[str, Any]:
+    """The arguments in a model's spec; none where it is a map written out."""
+    if "(" not in spec:
+        return {}
+    try:
+        values = read_spec(spec).values
+    except M2BridgeError:
+        return {}
+    lists = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    return {
+        name: value if isinstance(value, (int, str, list)) else str(value) for name, value in lists.items()
+    }
 
 
 def _stamp(status: os.stat_result) -> str:
