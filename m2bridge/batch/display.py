@@ -128,7 +128,9 @@ def picture(state: RunState) -> Group:
         table.add_row(
             Text(_clock(running.seconds), style="cyan"), Text(running.title), Text(step, style="dim")
         )
-    parts: list[Any] = [ProgressBar(total=max(state.total, 1), completed=state.finished), counts, table]
+    bar = Table.grid(expand=True)  # a bar by itself does not end its line
+    bar.add_row(ProgressBar(total=max(state.total, 1), completed=state.finished))
+    parts: list[Any] = [bar, counts, table]
     if state.stopping:
         parts.append(Text(state.stopping, style="bold yellow"))
     return Group(*parts)
