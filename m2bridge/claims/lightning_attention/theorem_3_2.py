@@ -39,7 +39,7 @@ def verdict_on(result: Fiber, printed: list[tuple[int, int]]) -> Verdict:
     found = sorted((dim, dims.count(dim)) for dim in set(dims))
     computed: dict[str, Any] = {
         "components": [[c.dim, c.degree, c.reduced] for c in result.components],
-        "printed": printed,
+        "printed": [list(pair) for pair in printed],
     }
     if found == printed:
         return holds(result.certainty, **computed)

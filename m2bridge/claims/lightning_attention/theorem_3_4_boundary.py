@@ -36,12 +36,15 @@ def check_critical(size: Size, context: Context) -> Verdict:
     result = context.once(boundary, Lightning(**size))
     if result.agreement is False:
         return disagreement(result.conflicts)
-    return _compared(result.corollary, result.certainty)
+    orbits = [[o.rank_a, o.rank_v, o.meet, o.where, o.critical] for o in result.orbits]
+    return _compared(result.corollary, result.certainty, orbits=orbits)
 
 
 def check_closed(size: Size, context: Context) -> Verdict:
     """Limits of convergent sequences of networks, their weights growing or not, are looked for in the image."""
     result = context.once(boundary, Lightning(**size))
+    if result.agreement is False:
+        return disagreement(result.conflicts)
     experiment = result.closedness
     computed = {"sequences": len(experiment.sequences)}
     if experiment.limits_in_image:
