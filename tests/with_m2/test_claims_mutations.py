@@ -1,0 +1,345 @@
+"""Each check of the ledger can fail: for every claim a mutation of the implementation or of the input changes its verdict.
+
+A mutation never touches what a statement predicts. It damages the network, the algebra or the question, and the verdict at one
+quick size becomes another one; "disagreement" means that an independent witness noticed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from m2bridge.analyses.boundary import closedness, forms, statements
+from m2bridge.analyses.dimension import analysis as dimension_analysis
+from m2bridge.analyses.dimension import upper as dimension_upper
+from m2bridge.analyses.dimension.lower import attention_shape
+from m2bridge.analyses.fiber import gauge
+from m2bridge.analyses.fiber.analysis import fiber
+from m2bridge.analyses.singular_locus import equations, strata
+from m2bridge.claims import all_claims, claim
+from m2bridge.claims.base import Context, Status, Verdict
+from m2bridge.claims.lightning_attention import (
+    corollary_3_8,
+    lemma_3_1,
+    lemma_3_6,
+    lemma_a_3,
+    theorem_3_7,
+)
+from m2bridge.engine import Engine
+from m2bridge.models import DeepLightning, Lightning, Model, Softmax, deep, lightning, virtual
+from m2bridge.models.arrays import exp, mT, stabilised
+from m2bridge.rank import attention as rank_attention
+from m2bridge.rank.integer import rank_over_q
+from m2bridge.rank.slices import AttentionSlice
+
+Patch = pytest.MonkeyPatch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutation:
+    """What is damaged, at which of the quick sizes, and the two verdicts."""
+
+    damage: Callable[[Patch], None]
+    size: int
+    before: Status
+    after: Status
+
+
+def _shape(patch: Patch, **changes: Callable[[AttentionSlice], Any]) -> None:
+    """Exact ranks of a network with other sizes than the one asked about."""
+
+    def mutated(model: Model) -> AttentionSlice | None:
+        shape = attention_shape(model)
+        if shape is None:
+            return None
+        return dataclasses.replace(shape, **{name: change(shape) for name, change in changes.items()})
+
+    for module in (dimension_analysis, dimension_upper):
+        patch.setattr(module, "attention_shape", mutated)
+
+
+def smaller_rank(patch: Patch) -> None:
+    """A wrong rank stratum: Q and K have one row less."""
+    _shape(patch, ranks=lambda shape: tuple(a - 1 for a in shape.ranks))
+
+
+def larger_rank(patch: Patch) -> None:
+    """A wrong rank stratum: Q and K have one row more."""
+    _shape(patch, ranks=lambda shape: tuple(a + 1 for a in shape.ranks))
+
+
+def wider_input(patch: Patch) -> None:
+    """Tokens with one entry more."""
+    _shape(patch, widths=lambda shape: (shape.widths[0] + 1, *shape.widths[1:]))
+
+
+def no_normalisation(patch: Patch) -> None:
+    """Attention that is not normalised."""
+    _shape(patch, softmax=lambda _: False)
+
+
+def no_key_derivative(patch: Patch) -> None:
+    """A product rule that forgets the keys of the first layer."""
+    original = rank_attention.backward
+
+    def mutated(ring: Any, layers: Any, passed: Any, adjoint: Any, shape: AttentionSlice) -> list[Any]:
+        blocks = original(ring, layers, passed, adjoint, shape)
+        return [blocks[0] * 0, *blocks[1:]]
+
+    patch.setattr(rank_attention, "backward", mutated)
+
+
+def dropped_layer(patch: Patch) -> None:
+    """A network that is built with one layer less."""
+    patch.setattr(corollary_3_8, "DeepLightning", lambda d, t: DeepLightning(d=d[:-1], t=t))
+
+
+def transposed_change_of_basis(patch: Patch) -> None:
+    """C^T in place of C."""
+    original = gauge._change
+    patch.setattr(gauge, "_change", lambda first, second: gauge.transpose(original(first, second)))
+
+
+def forgotten_inverse(patch: Patch) -> None:
+    """The right inverse of V_1 from its Gram matrix without inverting that."""
+    patch.setattr(lemma_3_1, "inverse", lambda matrix: matrix)
+
+
+def transposed_attention_in_equation_11(patch: Patch) -> None:
+    original = lemma_3_6.equation_11
+    patch.setattr(lemma_3_6, "equation_11", lambda M, L, X: original([mT(m) for m in M], L, X))
+
+
+def dropped_transpose_in_equation_12(patch: Patch) -> None:
+    original = virtual.ternary_factor
+    patch.setattr(virtual, "ternary_factor", lambda j: (original(j)[0], False))
+
+
+def exchanged_layers(patch: Patch) -> None:
+    """M_1, ..., M_l in the opposite order."""
+    original = deep.equation_11
+    patch.setattr(deep, "equation_11", lambda M, L, X: original(list(reversed(M)), L, X))
+
+
+def no_zero_orbits(patch: Patch) -> None:
+    """Strata with A = 0 or V = 0 left out."""
+    original = lemma_a_3._orbits
+    patch.setattr(
+        lemma_a_3, "_orbits", lambda d, dp: (ranks for ranks in original(d, dp) if ranks[0] * ranks[1])
+    )
+
+
+def no_crossed_products(patch: Patch) -> None:
+    """Products of linear forms without the second half of x_i x_j."""
+
+    def mutated(A: Any, V: Any) -> Any:
+        i, j = np.triu_indices(A.shape[-1])
+        return mT(A)[..., None, :, i] * V[..., :, None, j]
+
+    patch.setattr(lightning, "segre_coordinates", mutated)
+
+
+def no_values(patch: Patch) -> None:
+    """A layer with a skip connection from which V was left out."""
+    patch.setattr(DeepLightning, "forward", lambda self, weights, X: X + X @ self.scores(weights, 1, X))
+
+
+def changed_sign_of_a_head(patch: Patch) -> None:
+    """Heads subtracted instead of added."""
+
+    def mutated(self: DeepLightning, weights: Any, X: Any) -> Any:
+        heads = weights["V1"] @ X @ self.scores(weights, 1, X)
+        return heads[0] - heads[1]
+
+    patch.setattr(DeepLightning, "forward", mutated)
+
+
+def dropped_head(patch: Patch) -> None:
+    """Coordinates of the first head alone."""
+    original = DeepLightning.coordinates
+
+    def mutated(self: DeepLightning, weights: Any) -> Any:
+        if not self.multi_head:
+            return original(self, weights)
+        single = dataclasses.replace(self, heads=(1,))
+        return original(single, {name: value[..., 0, :, :] for name, value in weights.items()})
+
+    patch.setattr(DeepLightning, "coordinates", mutated)
+
+
+def transposed_attention(patch: Patch) -> None:
+    """X^T A^T X in place of X^T A X in the forward pass."""
+    original = Lightning.forward
+
+    def mutated(self: Lightning, weights: Any, X: Any) -> Any:
+        return original(self, {**weights, "A": mT(weights["A"])}, X)
+
+    patch.setattr(Lightning, "forward", mutated)
+
+
+def definite_limit(patch: Patch) -> None:
+    """Sequences of definite quadrics whose limit is definite too, and not a boundary point."""
+    original = closedness.separated
+
+    def mutated(model: Lightning, h: Any, q: Any, hessian: np.ndarray) -> Any:
+        return original(model, h, q, hessian + 2 * np.eye(model.d, dtype=int))
+
+    patch.setattr(closedness, "separated", mutated)
+
+
+def changed_sign_of_e2(patch: Patch) -> None:
+    """Definite and indefinite quadrics exchanged."""
+    original = forms.e2
+    patch.setattr(forms, "e2", lambda S: -original(S))
+
+
+def wrong_stratum(patch: Patch) -> None:
+    """Representatives of orbits whose column and row spaces do not meet when they should."""
+    original = statements._representative
+    patch.setattr(
+        statements,
+        "_representative",
+        lambda d, dp, r, s, c: original(d, dp, r, s, max(0, r + s - d)),
+    )
+
+
+def no_derivative_in_v(patch: Patch) -> None:
+    """The differential of (A, V) -> network with V held fixed."""
+
+    def mutated(model: Lightning, _: np.ndarray, V: np.ndarray) -> int:
+        unit = np.eye(model.d**2, dtype=np.int64)
+        rows = [model.coordinates({"A": e.reshape(model.d, model.d), "V": V}) for e in unit]
+        return rank_over_q(np.array(rows))
+
+    patch.setattr(statements, "differential_rank", mutated)
+
+
+def half_of_the_fiber(patch: Patch) -> None:
+    """Curves through one of the two weights of a point only."""
+    original = strata.fiber_points
+    patch.setattr(strata, "fiber_points", lambda model, A, V: original(model, A, V)[:1])
+
+
+def dropped_generator(patch: Patch) -> None:
+    """One of Macaulay2's equations is lost on the way."""
+    original = equations.read
+    patch.setattr(equations, "read", lambda *arguments: original(*arguments)[1:])
+
+
+def wrong_weights(patch: Patch) -> None:
+    """A fiber through weights with skew M_1, where generic ones were asked for."""
+
+    def mutated(model: Model, *, at: str, **options: Any) -> Any:
+        return fiber(model, at=at.replace("m1=generic", "m1=skew"), **options)
+
+    patch.setattr(theorem_3_7, "fiber", mutated)
+
+
+def transposed_pairing(patch: Patch) -> None:
+    """Softmax of x_j^T A x_i in place of x_i^T A x_j."""
+
+    def mutated(self: Softmax, weights: Any, X: Any) -> Any:
+        kernel = exp(stabilised(mT(self.lightning.scores(weights, 1, X))))
+        return weights["V1"] @ X @ mT(kernel / kernel.sum(axis=-1)[..., None])
+
+    patch.setattr(Softmax, "forward", mutated)
+
+
+def _of(
+    damage: Callable[[Patch], None], after: Status, *, before: Status = Status.HOLDS, size: int = 0
+) -> Mutation:
+    return Mutation(damage=damage, size=size, before=before, after=after)
+
+
+HOLDS, FAILS, OUT, DISAGREE = Status.HOLDS, Status.FAILS, Status.OUT_OF_REACH, Status.DISAGREEMENT
+
+MUTATIONS = {
+    "conjecture-3.10-dimension": _of(no_normalisation, FAILS),
+    "corollary-3.3": _of(smaller_rank, DISAGREE),
+    "corollary-3.3-outside": _of(larger_rank, DISAGREE),
+    "corollary-3.8": _of(smaller_rank, FAILS),
+    "corollary-3.8-outside": _of(wider_input, DISAGREE, before=FAILS),
+    "corollary-3.8-two-tokens": _of(no_key_derivative, DISAGREE),
+    "corollary-a.6": _of(no_derivative_in_v, FAILS),
+    "equation-12": _of(dropped_transpose_in_equation_12, FAILS),
+    "equation-13": _of(exchanged_layers, FAILS, size=1),
+    "figure-1": _of(no_crossed_products, DISAGREE),
+    "figure-3": _of(no_normalisation, FAILS),
+    "lemma-3.1": _of(transposed_change_of_basis, FAILS, size=2),
+    "lemma-3.5": _of(forgotten_inverse, FAILS, size=1),
+    "lemma-3.6": _of(transposed_attention_in_equation_11, FAILS),
+    "lemma-a.3": _of(no_zero_orbits, HOLDS, before=FAILS),
+    "lemma-a.3-completed": _of(no_crossed_products, DISAGREE),
+    "parameter-count": _of(dropped_layer, HOLDS, before=FAILS),
+    "proposition-a.5": _of(no_crossed_products, FAILS),
+    "section-4-heads-only": _of(dropped_head, DISAGREE),
+    "section-4-heads-permutation": _of(changed_sign_of_a_head, FAILS),
+    "section-4-skip": _of(no_values, HOLDS, before=FAILS),
+    "theorem-3.2": _of(transposed_attention, DISAGREE, size=1),
+    "theorem-3.4-boundary": _of(wrong_stratum, FAILS),
+    "theorem-3.4-closed": _of(definite_limit, FAILS),
+    "theorem-3.4-singular": _of(half_of_the_fiber, OUT),
+    "theorem-3.4-singular-repaired": _of(dropped_generator, DISAGREE, size=1),
+    "theorem-3.7": _of(exchanged_layers, DISAGREE),
+    "theorem-3.7-repaired": _of(wrong_weights, FAILS),
+    "theorem-3.9": _of(transposed_pairing, OUT),
+}
+
+
+@pytest.fixture(scope="module")
+def verdict(engine: Engine) -> Callable[[str, int], Verdict]:
+    """Verdicts of the undamaged program at quick sizes, computed once."""
+    context = Context(engine=engine)
+
+    @cache
+    def found(identifier: str, place: int) -> Verdict:
+        item = claim(identifier)
+        return item.check(item.quick[place], context)
+
+    return found
+
+
+def test_every_claim_has_a_mutation() -> None:
+    assert sorted(MUTATIONS) == sorted(item.id for item in all_claims())
+
+
+@pytest.mark.parametrize("identifier", MUTATIONS)
+def test_a_mutation_changes_the_verdict(
+    identifier: str,
+    engine: Engine,
+    verdict: Callable[[str, int], Verdict],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mutation, item = MUTATIONS[identifier], claim(identifier)
+    assert mutation.after is not mutation.before
+    before = verdict(identifier, mutation.size)
+    assert before.status is mutation.before
+    mutation.damage(monkeypatch)
+    after = item.check(item.quick[mutation.size], Context(engine=engine))
+    assert after.status is mutation.after, after
+
+
+def test_no_claim_about_the_boundary_is_decided_by_witnesses_that_disagree(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed_sign_of_e2(monkeypatch)
+    context = Context(engine=engine)
+    for identifier in ("theorem-3.4-closed", "theorem-3.4-boundary", "corollary-a.6"):
+        item = claim(identifier)
+        assert item.check(item.quick[0], context).status is DISAGREE
+
+
+@pytest.mark.parametrize("identifier", MUTATIONS)
+def test_a_verdict_is_json_and_says_why(identifier: str, verdict: Callable[[str, int], Verdict]) -> None:
+    found = verdict(identifier, MUTATIONS[identifier].size)
+    assert found.computed or found.reason
+    assert (found.witness is not None) == (found.status is FAILS)
+    for values in (found.computed, found.witness or {}):
+        assert json.loads(json.dumps(values)) == values
