@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from m2bridge.analyses.dimension.lower import attention_shape
+from m2bridge.analyses.dimension.macaulay2 import ask_macaulay2
 from m2bridge.analyses.dimension.result import Dimension, FormulaCheck
 from m2bridge.analyses.dimension.upper import symmetry_rank, upper_bounds
 from m2bridge.analyses.dimension.witnesses import (
     Found,
-    ask_macaulay2,
     attention_lower,
     float_witness,
     general_lower,

@@ -1,34 +1,29 @@
-"""Analyses stage: the witnesses of a dimension, each as evidence: exact ranks, balls, float64, Macaulay2."""
+"""Analyses stage: the witnesses of a dimension, each as evidence: exact ranks, balls, float64."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
 from m2bridge.analyses.dimension.lower import PointRank, point_rank, primes_below, weight_degree
 from m2bridge.analyses.dimension.result import NumericWitness
-from m2bridge.analyses.workbench import Workbench, opened
-from m2bridge.engine import Engine, Limits
-from m2bridge.errors import EngineError, NoEngineError, NotPolynomialError, OutOfReachError
-from m2bridge.models import Mod, Model
+from m2bridge.engine import Limits
+from m2bridge.errors import NotPolynomialError
+from m2bridge.models import Model
 from m2bridge.models.derivatives import jacobian
 from m2bridge.rank.attention import AttentionRank, attention_rank
 from m2bridge.rank.ball import BallProof, prove_rank
 from m2bridge.rank.numeric import numeric_rank
 from m2bridge.rank.numeric_attention import numeric_attention_rank
 from m2bridge.rank.slices import AttentionSlice
-from m2bridge.results import Certainty, EngineUse, Evidence, ScriptUse
+from m2bridge.results import Certainty, Evidence
 
 MOST_NUMERIC_COLUMNS = 700
 MOST_BALL_COLUMNS = 6000
-MOST_M2_PARAMETERS, MOST_M2_COORDINATES = 60, 1500
-MOST_M2_DEGREE = 6
-M2_SECONDS = 20.0
 _REPEATS = 2
 
 Report = Callable[[str], None]
@@ -43,15 +38,6 @@ class Found:
     point: PointRank | None = None
     attention: AttentionRank | None = None
     ball: BallProof | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What Macaulay2 said, or why it was not asked."""
-
-    evidence: tuple[Evidence, ...] = ()
-    engine: EngineUse | None = None
-    scripts: tuple[ScriptUse, ...] = field(default=())
 
 
 def attention_lower(
@@ -215,7 +201,7 @@ def float_witness(
 ) -> tuple[NumericWitness | None, tuple[Evidence, ...]]:
     """The numerical rank in float64, or nothing when the matrix would be large."""
     columns = shape.inner_count + 3 * shape.widths[-2] if shape else model.parameter_count
-    if columns > MOST_NUMERIC_COLUMNS or _constrained(model):
+    if columns > MOST_NUMERIC_COLUMNS or constrained(model):
         return None, ()
     if report:
         report("float64 rank")
@@ -246,109 +232,6 @@ def float_witness(
     return NumericWitness(rank=found.rank, gap=gap, rows=size[0], columns=size[1]), (item,)
 
 
-def ask_macaulay2(
-    model: Model,
-    engine: Engine | bool | None,
-    *,
-    p: int,
-    seed: int,
-    limits: Limits,
-    keep: Path | None,
-    report: Report | None,
-) -> Asked:
-    """Macaulay2's rank of the Jacobian of the coordinates at the same kind of point, and its value there."""
-    if engine is False:
-        return _unasked("not asked")
-    free = model.free
-    try:
-        small = (
-            free.polynomial
-            and free.parameter_count <= MOST_M2_PARAMETERS
-            and free.coordinate_count <= MOST_M2_COORDINATES
-            and (weight_degree(free) or 0) <= MOST_M2_DEGREE
-            and not _constrained(free)
-        )
-        free.m2_parameters  # noqa: B018 - raises where there is no twin
-    except (NotPolynomialError, OutOfReachError):
-        small = False
-    if not small:
-        return _unasked("not asked: too large for it to be cheap, or not polynomial")
-    seconds = limits.wall_seconds or M2_SECONDS
-    if engine is None:
-        seconds = min(seconds, M2_SECONDS)
-    capped = Limits(wall_seconds=seconds, memory_bytes=limits.memory_bytes)
-    weights = free.draw_weights(np.random.default_rng([seed, 9]), p)
-    try:
-        with opened(None if engine is True else engine) as ready:
-            bench = Workbench(ready, limits=capped, keep=keep, progress=report)
-            flat = free.flatten(weights).tolist()
-            start = time.perf_counter()
-            values, stopped = bench.ask_within_limits("dimension", {"p": p, "point": flat}, free)
-            spent = time.perf_counter() - start
-            use, scripts = bench.engine_use, tuple(bench.scripts)
-    except NoEngineError:
-        return _unasked("no Macaulay2 found; the other witnesses answer")
-    except EngineError as error:
-        if engine is not None and engine is not True:
-            raise
-        return _unasked(f"Macaulay2 failed: {error}")
-    rank = values.integer("jacobian_rank") if "jacobian_rank" in values else None
-    said = list(values.integers("image_point")) if "image_point" in values else None
-    own = free.coordinates({name: Mod(value, p) for name, value in weights.items()}).values.tolist()
-    found = [
-        Evidence(
-            quantity="image_dim",
-            witness="macaulay2",
-            method="rank of the Jacobian at a random point" if stopped is None else "stopped by its limit",
-            value=rank,
-            relation=">=",
-            certainty=Certainty.PROVED,
-            prime=p,
-            seconds=spent,
-        )
-    ]
-    if rank is not None:
-        found.append(
-            Evidence(
-                quantity="image_dim",
-                witness="macaulay2",
-                method="that rank is generic unless the point is special",
-                value=rank,
-                relation="=",
-                certainty=Certainty.PROBABLE,
-                prime=p,
-            )
-        )
-    if said is not None:
-        for witness, value in (("macaulay2", said), ("modular", own)):
-            found.append(
-                Evidence(
-                    quantity="image_point",
-                    witness=witness,
-                    method="target coordinates at the point",
-                    value=value,
-                    certainty=Certainty.PROVED,
-                    prime=p,
-                )
-            )
-    return Asked(evidence=tuple(found), engine=use, scripts=scripts)
-
-
-def _constrained(model: Model) -> bool:
+def constrained(model: Model) -> bool:
     """Whether the weights satisfy equations that the model cannot do away with."""
     return bool(getattr(model.free, "constraints", ()))
-
-
-def _unasked(reason: str) -> Asked:
-    return Asked(
-        evidence=(
-            Evidence(
-                quantity="image_dim",
-                witness="macaulay2",
-                method=reason,
-                value=None,
-                relation=">=",
-                certainty=Certainty.PROBABLE,
-            ),
-        )
-    )
