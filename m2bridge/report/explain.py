@@ -18,6 +18,7 @@ from m2bridge.errors import InputError, M2BridgeError
 from m2bridge.models import parse_spec
 from m2bridge.report.ledger import ledger_markdown
 from m2bridge.results import Certainty, Result, settle
+from m2bridge.scripts import Script
 
 Format = Literal["markdown", "latex"]
 _SURE = {
@@ -42,29 +43,44 @@ def explain(result: Result, *, form: Format = "markdown") -> str:
     if (certificate := getattr(result, "certificate", None)) is not None:
         sections.append(("The certificate", _certificate(certificate)))
     script = reproducing_script(result)
+    if script is None and result.scripts:
+        sections.append(("In Macaulay2", _unprinted(result)))
     write = _markdown if form == "markdown" else _latex
     return write(f"{result.ANALYSIS}: {result.model}", sections, script)
 
 
 def reproducing_script(result: Result) -> str | None:
-    """The Macaulay2 script behind the record, self-contained, or None where the analysis has none for this model."""
+    """The Macaulay2 script behind the record, self-contained; None where the analysis has none or it asks something else.
+
+    A record names the scripts that ran by their sha256. A fiber through given weights, for one, ran another script than the
+    fiber through random ones, and that other question is not passed off as this one.
+    """
     module = importlib.import_module(type(result).__module__.rpartition(".")[0])
     maker = getattr(module, "script", None)
     if maker is None:
         return None
     try:
-        text: str = maker(
+        script: Script = maker(
             parse_spec(result.model), prime=result.options.get("prime", 32003), seed=result.seed
-        ).text
+        )
     except (M2BridgeError, TypeError):
         return None
-    return text
+    ran = {used.sha256 for used in result.scripts}
+    return script.text if not ran or script.sha256 in ran else None
+
+
+def _unprinted(result: Result) -> list[str]:
+    ran = ", ".join(f"{used.name} (sha256 {used.sha256[:12]})" for used in result.scripts)
+    return [f"Scripts that ran: {ran}. Ask again with `--keep DIRECTORY` to have them as files."]
 
 
 def _question(result: Result) -> list[str]:
     model = parse_spec(result.model)
-    options = ", ".join(f"{name} = {value}" for name, value in result.options.items())
-    lines = [f"The question `{result.ANALYSIS}` about {model.title}.", f"Seed {result.seed}; {options}."]
+    options = [f"{name} = {value}" for name, value in result.options.items()]
+    lines = [
+        f"The question `{result.ANALYSIS}` about {model.title}.",
+        "; ".join([f"Seed {result.seed}", *options]) + ".",
+    ]
     if result.engine is not None:
         lines.append(f"Macaulay2 {result.engine.version}.")
     return lines
