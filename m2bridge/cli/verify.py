@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.claims import all_claims, claim
 from m2bridge.claims.base import Claim, Context, Status
-from m2bridge.claims.ledger import Entry, Ledger, describe, verify
+from m2bridge.claims.ledger import Entry, Ledger, describe, select_sizes, verify
 from m2bridge.cli import common
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
@@ -58,6 +59,8 @@ def register(app: typer.Typer) -> None:
             for item in selected:
                 typer.echo(f"{item.id:36} {item.number}")
             return
+        if not any(select_sizes(item, quick=quick, max_d=max_d) for item in selected):
+            raise InputError(f"--max-d {max_d} leaves no size to check; the sizes of these claims are larger")
         _check_report(report)
         common.check_directory("--save", save)
         limits = common.parse_limits(timeout, memory)
@@ -101,8 +104,11 @@ def _line(item: Claim, entry: Entry) -> str:
     colour = _COLOUR[entry.status]
     sure = f", {entry.certainty.value}" if entry.status in (Status.HOLDS, Status.FAILS) else ""
     changed = f" [bold](recorded: {entry.recorded})[/]" if entry.changed else ""
-    reason = f"  {entry.reason}" if entry.status is not Status.HOLDS and entry.reason else ""
-    return f"[{colour}]{entry.status.value}{sure}[/]  {item.id}  {describe(entry.size)}  {entry.seconds:.1f} s{changed}{reason}"
+    size = escape(describe(entry.size))
+    reason = f"  {escape(entry.reason)}" if entry.status is not Status.HOLDS and entry.reason else ""
+    return (
+        f"[{colour}]{entry.status.value}{sure}[/]  {item.id}  {size}  {entry.seconds:.1f} s{changed}{reason}"
+    )
 
 
 def _show(ledger: Ledger, console: Console) -> None:
@@ -117,8 +123,13 @@ def _show(ledger: Ledger, console: Console) -> None:
         counts = [sum(entry.status is status for entry in entries) for status in Status]
         table.add_row(claim(name).number, *(str(n) if n else "" for n in counts))
     console.print(table)
-    changed = len(ledger.changed)
-    verdict = (
-        "[green]every verdict is the recorded one[/]" if not changed else f"[bold red]{changed} changed[/]"
-    )
-    console.print(f"\n{len(ledger.entries)} checks, {verdict}; {ledger.seconds:.0f} s")
+    console.print(f"\n{len(ledger.entries)} checks, {_compared(ledger)}; {ledger.seconds:.0f} s")
+
+
+def _compared(ledger: Ledger) -> str:
+    """How the verdicts compare with the recorded ones, where there are any."""
+    changed, new = len(ledger.changed), sum(entry.recorded is None for entry in ledger.entries)
+    if not changed and not new:
+        return "[green]every verdict is the recorded one[/]"
+    counts = ((changed, "[bold red]{} changed[/]"), (new, "[yellow]{} not recorded yet[/]"))
+    return ", ".join(text.format(count) for count, text in counts if count)

@@ -48,7 +48,7 @@ def ledger_markdown(ledger: Ledger) -> str:
         lines += ["Witnesses: " + "; ".join(item.witnesses) + ".", ""]
         lines += ["| size | verdict | remark | s |", "|---|---|---|---:|"]
         for entry in entries:
-            remark = entry.reason.replace("|", "\\|")
+            remark = " ".join(entry.reason.split()).replace("|", "\\|")
             lines.append(f"| {describe(entry.size)} | {_verdict(entry)} | {remark} | {entry.seconds:.1f} |")
         lines.append("")
         if any(entry.status is Status.FAILS for entry in entries):
