@@ -6,6 +6,7 @@ Two witnesses, the parametrization and Macaulay2's kernel:
 2. Every real root of the equation on a grid of lines has real weights, found without the parametrization of the drawing: columns
    alpha_1, alpha_2 of A with alpha_2 a = alpha_1 b span the kernel of a 4 x 4 matrix. Where a and b are proportional the sign of
    e2 decides; roots that lie only in the closure are the dotted part, and are counted apart.
+3. Every such root with real weights lies near a drawn point: nothing is left out of the picture.
 """
 
 from __future__ import annotations
@@ -21,17 +22,22 @@ from m2bridge.figures.surface import Curve, Patch, e2_sign
 
 _ON_EQUATION = 1e-9
 _WEIGHTS = 1e-4
+_GAP = 0.03
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """How many points were compared, and the largest deviations; `failures` are sentences, empty when both descriptions agree."""
+    """How many points were compared, and the largest deviations; `failures` are sentences, empty when both descriptions agree.
+
+    `gap` is the largest distance of a root with real weights to the drawn points, in diagonals of the box.
+    """
 
     drawn: int
     equation_residual: float
     roots: int
     weights_residual: float
     closure_only_roots: int
+    gap: float
     failures: tuple[str, ...]
 
     def require(self) -> None:
@@ -63,14 +69,26 @@ def compare(
     distances, only = _distances_to_weights(cut, roots)
     if (bad := int((distances > _WEIGHTS).sum())) > 0:
         failures.append(f"{bad} of {len(roots)} real roots of the equation have no real weights")
+    gap = _largest_gap(cut, roots[~only], drawn)
+    if gap > _GAP:
+        failures.append(
+            f"a real root of the equation with real weights is {gap:.2f} diagonals from the drawn points"
+        )
     return Check(
         drawn=len(drawn),
         equation_residual=float(residual.max()),
         roots=len(roots),
         weights_residual=float(distances.max(initial=0.0)),
         closure_only_roots=int(only.sum()),
+        gap=gap,
         failures=tuple(failures),
     )
+
+
+def _largest_gap(cut: Slice, roots: np.ndarray, drawn: np.ndarray) -> float:
+    diagonal = float(np.linalg.norm(cut.limits[:, 1] - cut.limits[:, 0]))
+    nearest = [float(((drawn - root) ** 2).sum(axis=1).min()) for root in roots]
+    return float(np.sqrt(max(nearest, default=0.0))) / diagonal
 
 
 def real_roots(cut: Slice, polynomial: Polynomial, grid: int) -> np.ndarray:
