@@ -7,7 +7,13 @@
 """
 
 from m2bridge._version import __version__
+from m2bridge.analyses.boundary import Boundary, boundary
+from m2bridge.analyses.closure import Closure, closure
+from m2bridge.analyses.dimension import Dimension, dimension
+from m2bridge.analyses.fiber import Fiber, fiber
+from m2bridge.analyses.ideal import ideal
 from m2bridge.analyses.singular_locus import SingularLocus, singular_locus
+from m2bridge.claims.ledger import Ledger
 from m2bridge.engine import Limits, open_engine
 from m2bridge.models import (
     MLP,
@@ -16,7 +22,10 @@ from m2bridge.models import (
     Lightning,
     Linear,
     Model,
+    PolynomialMap,
     Softmax,
+    from_callable,
+    from_sympy,
     parse_spec,
 )
 from m2bridge.records import load as load_record
@@ -25,18 +34,31 @@ from m2bridge.results import Certainty, Evidence, Result
 
 __all__ = [
     "MLP",
+    "Boundary",
     "Certainty",
+    "Closure",
     "Convolution",
     "DeepLightning",
+    "Dimension",
     "Evidence",
+    "Fiber",
+    "Ledger",
     "Lightning",
     "Limits",
     "Linear",
     "Model",
+    "PolynomialMap",
     "Result",
     "SingularLocus",
     "Softmax",
     "__version__",
+    "boundary",
+    "closure",
+    "dimension",
+    "fiber",
+    "from_callable",
+    "from_sympy",
+    "ideal",
     "load_record",
     "open_engine",
     "parse_spec",

@@ -1,6 +1,7 @@
 """Records stage: the JSON Schema of each analysis's document, from the types of its result.
 
-``m2bridge schema NAME`` prints it; the files in ``m2bridge/schemas/`` ship the same text.
+``m2bridge schema NAME`` prints it; the files in ``m2bridge/data/schemas/`` (written by ``make schemas``) ship the same
+text.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import typing
 from collections.abc import Mapping
 from enum import Enum
 from fractions import Fraction
+from importlib import resources
+from pathlib import Path
 from typing import Any, Literal, Union
 
 import m2bridge.analyses  # noqa: F401 - registers the result types
 from m2bridge.errors import InputError
-from m2bridge.records import SCHEMA_VERSION
+from m2bridge.records import SCHEMA_VERSION, dumps, write_atomically
 from m2bridge.results import RESULT_TYPES
 
 _PLAIN: dict[Any, dict[str, Any]] = {
@@ -83,3 +86,20 @@ def _schema_of(kind: Any) -> dict[str, Any]:
             "additionalProperties": False,
         }
     raise TypeError(f"no schema for {kind!r}")
+
+
+def shipped() -> Path:
+    """The directory of the schema files that ship with the package."""
+    return Path(str(resources.files("m2bridge"))) / "data" / "schemas"
+
+
+def write(directory: Path) -> None:
+    """Write the schema of every analysis into `directory`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for analysis in sorted(RESULT_TYPES):
+        text = dumps(schema(analysis)) + "\n"
+        write_atomically(directory / f"{analysis}.schema.json", text)
+
+
+if __name__ == "__main__":
+    write(shipped())

@@ -56,7 +56,7 @@ class Workbench:
         progress: ProgressListener | None = None,
     ) -> None:
         self.engine = engine
-        self._limits = limits or Limits()
+        self.limits = limits or Limits()
         self._keep = keep
         self._progress = progress
         self.scripts: list[ScriptUse] = []
@@ -94,7 +94,7 @@ class Workbench:
             script = scripts.render(template, parameters)
         else:
             script = scripts.render(template, {**model.m2_parameters, **parameters}, partial=model.m2_partial)
-        run = self.engine.run(script, self._limits, self._listen)
+        run = self.engine.run(script, self.limits, self._listen)
         self.scripts.append(ScriptUse(name=script.name, sha256=script.sha256))
         self.seconds += run.seconds
         if run.peak_memory_bytes is not None:

@@ -14,7 +14,8 @@ from m2bridge.engine.base import Outcome
 
 _OUT_OF_MEMORY = re.compile(
     r"^(?: \*\*\* out of memory trying to allocate \d+ bytes, exiting \*\*\*$|GC Warning: Out of Memory"
-    r"|GNU MP: Cannot (?:re)?allocate memory|terminate called after throwing an instance of 'std::bad_a"
+    r"|\*\*\*Emergency Exit: Out of Memory|GNU MP: Cannot (?:re)?allocate memory"
+    r"|terminate called after throwing an instance of 'std::bad_a"
     r"|.*: error: (?:out of memory|std::bad_alloc)\s*$)",
     re.MULTILINE,
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import typing
+from pathlib import Path
 
 import jsonschema
 import pytest
 
+from m2bridge import schemas
 from m2bridge.errors import InputError
 from m2bridge.results import RESULT_TYPES
 from m2bridge.schemas import schema
@@ -52,3 +54,10 @@ def test_a_type_without_a_schema_is_noticed() -> None:
 
     with pytest.raises(TypeError, match="no schema for"):
         schemas._schema_of(typing.Callable)
+
+
+def test_the_shipped_files_are_the_current_schemas(tmp_path: Path) -> None:
+    schemas.write(tmp_path)
+    written = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    shipped = {path.name: path.read_text() for path in schemas.shipped().iterdir()}
+    assert shipped == written, "run make schemas"

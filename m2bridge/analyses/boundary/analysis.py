@@ -24,7 +24,7 @@ from m2bridge.analyses.boundary.result import Boundary, Matrix, Point
 from m2bridge.analyses.boundary.search import search
 from m2bridge.analyses.boundary.surds import Surd
 from m2bridge.analyses.singular_locus import witnesses
-from m2bridge.analyses.workbench import ProgressListener, Workbench
+from m2bridge.analyses.workbench import ProgressListener, Workbench, model_of, opened
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.models import Lightning, Model
@@ -78,9 +78,9 @@ def script(model: Model, *, prime: int = 0, seed: int = 0) -> Script:
 
 
 def boundary(
-    model: Model,
+    model: Model | str,
     *,
-    engine: Engine,
+    engine: Engine | None = None,
     point: Any = None,
     seed: int = 0,
     limits: Limits | None = None,
@@ -93,24 +93,29 @@ def boundary(
     Parameters
     ----------
     model
-        A :class:`~m2bridge.models.Lightning` with t >= 2; its parametrization and coordinates do not matter.
+        A :class:`~m2bridge.models.Lightning` with t >= 2, or its spec string; its parametrization and coordinates do not matter.
     point
         A point to place: exact coordinates (Segre, or all coefficients), or a mapping with weights A and V. Numbers are integers,
         Fractions or texts such as "1/3"; floats are refused.
     engine
-        A Macaulay2, e.g. from :func:`m2bridge.open_engine`.
+        A Macaulay2, e.g. from :func:`m2bridge.open_engine`; None for the first that works.
 
     Returns
     -------
     Boundary
         With ``agreement`` False when independent witnesses contradict each other: then trust nothing in it.
     """
-    start = time.perf_counter()
-    checked = check_model(model, force=force)
+    checked = check_model(model_of(model), force=force)
     given = None if point is None else as_point(checked, point)
-    examples = list(draw_examples(checked, seed))
-    bench = Workbench(engine, limits=limits, keep=keep, progress=progress)
+    with opened(engine) as macaulay2:
+        return _answer(
+            checked, given, Workbench(macaulay2, limits=limits, keep=keep, progress=progress), seed
+        )
 
+
+def _answer(checked: Lightning, given: Coordinates | None, bench: Workbench, seed: int) -> Boundary:
+    start = time.perf_counter()
+    examples = list(draw_examples(checked, seed))
     bench.announce("dimension")
     image_dim, evidence = witnesses.image_dim(checked, seed)
     asked = [example.coordinates for example in examples] + ([] if given is None else [given])

@@ -21,6 +21,7 @@ from m2bridge.analyses.closure.echelon import Clock, check_prime
 from m2bridge.analyses.closure.image import image_of
 from m2bridge.analyses.closure.result import Closure
 from m2bridge.analyses.closure.work import Work
+from m2bridge.analyses.workbench import model_of
 from m2bridge.engine import open_engine
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError
@@ -33,7 +34,7 @@ _GRADED_DEGREE = 4
 
 
 def closure(
-    model: Model,
+    model: Model | str,
     *,
     method: str = "auto",
     max_degree: int | None = None,
@@ -74,6 +75,7 @@ def closure(
     started = time.monotonic()
     limits = limits or Limits()
     clock = Clock(limits.wall_seconds, limits.memory_bytes)
+    model = model_of(model)
     image = image_of(model)
     with open_engine(warm=True) if engine is None else nullcontext(engine) as opened:
         asking = Asking(opened, limits, clock, keep=keep, progress=progress)

@@ -38,7 +38,7 @@ from m2bridge.analyses.fiber.question import (
 )
 from m2bridge.analyses.fiber.result import Fiber, Verdict
 from m2bridge.analyses.fiber.slices import slice_of
-from m2bridge.analyses.workbench import ProgressListener, Workbench
+from m2bridge.analyses.workbench import ProgressListener, Workbench, model_of, opened
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import NotPolynomialError
 from m2bridge.models import MLP, DeepLightning, Lightning, Model
@@ -62,10 +62,10 @@ def script(model: Model, *, prime: int = DEFAULT_PRIME, seed: int = 0) -> Script
 
 
 def fiber(
-    model: Model,
+    model: Model | str,
     *,
     at: Any = None,
-    engine: Engine,
+    engine: Engine | None = None,
     prime: int = DEFAULT_PRIME,
     seed: int = 0,
     limits: Limits | None = None,
@@ -78,12 +78,12 @@ def fiber(
     Parameters
     ----------
     model
-        Any model; dimensions of generic fibers always, components where Macaulay2 can compute them.
+        Any model, or its spec string; dimensions of generic fibers always, components where Macaulay2 can compute them.
     at
         None or ``"random"`` for random integer weights; a mapping from names to matrices of integers or fractions; the path of a
         ``weights.json``; or the text of a stratum: ``"rank_a=1,rank_v=1,meet=1"``, ``"m1=skew"``.
     engine
-        A Macaulay2, e.g. from :func:`m2bridge.open_engine`.
+        A Macaulay2, e.g. from :func:`m2bridge.open_engine`; None for the first that works.
     prime
         Characteristic of the Groebner bases; exchanged, with a note, when the point does not survive it.
     force
@@ -94,8 +94,13 @@ def fiber(
     Fiber
         With ``agreement`` False when independent witnesses contradict each other: then trust nothing in it.
     """
+    with opened(engine) as macaulay2:
+        bench = Workbench(macaulay2, limits=limits, keep=keep, progress=progress)
+        return _answer(model_of(model), bench, at=at, prime=prime, seed=seed, force=force)
+
+
+def _answer(model: Model, bench: Workbench, *, at: Any, prime: int, seed: int, force: bool) -> Fiber:
     start = time.perf_counter()
-    bench = Workbench(engine, limits=limits, keep=keep, progress=progress)
     point = resolve(model, at, seed)
     p, note = good_prime(point, prime)
     bench.announce("symmetries")

@@ -206,7 +206,7 @@ def _answer(question: Question, bench: Workbench) -> SingularLocus:
         bench.announce("components")
         asked_engine = bench.engine if question.wants_ideal and limit is None else None
         components = orbit_components(
-            checked, question.orbits, strata, engine=asked_engine, prime=prime, seed=seed
+            checked, question.orbits, strata, engine=asked_engine, limits=bench.limits, prime=prime, seed=seed
         )
         singular_degree = top_degree(components)
         if singular_degree is not None:

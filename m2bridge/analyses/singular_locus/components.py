@@ -8,6 +8,7 @@ of one matrix of r + s - meet columns, which the closure analysis treats like an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from m2bridge.analyses.closure import closure
@@ -18,7 +19,8 @@ from m2bridge.models import Lightning, PolynomialMap
 from m2bridge.models.custom import terms_of
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 
-_LIMITS = Limits(wall_seconds=60.0)
+_PATIENCE = 60.0
+"""Seconds for the degree and equations of one component; they are left out when this is not enough."""
 
 
 def orbit_closure(layer: Lightning, orbit: Orbit) -> PolynomialMap:
@@ -54,6 +56,7 @@ def orbit_components(
     strata: Sequence[Stratum],
     *,
     engine: Engine | None,
+    limits: Limits,
     prime: int,
     seed: int,
 ) -> tuple[Component, ...] | None:
@@ -63,13 +66,14 @@ def orbit_components(
     """
     if any(s.verdict == "undecided" for s in strata):
         return None
+    patient = replace(limits, wall_seconds=min(limits.wall_seconds or _PATIENCE, _PATIENCE))
     components = []
     for orbit, dim in maximal_singular(orbits, strata):
         ranks = (orbit.rank_a, orbit.rank_v, orbit.meet)
         component = Component(dim=dim, degree=None, equations=None, orbit=ranks)
         if engine is not None and not orbit.is_zero:
             found = closure(
-                orbit_closure(model, orbit), engine=engine, field=prime, seed=seed, limits=_LIMITS
+                orbit_closure(model, orbit), engine=engine, field=prime, seed=seed, limits=patient
             )
             if found.completeness == "complete" and found.agreement and found.image_dim == dim:
                 texts = tuple(e.text() for e in found.equations or ())

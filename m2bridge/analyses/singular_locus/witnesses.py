@@ -22,7 +22,7 @@ from m2bridge.models.jets import seeded
 from m2bridge.protocol import Values
 from m2bridge.rank.modular import rank_mod
 from m2bridge.rank.numeric import numeric_rank
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Certainty, Evidence, settle
 
 if TYPE_CHECKING:
     from m2bridge.analyses.singular_locus.analysis import Question
@@ -198,6 +198,21 @@ def _proved_by_macaulay2(quantity: str, value: Any) -> Evidence:
     )
 
 
+def _codim(model: Lightning, seed: int) -> Evidence:
+    """Span minus dimension: proved when the span has all coordinates and the bounds of the dimension meet."""
+    span = function_span(model, seed)
+    dim, bounds = image_dim(model, seed)
+    settled = settle(bounds)["image_dim"]
+    sure = span == model.coordinate_count and settled.certainty is Certainty.PROVED and settled.value == dim
+    return Evidence(
+        quantity="codim",
+        witness="modular",
+        method="span minus dimension of the image",
+        value=span - dim,
+        certainty=Certainty.PROVED if sure else Certainty.PROBABLE,
+    )
+
+
 def function_span(model: Lightning, seed: int) -> int:
     """Dimension of the linear span of all networks as functions of X, from the forward pass with t tokens."""
     rng = np.random.default_rng([seed, 2])
@@ -291,13 +306,7 @@ def of_the_closure(question: Question, found: tuple[Equation, ...], values: Valu
                 value=values.integer("codim"),
                 prime=p,
             ),
-            Evidence(
-                quantity="codim",
-                witness="modular",
-                method="span minus dimension of the image",
-                value=function_span(model, question.seed) - image_dim(model, question.seed)[0],
-                certainty=Certainty.PROVED,
-            ),
+            _codim(model, question.seed),
         ]
         evidence.append(
             Evidence(
