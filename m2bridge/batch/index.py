@@ -284,7 +284,14 @@ def _stamp(status: os.stat_result) -> str:
 
 
 def _truncated(path: Path) -> bool:
-    """Whether an SQLite file is shorter than its header says, or no SQLite file at all."""
+    """Whether an SQLite file is shorter than its header says, or no SQLite file at all.
+
+    While there is a log beside it, another process may be copying the log into the file, header first: then SQLite itself is
+    left to find out.
+    """
+    with contextlib.suppress(OSError):
+        if os.stat(f"{path}-wal").st_size > 0:
+            return False
     try:
         with path.open("rb") as file:
             header = file.read(100)

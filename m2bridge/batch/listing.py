@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.batch.expressions import Expression
@@ -95,7 +96,7 @@ def as_table(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Table:
         else:
             table.add_column(name.replace("_", " "), justify="left" if words else "right", no_wrap=words)
     for row in rows:
-        table.add_row(*(_text(row.get(name)) for name in columns))
+        table.add_row(*(escape(_text(row.get(name))) for name in columns))
     return table
 
 
