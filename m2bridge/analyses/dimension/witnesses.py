@@ -136,11 +136,16 @@ def _repeated(
     ]
     best = max([found.rank, *(run.rank for run in runs)])
     primes = [p, *(run.p for run in runs)]
-    return (_probable(best, primes, layers_degree, shape.free_count, time.perf_counter() - start),)
+    degree = layers_degree + 3**shape.depth
+    return (_probable(best, primes, degree, shape.free_count, time.perf_counter() - start),)
 
 
 def _probable(rank: int, primes: list[int], degree: int | None, most: int, seconds: float) -> Evidence:
-    """Schwartz and Zippel: a minor of degree D of the generic rank vanishes at a random point with chance <= D/p."""
+    """Schwartz and Zippel: a minor of degree D of the generic rank vanishes at a random point with chance <= D/p.
+
+    The degree counts weights and inputs. A generic input that does not raise the rank shows that none will, so that a
+    rank that stayed is the generic one unless a point was special.
+    """
     error = None
     if degree is not None:
         error = math.prod(min(1.0, most * degree / p) for p in primes)
@@ -192,7 +197,10 @@ def general_lower(
     ]
     best = max([found.rank, *(run.rank for run in runs)])
     primes = [p, *(run.p for run in runs)]
-    more = _probable(best, primes, weight_degree(model), upper, time.perf_counter() - start)
+    degree = weight_degree(model)
+    if degree is not None and found.inputs is not None:
+        degree += max(getattr(model, "degrees", (0,)))
+    more = _probable(best, primes, degree, upper, time.perf_counter() - start)
     return Found(evidence=(item, more), likely=best, point=found)
 
 
