@@ -168,6 +168,26 @@ def _settle_one(quantity: str, items: list[Evidence]) -> Settled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TheoremCheck:
+    """A published statement compared with what was computed.
+
+    Attributes
+    ----------
+    name, statement: which, and in our words what it says.
+    applies: whether its hypotheses hold here.
+    agrees: whether every decided verdict is the one it predicts; None when its hypotheses fail, or nothing contradicts it but
+        some verdict is undecided.
+    witness: for a failure, a point and the bounds that show it; None otherwise.
+    """
+
+    name: str
+    statement: str
+    applies: bool
+    agrees: bool | None
+    witness: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineUse:
     """Which Macaulay2 a result used: its version and where it came from, without machine paths."""
 

@@ -12,10 +12,10 @@ from rich.table import Table
 from m2bridge.analyses.boundary import Boundary, Point, boundary
 from m2bridge.analyses.boundary.analysis import check_model
 from m2bridge.analyses.boundary.points import read_point
-from m2bridge.analyses.singular_locus.result import TheoremCheck
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
+from m2bridge.results import TheoremCheck
 
 _LONGEST = 160
 _COLOUR = {"image": "blue", "boundary": "yellow", "closure-only": "magenta", "outside": "red"}
@@ -91,19 +91,7 @@ def _show(result: Boundary, title: str, console: Console, *, evidence: bool) -> 
     for check in (result.theorem, result.corollary):
         _statement(check, console)
     _experiment(result, console)
-    console.print()
-    table = common.evidence_table if evidence else common.summary_table
-    console.print(table(result.evidence))
-    engine = f"Macaulay2 {result.engine.version}" if result.engine else "no Macaulay2"
-    agreement = {
-        True: "[green]witnesses agree[/]",
-        False: "[bold red]witnesses disagree[/]",
-        None: "one witness only",
-    }
-    console.print(
-        f"\n{agreement[result.agreement]}; {common.certainty_text(result.certainty)}; {engine}, "
-        f"seed={result.seed}, {result.seconds:.1f} s"
-    )
+    common.print_grounds(result, console, evidence=evidence, over="over QQ")
 
 
 def _point(point: Point, console: Console) -> None:

@@ -148,17 +148,7 @@ def _show(result: Closure, title: str, console: Console, *, equations: bool, evi
     for sentence in result.not_shown:
         console.print(f"  [yellow]-[/] not shown: {escape(sentence)}")
     _print_equations(result, console, wanted=equations)
-    console.print()
-    console.print((common.evidence_table if evidence else common.summary_table)(result.evidence))
-    agreement = {
-        True: "[green]witnesses agree[/]",
-        False: "[bold red]witnesses disagree[/]",
-        None: "one witness only",
-    }
-    engine = f"Macaulay2 {result.engine.version}" if result.engine else "no Macaulay2"
-    console.print(
-        f"{agreement[result.agreement]}; {engine}, method {result.method}, seed {result.seed}, {result.seconds:.1f} s"
-    )
+    common.print_grounds(result, console, evidence=evidence, over=f"method {result.method}")
 
 
 def _print_equations(result: Closure, console: Console, *, wanted: bool) -> None:

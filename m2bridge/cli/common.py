@@ -127,6 +127,27 @@ def certainty_text(certainty: Certainty) -> str:
     return f"[{_STYLE[certainty]}]{certainty.value}[/]"
 
 
+_AGREEMENT = {
+    True: "[green]witnesses agree[/]",
+    False: "[bold red]witnesses disagree[/]",
+    None: "one witness only",
+}
+
+
+def print_grounds(result: Result, console: Console, *, evidence: bool, over: str) -> None:
+    """What a result rests on: its witnesses (every piece of evidence if asked), and one closing line.
+
+    `over` says in what it was computed, e.g. ``p=32003``.
+    """
+    console.print()
+    console.print((evidence_table if evidence else summary_table)(result.evidence))
+    engine = f"Macaulay2 {result.engine.version}" if result.engine and result.scripts else "no Macaulay2"
+    console.print(
+        f"\n{_AGREEMENT[result.agreement]}; {certainty_text(result.certainty)}; {engine}, {over}, seed={result.seed}, "
+        f"{result.seconds:.1f} s"
+    )
+
+
 def summary_table(evidence: tuple[Evidence, ...]) -> Table:
     """One row a quantity: its value, how sure it is, and every witness beside it."""
     table = Table(title="Witnesses", title_justify="left", show_edge=False, pad_edge=False)

@@ -14,7 +14,6 @@ from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
 from m2bridge.rank.residues import DEFAULT_PRIME
-from m2bridge.results import Evidence
 
 
 def register(app: typer.Typer) -> None:
@@ -71,22 +70,7 @@ def register(app: typer.Typer) -> None:
 def _show(result: Dimension, title: str, console: Console) -> None:
     console.print(f"[bold]Dimension[/]  {title}", highlight=False)
     console.print(_facts(result))
-    console.print()
-    console.print(common.evidence_table(_witnesses(result)))
-    agreement = {
-        True: "[green]witnesses agree[/]",
-        False: "[bold red]witnesses disagree[/]",
-        None: "one witness only",
-    }
-    engine = f"Macaulay2 {result.engine.version}" if result.engine else "no Macaulay2"
-    console.print(
-        f"\n{agreement[result.agreement]}; {common.certainty_text(result.certainty)}; {engine}, "
-        f"p={result.options['prime']}, seed={result.seed}, {result.seconds:.2f} s"
-    )
-
-
-def _witnesses(result: Dimension) -> tuple[Evidence, ...]:
-    return tuple(item for item in result.evidence if item.quantity == "image_dim")
+    common.print_grounds(result, console, evidence=True, over=f"p={result.options['prime']}")
 
 
 def _facts(result: Dimension) -> Table:

@@ -108,19 +108,7 @@ def _show(result: Fiber, title: str, console: Console, *, evidence: bool) -> Non
     _theorem(result, console)
     for note in result.notes:
         console.print(f"Note: {note}.", markup=False)
-    console.print()
-    table = common.evidence_table if evidence else common.summary_table
-    console.print(table(result.evidence))
-    used = f"Macaulay2 {result.engine.version}" if result.engine and result.scripts else "no Macaulay2"
-    agreement = {
-        True: "[green]witnesses agree[/]",
-        False: "[bold red]witnesses disagree[/]",
-        None: "one witness only",
-    }
-    console.print(
-        f"\n{agreement[result.agreement]}; {common.certainty_text(result.certainty)}; {used}, "
-        f"p={result.at['prime']}, seed={result.seed}, {result.seconds:.1f} s"
-    )
+    common.print_grounds(result, console, evidence=evidence, over=f"p={result.at['prime']}")
 
 
 def _facts(result: Fiber) -> Table:

@@ -71,19 +71,7 @@ def _show(result: SingularLocus, title: str, console: Console, *, evidence: bool
     console.print(_facts(result))
     console.print(_strata(result))
     _theorem(result, console)
-    console.print()
-    table = common.evidence_table if evidence else common.summary_table
-    console.print(table(result.evidence))
-    engine = f"Macaulay2 {result.engine.version}" if result.engine else "no Macaulay2"
-    agreement = {
-        True: "[green]witnesses agree[/]",
-        False: "[bold red]witnesses disagree[/]",
-        None: "one witness only",
-    }
-    console.print(
-        f"\n{agreement[result.agreement]}; {common.certainty_text(result.certainty)}; {engine}, "
-        f"p={result.options['prime']}, seed={result.seed}, {result.seconds:.1f} s"
-    )
+    common.print_grounds(result, console, evidence=evidence, over=f"p={result.options['prime']}")
 
 
 def _facts(result: SingularLocus) -> Table:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.singular_locus import Component, SingularLocus, Stratum, TheoremCheck
+from m2bridge.analyses.singular_locus import Component, SingularLocus, Stratum
 from m2bridge.errors import InputError, RecordError
-from m2bridge.results import RESULT_TYPES, Certainty, EngineUse, Evidence, ScriptUse
+from m2bridge.results import RESULT_TYPES, Certainty, EngineUse, Evidence, ScriptUse, TheoremCheck
 
 RESULT = SingularLocus(
     model="lightning(d=2,dp=1,a=2,t=2)",

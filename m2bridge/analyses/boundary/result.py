@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from m2bridge.analyses.boundary.decide import Where
-from m2bridge.analyses.singular_locus.result import TheoremCheck
-from m2bridge.results import Result, register_result
+from m2bridge.results import Result, TheoremCheck, register_result
 
 Matrix = tuple[tuple[str, ...], ...]
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from m2bridge.analyses.singular_locus.result import TheoremCheck
-from m2bridge.results import Result, register_result
+from m2bridge.results import Result, TheoremCheck, register_result
 
 Verdict = Literal["identifiable-up-to-symmetry", "finite-up-to-symmetry", "not-identifiable", "undecided"]
 Method = Literal["plain", "sliced", "structured", "lifted", "jacobian"]

@@ -9,8 +9,8 @@ import numpy as np
 from m2bridge.analyses.fiber import gauge, skew
 from m2bridge.analyses.fiber.points import Point
 from m2bridge.analyses.singular_locus.orbits import Orbit
-from m2bridge.analyses.singular_locus.result import TheoremCheck
 from m2bridge.models import DeepLightning, Lightning
+from m2bridge.results import TheoremCheck
 
 THEOREM_32 = "Theorem 3.2 (fibers of one layer)"
 STATEMENT_32 = (

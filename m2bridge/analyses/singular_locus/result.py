@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from m2bridge.results import Certainty, Result, register_result
+from m2bridge.results import Certainty, Result, TheoremCheck, register_result
 
 Verdict = Literal["singular", "smooth", "undecided"]
 
@@ -52,26 +52,6 @@ class Component:
     degree: int | None
     equations: tuple[str, ...] | None
     orbit: tuple[int, int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TheoremCheck:
-    """A published statement compared with what was computed.
-
-    Attributes
-    ----------
-    name, statement: which, and in our words what it says.
-    applies: whether its hypotheses hold here.
-    agrees: whether every decided verdict is the one it predicts; None when its hypotheses fail, or nothing contradicts it but
-        some verdict is undecided.
-    witness: for a failure, a point and the bounds that show it; None otherwise.
-    """
-
-    name: str
-    statement: str
-    applies: bool
-    agrees: bool | None
-    witness: Mapping[str, Any] | None
 
 
 @register_result

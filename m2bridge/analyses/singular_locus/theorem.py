@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from m2bridge.analyses.singular_locus.result import Stratum, TheoremCheck
+from m2bridge.analyses.singular_locus.result import Stratum
 from m2bridge.models import Lightning
+from m2bridge.results import TheoremCheck
 
 NAME = "Theorem 3.4 (singular points)"
 STATEMENT = (
