@@ -1,0 +1,374 @@
+"""The ledger without Macaulay2: what claims may contain, how verdicts are compared with the recorded ones, exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from m2bridge import records
+from m2bridge.claims import all_claims, claim
+from m2bridge.claims import ledger as ledgers
+from m2bridge.claims.base import Claim, Context, Size, Status, Verdict, fails, holds
+from m2bridge.claims.ledger import Ledger, baseline, index, select_sizes, verify
+from m2bridge.cli import main
+from m2bridge.engine import ReplayEngine
+from m2bridge.errors import InputError, OutOfReachError, TimeLimitError
+from m2bridge.results import Certainty
+
+IDS = [item.id for item in all_claims()]
+PROBES = ("-outside", "-only")
+"""Endings of ids of claims about what the paper does not state: these may fail without a correction."""
+CHEAP = ("lemma-3.1", "lemma-a.3", "section-4-skip")
+"""Claims that ask no Macaulay2 and take milliseconds."""
+
+Verify = Callable[..., int]
+
+
+def example(run: Callable[[Size, Context], Verdict], *sizes: Size) -> Claim:
+    """A claim of its own, with a known id."""
+    return Claim(
+        id="lemma-3.1",
+        number="Lemma 3.1",
+        paper="an example",
+        statement="An example.",
+        checked="nothing",
+        witnesses=("nobody",),
+        sizes=sizes,
+        quick=sizes[:1],
+        run=run,
+    )
+
+
+@pytest.fixture
+def context(replay: ReplayEngine) -> Context:
+    return Context(engine=replay)
+
+
+@pytest.fixture
+def verify_command(replay: ReplayEngine, monkeypatch: pytest.MonkeyPatch) -> Verify:
+    """``m2bridge verify`` with an engine that serves no script: enough for claims that ask no Macaulay2."""
+    monkeypatch.setattr("m2bridge.cli.verify.open_engine", lambda *_, **__: replay)
+    return lambda *arguments: main(["verify", *arguments])
+
+
+# -- what claims contain ---------------------------------------------------------------------------------------------------------
+
+
+def test_ids_are_unique_and_findable() -> None:
+    assert len(set(IDS)) == len(IDS)
+    assert [claim(identifier).id for identifier in IDS] == IDS
+
+
+@pytest.mark.parametrize("identifier", IDS)
+def test_sizes_are_json_and_unique_and_quick_ones_are_among_them(identifier: str) -> None:
+    item = claim(identifier)
+    assert item.sizes
+    assert item.quick
+    for sizes in (item.sizes, item.quick):
+        written = [json.dumps(dict(size), sort_keys=True) for size in sizes]
+        assert len(set(written)) == len(written)
+        assert [json.loads(text) for text in written] == [dict(size) for size in sizes]
+    assert all(size in item.sizes for size in item.quick)
+
+
+@pytest.mark.parametrize("identifier", IDS)
+def test_a_claim_names_its_statement_and_its_witnesses(identifier: str) -> None:
+    item = claim(identifier)
+    assert all((item.number, item.paper, item.statement, item.checked))
+    assert item.witnesses
+    assert all(item.witnesses)
+    assert len(set(item.witnesses)) == len(item.witnesses)
+
+
+@pytest.mark.parametrize("identifier", [item.id for item in all_claims() if item.correction is not None])
+def test_a_correction_is_whole_and_its_repair_is_checked(identifier: str) -> None:
+    correction = claim(identifier).correction
+    assert correction is not None
+    texts = ("smallest", "witness", "macaulay2", "reason", "unaffected", "repaired")
+    assert all(getattr(correction, name) for name in texts)
+    if correction.claim is not None:
+        assert claim(correction.claim).repaired
+
+
+def test_every_repaired_statement_repairs_a_printed_one() -> None:
+    repaired = {item.id for item in all_claims() if item.repaired}
+    named = {item.correction.claim for item in all_claims() if item.correction is not None}
+    assert repaired == named - {None}
+    assert not any(claim(identifier).correction for identifier in repaired)
+
+
+def test_an_unknown_claim_is_refused_with_the_names_of_all() -> None:
+    with pytest.raises(InputError, match=r"there is no claim 'theorem-9'; there are: .*lemma-3\.1"):
+        claim("theorem-9")
+
+
+# -- running ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("max_d", "kept"), [(None, 3), (5, 3), (4, 2), (3, 2), (2, 1), (1, 0)], ids=lambda value: f"{value}"
+)
+def test_max_d_leaves_out_larger_widths(max_d: int | None, kept: int) -> None:
+    item = example(lambda *_: holds(Certainty.PROVED), {"d": 2}, {"d": [2, 3, 2]}, {"d": 5, "dp": 1})
+    assert select_sizes(item, quick=False, max_d=max_d) == item.sizes[:kept]
+
+
+def test_max_d_keeps_sizes_that_have_no_width() -> None:
+    item = example(lambda *_: holds(Certainty.PROVED), {"layers": 7})
+    assert select_sizes(item, quick=True, max_d=1) == item.quick
+
+
+def test_verify_tells_the_progress_and_the_weakest_certainty(context: Context) -> None:
+    def run(size: Size, _: Context) -> Verdict:
+        return holds(Certainty.PROVED if size["d"] == 2 else Certainty.PROBABLE, d=size["d"])
+
+    steps: list[str] = []
+    done: list[tuple[str, Status]] = []
+    ledger = verify(
+        [example(run, {"d": 2}, {"d": 3})],
+        context,
+        progress=steps.append,
+        finished=lambda item, entry: done.append((item.id, entry.status)),
+    )
+    assert steps == ["lemma-3.1 d=2", "lemma-3.1 d=3"]
+    assert done == [("lemma-3.1", Status.HOLDS)] * 2
+    assert ledger.certainty is Certainty.PROBABLE
+    assert ledger.agreement is True
+    assert [entry.computed for entry in ledger.entries] == [{"d": 2}, {"d": 3}]
+
+
+@pytest.mark.parametrize(
+    "error", [TimeLimitError("no time left"), OutOfReachError("too large", estimate=1)], ids=["time", "size"]
+)
+def test_a_limit_is_a_verdict_and_not_the_end(context: Context, error: Exception) -> None:
+    def run(size: Size, _: Context) -> Verdict:
+        if size["d"] == 2:
+            raise error
+        return holds(Certainty.PROVED)
+
+    ledger = verify([example(run, {"d": 2}, {"d": 3})], context)
+    assert [entry.status for entry in ledger.entries] == [Status.OUT_OF_REACH, Status.HOLDS]
+    assert ledger.entries[0].reason == str(error)
+
+
+def test_witnesses_that_disagree_are_no_agreement(context: Context) -> None:
+    def run(*_: Any) -> Verdict:
+        return Verdict(status=Status.DISAGREEMENT, certainty=Certainty.PROBABLE, reason="4 or 5")
+
+    assert verify([example(run, {"d": 2})], context).agreement is False
+
+
+def test_an_analysis_is_computed_once_in_a_run(context: Context) -> None:
+    calls: list[str] = []
+
+    def analysis(model: Any, **_: Any) -> int:
+        calls.append(model.spec)
+        return len(calls)
+
+    class Spec:
+        spec = "a model"
+
+    first = context.once(analysis, Spec(), at="here")  # type: ignore[arg-type]
+    assert context.once(analysis, Spec(), at="here") == first  # type: ignore[arg-type]
+    assert context.once(analysis, Spec(), at="there") != first  # type: ignore[arg-type]
+    assert calls == ["a model", "a model"]
+
+
+# -- the baseline ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ledger(context: Context) -> Ledger:
+    return verify([claim(identifier) for identifier in CHEAP], context, quick=True)
+
+
+def test_a_ledger_comes_back_from_its_record(ledger: Ledger, tmp_path: Path) -> None:
+    assert {entry.status for entry in ledger.entries} == {Status.HOLDS, Status.FAILS}
+    assert records.load(records.save(ledger, tmp_path)) == ledger
+
+
+def test_verdicts_are_found_again_by_claim_and_size(ledger: Ledger) -> None:
+    recorded = index(records.to_document(ledger)["entries"])
+    assert len(recorded) == len(ledger.entries)
+    assert list(recorded.values()) == [entry.status for entry in ledger.entries]
+
+
+def test_the_order_of_a_size_does_not_matter() -> None:
+    one, other = (
+        {"claim": "c", "size": size, "status": "holds"} for size in ({"a": 1, "d": 2}, {"d": 2, "a": 1})
+    )
+    assert index([one]) == index([other])
+
+
+def test_a_published_ledger_is_a_baseline(
+    ledger: Ledger, tmp_path: Path, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / ledgers.BASELINE).write_text(records.dumps(records.to_document(ledger)), encoding="utf-8")
+    monkeypatch.setattr(ledgers.resources, "files", lambda _: tmp_path)
+    assert baseline() == index(records.to_document(ledger)["entries"])
+    again = verify([claim(identifier) for identifier in CHEAP], context, quick=True)
+    assert [entry.recorded for entry in again.entries] == [entry.status for entry in ledger.entries]
+    assert again.changed == ()
+
+
+def test_without_a_baseline_nothing_is_recorded(
+    tmp_path: Path, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledgers.resources, "files", lambda _: tmp_path)
+    assert baseline() == {}
+    found = verify([claim("section-4-skip")], context, quick=True)
+    assert [entry.recorded for entry in found.entries] == [None]
+    assert found.changed == ()
+
+
+def test_the_recorded_verdicts_are_about_these_claims_and_sizes() -> None:
+    keys = {ledgers._key(item.id, size) for item in all_claims() for size in item.sizes}
+    assert set(baseline()) <= keys
+
+
+def test_a_statement_that_is_recorded_to_fail_is_corrected_or_a_probe() -> None:
+    failing = {key.split(" ", 1)[0] for key, status in baseline().items() if status is Status.FAILS}
+    assert not [
+        identifier
+        for identifier in sorted(failing)
+        if claim(identifier).correction is None and not identifier.endswith(PROBES)
+    ]
+
+
+# -- the command -----------------------------------------------------------------------------------------------------------------
+
+
+def record(monkeypatch: pytest.MonkeyPatch, *entries: tuple[str, Size, Status]) -> None:
+    """Put verdicts into the baseline."""
+    written = [{"claim": name, "size": size, "status": status.value} for name, size, status in entries]
+    monkeypatch.setattr(ledgers, "baseline", lambda: index(written))
+
+
+SKIP: Size = {"d": 2, "t": 2}
+
+
+def test_a_recorded_failure_is_no_surprise(
+    verify_command: Verify, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(monkeypatch, ("section-4-skip", SKIP, Status.FAILS))
+    assert verify_command("section-4-skip", "--quick") == 0
+    printed = capsys.readouterr().out
+    assert "fails, proved  section-4-skip  d=2, t=2" in printed
+    assert "1 checks, every verdict is the recorded one" in printed
+
+
+def test_a_changed_verdict_is_exit_code_6(
+    verify_command: Verify, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(monkeypatch, ("section-4-skip", SKIP, Status.HOLDS))
+    assert verify_command("section-4-skip", "--quick") == 6
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "(recorded: holds)" in printed
+    assert "1 changed" in printed
+
+
+def test_a_changed_verdict_is_saved_and_reported_before_the_exit(
+    verify_command: Verify, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    record(monkeypatch, ("section-4-skip", SKIP, Status.OUT_OF_REACH))
+    report = tmp_path / "report.md"
+    arguments = ("section-4-skip", "--quick", "--json", "--save", str(tmp_path), "--report", str(report))
+    assert verify_command(*arguments) == 6
+    saved = records.load(next(tmp_path.glob("*.json")))
+    assert isinstance(saved, Ledger)
+    assert [entry.recorded for entry in saved.changed] == [Status.OUT_OF_REACH]
+    assert "## Section 4, skip connections" in report.read_text(encoding="utf-8")
+
+
+def test_a_verdict_that_is_not_recorded_is_not_called_recorded(
+    verify_command: Verify, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(monkeypatch)
+    assert verify_command("section-4-skip", "--quick") == 0
+    printed = capsys.readouterr().out
+    assert "1 not recorded yet" in printed
+    assert "every verdict" not in printed
+
+
+def test_disagreement_is_exit_code_3(verify_command: Verify, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: Any) -> Verdict:
+        return Verdict(status=Status.DISAGREEMENT, certainty=Certainty.PROBABLE, reason="4 or 5")
+
+    monkeypatch.setattr("m2bridge.cli.verify._select", lambda _: (example(run, {"d": 2}),))
+    assert verify_command() == 3
+
+
+def test_a_reason_with_brackets_is_printed_as_it_is(
+    verify_command: Verify, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*_: Any) -> Verdict:
+        return fails(Certainty.PROVED, {"at": [1]}, "V = [e1, e2] and [/x]")
+
+    monkeypatch.setattr("m2bridge.cli.verify._select", lambda _: (example(run, {"d": [2, 2]}),))
+    assert verify_command() == 0
+    assert "V = [e1, e2] and [/x]" in capsys.readouterr().out
+
+
+def test_json_is_one_document_and_equals_the_record(
+    verify_command: Verify, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert verify_command("lemma-a.3", "--quick", "--json", "--save", str(tmp_path)) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads(next(tmp_path.glob("*.json")).read_text(encoding="utf-8"))
+    assert [entry["claim"] for entry in printed["entries"]] == ["lemma-a.3"] * 2 + ["lemma-a.3-completed"] * 2
+
+
+def test_a_beginning_selects_all_parts_and_nothing_twice(
+    verify_command: Verify, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verify_command("--list", "theorem-3.4", "theorem-3.4-closed", "theorem-3.2") == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed == [i for i in IDS if i.startswith("theorem-3.4-")] + ["theorem-3.2"]
+
+
+def test_max_d_reaches_the_command(verify_command: Verify, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify_command("lemma-3.1", "--max-d", "2", "--json") == 0
+    sizes = [entry["size"] for entry in json.loads(capsys.readouterr().out)["entries"]]
+    assert sizes == [size for size in claim("lemma-3.1").sizes if size["d"] <= 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("theorem-9",), "there is no claim 'theorem-9'"),
+        (("lemma-3",), "there is no claim 'lemma-3'"),
+        (("lemma-3.1", "theorem-9"), "there is no claim 'theorem-9'"),
+        (("figure-3", "--max-d", "1"), "--max-d 1 leaves no size to check"),
+        (("lemma-3.1", "--max-d", "0"), "Invalid value for '--max-d'"),
+        (("lemma-3.1", "--report", "report.pdf"), "the file's ending chooses the format, .md or .html"),
+        (("lemma-3.1", "--report", "report"), "the file's ending chooses the format, .md or .html"),
+        (("lemma-3.1", "--report", "missing/report.md"), "there is no such directory"),
+        (("lemma-3.1", "--save", "missing"), "there is no such directory"),
+        (("lemma-3.1", "--timeout", "soon"), "is not a duration"),
+        (("lemma-3.1", "--seed", "-1"), "Invalid value for '--seed'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_exit_code_2_before_any_engine(
+    arguments: tuple[str, ...],
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("an engine was opened")
+
+    monkeypatch.setattr("m2bridge.cli.verify.open_engine", refuse)
+    monkeypatch.chdir(tmp_path)
+    assert main(["verify", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert says in printed.err
+    assert printed.out == ""
+    assert list(tmp_path.iterdir()) == []
