@@ -42,8 +42,8 @@ def strata_of(*sizes: tuple[int, int]) -> list[object]:
 def check_stratum(engine, d, dp, a, orbit):
     """Henry, Marchetti, Kohn, Theorem 3.2: one conic; two when rk A = rk V = 1; {A = 0} and {V = 0} for the zero function.
 
-    When v and k are proportional the two conics merge: multiplicity d was met for all sizes computed here; over a point of
-    rank (1,1) with meet 1 the map (k, v) -> k v into Sym2 is k -> k^2, ramified, so the fiber is not reduced.
+    When v and k are proportional the two conics merge with multiplicity d: up to scaling (k + x)(k + y) = k^2 in Sym2 with
+    x, y modulo k gives y = -x to first order and then all x_i x_j = 0, a local ring with basis 1, x_1, ..., x_(d-1).
     """
     at = f"rank_a={orbit.rank_a},rank_v={orbit.rank_v},meet={orbit.meet}"
     result = ask(engine, f"lightning(d={d},dp={dp},a={a},parametrization=attention)", at)
@@ -56,9 +56,7 @@ def check_stratum(engine, d, dp, a, orbit):
         assert found == [(1, 2, 1), (1, 2, 1)]
         assert result.verdict == "finite-up-to-symmetry"
     elif (orbit.rank_a, orbit.rank_v, orbit.meet) == (1, 1, 1):
-        assert [shape[:2] for shape in found] == [(1, 2)]
-        assert found[0][2] is not None
-        assert found[0][2] > 1
+        assert found == [(1, 2, d)]
         assert result.components is not None
         assert result.components[0].reduced is False
         assert result.verdict == "identifiable-up-to-symmetry"
@@ -137,6 +135,12 @@ def test_width_three_through_unique_factorization(engine, t):
     """Theorem 3.7 for t = 3; the same at t = 2."""
     result = ask(engine, f"deep-lightning(d=[3,3,3],t={t},parametrization=virtual)")
     assert (result.fiber_dim, result.orbits, result.method) == (2, 1, "structured")
+
+
+def test_three_layers_of_width_two(engine):
+    """Theorem 3.7 with l = 3 (its hypothesis t >= 3 is not needed here): one orbit of a torus of dimension 3."""
+    result = ask(engine, "deep-lightning(d=[2,2,2,2],t=2,parametrization=virtual)")
+    assert (result.fiber_dim, result.orbits, result.method) == (3, 1, "structured")
 
 
 def test_the_structured_way_agrees_with_the_plain_one(engine, monkeypatch):

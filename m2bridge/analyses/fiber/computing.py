@@ -22,7 +22,7 @@ from m2bridge.models import DeepLightning, Lightning, Mod
 from m2bridge.protocol import Values
 from m2bridge.results import Certainty, Evidence
 
-_MORE_PRIMES = 5
+_MORE_PRIMES, _CANDIDATES = 5, 60
 """A factor that is irreducible over F_p but not over its closure splits over every second prime or so."""
 _RATIONAL_WEIGHTS = 18
 """One layer with at most this many weights is computed over QQ too."""
@@ -275,7 +275,7 @@ def factored(bench: Workbench, point: Point, p: int, seed: int) -> Outcome:
     model = point.model
     assert isinstance(model, DeepLightning)
     outcome = Outcome(method="structured")
-    for prime in (p, *other_primes(point, p, _MORE_PRIMES)):
+    for prime in structured.promising([p, *other_primes(point, p, _CANDIDATES)], point)[: 1 + _MORE_PRIMES]:
         sent = structured.parameters(point, prime, seed)
         start = time.perf_counter()
         values, outcome.limit = bench.ask_within_limits(structured.TEMPLATE, sent, _NO_MODEL)

@@ -64,6 +64,18 @@ def parameters(point: Point, p: int, seed: int) -> dict[str, object]:
     }
 
 
+def promising(primes: list[int], point: Point) -> list[int]:
+    """The primes in an order that tries those first over which binary quadratic forms x^T M_i x split (d_0 = 2)."""
+    if point.model.input_shape is None or point.model.input_shape[0] != 2:
+        return primes
+    discriminants = []
+    for name, M in point.weights.items():
+        if name != "L":
+            found = (M[0, 1] + M[1, 0]) ** 2 - 4 * M[0, 0] * M[1, 1]
+            discriminants.append(found.numerator * found.denominator)
+    return sorted(primes, key=lambda p: any(pow(D % p, (p - 1) // 2, p) == p - 1 for D in discriminants))
+
+
 def script(point: Point, p: int, seed: int) -> Script:
     return render(TEMPLATE, parameters(point, p, seed), partial="_no_model")
 
