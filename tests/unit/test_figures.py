@@ -20,6 +20,7 @@ from m2bridge.cli import main
 from m2bridge.errors import DisagreementError, InputError
 from m2bridge.figures import figure1, figure3, plotting, slices
 from m2bridge.figures.finite_elements import measured_rank
+from m2bridge.figures.interactive import interactive
 from m2bridge.models import DeepLightning, Softmax
 
 # the resultant of two binary quadrics (Sylvester's determinant): the equation of M(2,1,2), as Macaulay2 writes it
@@ -261,7 +262,7 @@ def test_interactive_figure_needs_no_network_and_holds_weights(tmp_path: Path) -
     text = path.read_text(encoding="utf-8")
     assert not re.findall(r"<(?:script|link)[^>]+(?:src|href)=", text)
     assert "A = [[" in text
-    surface = figure1.interactive(part).data[0]
+    surface = interactive(part).data[0]
     assert np.asarray(surface.text).shape == np.asarray(surface.x).shape  # one text a point
 
 

@@ -36,6 +36,7 @@ TEMPLATE = "boundary"
 _MOST_COORDINATES = 400
 _IDEAL_COORDINATES = 60
 _KERNEL_COORDINATES = 12
+_LONG_SEARCH = 200
 _REPORTED = ("image_dim", "boundary_dim", "closure_only_dim")
 
 
@@ -188,8 +189,11 @@ def _place(
     decision = decide(model, coordinates)
     middle = time.perf_counter()
     sought = search(model, coordinates, np.random.default_rng([seed, 15, index]))
-    done = time.perf_counter()
     in_image = decision.where in ("image", "boundary")
+    if in_image and sought.reached is False:
+        # not having found weights contradicts explicit ones only after a long search; finding them would be a proof
+        sought = search(model, coordinates, np.random.default_rng([seed, 16, index]), starts=_LONG_SEARCH)
+    done = time.perf_counter()
     where, real = f"where: {name}", f"real weights: {name}"
     evidence = [
         Evidence(
