@@ -337,9 +337,13 @@ def test_no_claim_about_the_boundary_is_decided_by_witnesses_that_disagree(
 
 
 @pytest.mark.parametrize("identifier", MUTATIONS)
-def test_a_verdict_is_json_and_says_why(identifier: str, verdict: Callable[[str, int], Verdict]) -> None:
+def test_a_verdict_is_json_and_a_failure_has_a_witness_and_a_correction(
+    identifier: str, verdict: Callable[[str, int], Verdict]
+) -> None:
     found = verdict(identifier, MUTATIONS[identifier].size)
     assert found.computed or found.reason
     assert (found.witness is not None) == (found.status is FAILS)
+    if found.status is FAILS:  # a printed statement has a correction; claims about what is not printed end so
+        assert claim(identifier).correction is not None or identifier.endswith(("-outside", "-only"))
     for values in (found.computed, found.witness or {}):
         assert json.loads(json.dumps(values)) == values

@@ -1,0 +1,211 @@
+"""Records explained for people, without Macaulay2: question, numbers and grounds, in Markdown and in LaTeX."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from m2bridge import records
+from m2bridge.analyses.dimension import Dimension, dimension
+from m2bridge.claims import claim
+from m2bridge.claims.base import Context
+from m2bridge.claims.ledger import Ledger, verify
+from m2bridge.cli import main
+from m2bridge.engine import ReplayEngine
+from m2bridge.report import ledger_markdown
+from m2bridge.report.explain import explain
+from m2bridge.results import Certainty, Evidence, Result
+
+SPECS = {
+    "lightning(d=2,dp=1)": 5,  # Corollary 3.3
+    "softmax(d=[2,2],t=2)": 8,  # Theorem 3.9: all of (A, V)
+    "mlp(widths=[2,2,1],r=2)": 3,  # every binary quadric
+}
+
+
+Damage = Callable[[dict[str, Any]], Any]
+
+
+@pytest.fixture(scope="module", params=SPECS)
+def record(request: pytest.FixtureRequest) -> Dimension:
+    return dimension(request.param, engine=False)
+
+
+@pytest.fixture
+def ledger(replay: ReplayEngine) -> Ledger:
+    return verify([claim("lemma-a.3")], Context(engine=replay), quick=True)
+
+
+def unescaped(latex: str) -> str:
+    """The plain text of an escaped line."""
+    for written, character in (
+        (r"\textbackslash{}", "\\"),
+        (r"\textasciicircum{}", "^"),
+        (r"\textasciitilde{}", "~"),
+        (r"\dots{}", "…"),
+        (r"$\ge$", "≥"),
+    ):
+        latex = latex.replace(written, character)
+    return re.sub(r"\\([&%$#_{}])", r"\1", latex)
+
+
+def test_markdown_has_the_question_the_number_and_every_ground(record: Dimension) -> None:
+    text = explain(record)
+    title = text.splitlines()[0]
+    assert title == f"# dimension: {record.model}"
+    assert re.findall("^## (.*)$", text, re.MULTILINE) == [
+        "What was asked", "What was found", "What it rests on", "The certificate",
+    ]  # fmt: skip
+    value = next(value for spec, value in SPECS.items() if record.model.startswith(spec.split("(")[0]))
+    assert record.image_dim == value
+    assert f"- The dimension is {value}: a lower and an upper bound meet, both proved." in text
+    assert f"- The generic fiber has dimension {record.generic_fiber_dim}." in text
+    grounds = text.split("## What it rests on")[1].split("##")[0]
+    said = [item for item in record.evidence if item.value is not None]
+    assert len(said) >= 3
+    assert grounds.count("\n- ") == len(said)
+    for item in said:
+        assert f"{item.witness}, {item.method}" in grounds
+
+
+def test_latex_says_the_same_as_markdown(record: Dimension) -> None:
+    latex = explain(record, form="latex")
+    assert latex.startswith("\\documentclass")
+    assert latex.endswith("\\end{document}\n")
+    items = [unescaped(line) for line in re.findall(r"^\\item (.*)$", latex, re.MULTILINE)]
+    lines = re.findall("^- (.*)$", explain(record), re.MULTILINE)
+    assert items == [line.replace("**", "").replace("`", "") for line in lines]
+
+
+def assert_latex(text: str) -> None:
+    """Environments are balanced and no special character stands alone outside of verbatim."""
+    body = re.sub(r"\\begin\{verbatim\}.*?\\end\{verbatim\}", "", text, flags=re.DOTALL)
+    opened, closed = (sorted(re.findall(rf"\\{word}{{(\w+)}}", body)) for word in ("begin", "end"))
+    assert opened == closed
+    assert "itemize" in opened
+    commands = r"\\(documentclass|usepackage|begin|end|section|subsection|item|text\w+|dots)\b"
+    plain = re.sub(r"\$\\ge\$|\\[&%$#_{}]", "", body)
+    assert not re.search(r"[&%$#_^~]", plain)
+    assert not re.search(r"\\", re.sub(commands, "", plain))
+    assert plain.count("{") == plain.count("}")
+    assert body.isascii()
+
+
+def test_latex_escapes_what_is_special(record: Dimension) -> None:
+    assert_latex(explain(record, form="latex"))
+    nasty = Evidence(
+        quantity="a_b^c",
+        witness="x & y",
+        method=r"100% of $z$ #1 {~} \input{/etc/passwd} ≥ …",
+        value=1,
+        certainty=Certainty.PROBABLE,
+    )
+    latex = explain(replace(record, evidence=(nasty,)), form="latex")
+    assert_latex(latex)
+    assert r"a\_b\textasciicircum{}c is 1: x \& y, 100\% of \$z\$ \#1 \{\textasciitilde{}\} " in latex
+    assert r"\textbackslash{}input\{/etc/passwd\} $\ge$ \dots{} (probable)." in latex
+
+
+def test_long_values_are_cut_and_missing_ones_left_out(record: Dimension) -> None:
+    long = Evidence(
+        quantity="many", witness="w", method="m", value=list(range(1000)), certainty=Certainty.PROVED
+    )
+    none = Evidence(quantity="nothing", witness="w", method="m", value=None, certainty=Certainty.PROVED)
+    text = explain(replace(record, evidence=(long, none)))
+    assert max(len(line) for line in text.splitlines() if "many is" in line) < 200
+    assert "…" in text
+    assert "nothing" not in text
+
+
+def test_an_explanation_warns_of_witnesses_that_disagree(record: Dimension) -> None:
+    assert "Independent witnesses agree." in explain(record)
+    assert "contradict each other: trust nothing below" in explain(replace(record, agreement=False))
+    assert "No quantity has two independent witnesses." in explain(replace(record, agreement=None))
+
+
+def test_a_certificate_is_told_with_its_bounds(record: Dimension) -> None:
+    assert record.certificate is not None
+    text = explain(record).split("## The certificate")[1]
+    assert f"At least {record.image_dim}: a minor of that size" in text
+    assert f"At most {record.image_dim}: " in text
+    assert "m2bridge check RECORD" in text
+    assert "The certificate" not in explain(replace(record, certificate=None))
+
+
+def test_a_ledger_is_explained_by_its_report(
+    ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = records.save(ledger, tmp_path)
+    assert main(["explain", str(path)]) == 0
+    assert capsys.readouterr().out == ledger_markdown(ledger)
+    assert main(["explain", str(path), "--latex"]) == 2
+    assert "a ledger is explained in Markdown" in capsys.readouterr().err
+
+
+def test_the_command_prints_the_explanation_of_the_record(
+    record: Dimension, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = records.save(record, tmp_path)
+    for arguments, form in (((), "markdown"), (("--latex",), "latex")):
+        assert main(["explain", str(path), *arguments]) == 0
+        assert capsys.readouterr().out == explain(record, form=form)  # type: ignore[arg-type]
+
+
+def _without(name: str) -> Damage:
+    return lambda document: {key: value for key, value in document.items() if key != name}
+
+
+DAMAGES: dict[str, Damage] = {
+    "no certainty": _without("certainty"),
+    "no schema version": _without("schema_version"),
+    "newer schema": lambda document: {**document, "schema_version": 99},
+    "unknown analysis": lambda document: {**document, "analysis": "alchemy"},
+    "wrong type": lambda document: {**document, "image_dim": "five"},
+    "no model": lambda document: {**document, "model": "no-such-model(d=2)"},
+    "a list": lambda document: [document],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_record_is_exit_code_2(
+    damage: str, record: Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "record.json"
+    document = json.loads(records.dumps(records.to_document(record)))
+    path.write_text(json.dumps(DAMAGES[damage](document)), encoding="utf-8")
+    assert main(["explain", str(path)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("m2bridge: ")
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"schema_version": 1', b"\xff\xfe", b"null", b"[1]"])
+def test_a_file_that_is_no_record_is_exit_code_2(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "record.json"
+    path.write_bytes(content)
+    assert main(["explain", str(path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_record_that_is_not_there_is_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", str(tmp_path / "nothing.json")]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_a_ledger_of_a_claim_that_no_longer_exists_is_exit_code_2(
+    ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = replace(ledger, entries=tuple(replace(entry, claim="lemma-9") for entry in ledger.entries))
+    assert main(["explain", str(records.save(gone, tmp_path))]) == 2
+    assert "there is no claim 'lemma-9'" in capsys.readouterr().err

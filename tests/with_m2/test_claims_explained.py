@@ -1,0 +1,113 @@
+"""Records made with Macaulay2, explained: the evidence, the witness, and the script that ran, which runs without m2bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from m2bridge import records
+from m2bridge.analyses.boundary import boundary
+from m2bridge.analyses.fiber import fiber
+from m2bridge.analyses.singular_locus import SingularLocus, singular_locus
+from m2bridge.cli import main
+from m2bridge.engine import Engine, EngineInfo, Outcome, ProcessEngine
+from m2bridge.models import Lightning
+from m2bridge.protocol import parse
+from m2bridge.report.explain import explain, reproducing_script
+from m2bridge.results import Result
+from m2bridge.scripts import Script
+
+ONE_LAYER = Lightning(d=2, dp=1)
+
+
+@pytest.fixture(scope="module")
+def located(engine: Engine) -> SingularLocus:
+    return singular_locus(ONE_LAYER, engine=engine)
+
+
+def printed_script(text: str) -> str:
+    """The script in an explanation in Markdown."""
+    return text.split("```macaulay2\n")[1].split("\n```", maxsplit=1)[0] + "\n"
+
+
+def test_the_explanation_has_the_number_the_points_and_the_grounds(located: SingularLocus) -> None:
+    text = explain(located)
+    assert text.startswith(f"# singular-locus: {located.model}\n")
+    assert "The question `singular-locus` about lightning self-attention by (A, V), d=2, d'=1" in text
+    assert "Seed 0; prime = 32003." in text
+    assert "The neuromanifold has dimension 5 and spans 6 dimensions." in text
+    assert (
+        "rk A = 1, rk V = 1, meet 1: singular (proved), because the tangent space has at least 6 > 5" in text
+    )
+    assert "rk A = 2, rk V = 1, meet 1: smooth (proved), because the tangent space has at most 5 = 5" in text
+    assert "at A = [[1, 0], [0, 0]], V = [[1, 0]]." in text
+    for item in located.evidence:
+        if item.value is not None:
+            assert f"{item.witness}, {item.method}" in text
+
+
+def test_the_explanation_shows_the_script_that_render_prints(
+    located: SingularLocus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = records.save(located, tmp_path)
+    assert main(["render", "singular-locus", "--d", "2", "--dp", "1"]) == 0
+    rendered = capsys.readouterr().out
+    assert main(["explain", str(path)]) == 0
+    assert printed_script(capsys.readouterr().out) == rendered
+    assert main(["explain", str(path), "--latex"]) == 0
+    latex = capsys.readouterr().out
+    assert latex.split("\\begin{verbatim}\n")[1].split("\n\\end{verbatim}")[0] + "\n" == rendered
+    assert Script(name="", text=rendered).sha256 in {used.sha256 for used in located.scripts}
+
+
+def test_the_script_of_an_explanation_runs_by_itself(located: SingularLocus, engine_info: EngineInfo) -> None:
+    script = Script(name="explained", text=printed_script(explain(located)))
+    run = ProcessEngine(engine_info).run(script)
+    assert run.outcome is Outcome.FINISHED, run.stderr
+    values = parse(run)
+    assert values.integer("codim") == 1
+    assert values.integer("degree") == located.degree
+
+
+@pytest.fixture(scope="module")
+def ask(engine: Engine) -> Callable[[str], Result]:
+    """Answers of analyses at the smallest layer, computed once."""
+
+    @cache
+    def answer(question: str) -> Result:
+        layer = Lightning(d=2, dp=1, parametrization="attention")
+        if question == "fiber":
+            return fiber(layer, engine=engine)
+        if question == "fiber at a stratum":
+            return fiber(layer, engine=engine, at="rank_a=1,rank_v=1,meet=0")
+        if question == "boundary":
+            return boundary(layer, engine=engine)
+        return boundary(layer, engine=engine, point=[1, 0, 1, 0, 0, 0])
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("question", "rebuilt"),
+    [("fiber", True), ("fiber at a stratum", False), ("boundary", True), ("boundary at a point", False)],
+)
+def test_only_a_script_that_ran_is_shown(question: str, rebuilt: bool, ask: Callable[[str], Result]) -> None:
+    result = ask(question)
+    ran = {used.sha256 for used in result.scripts}
+    text = reproducing_script(result)
+    assert (text is not None) == rebuilt
+    explained = explain(result)
+    if text is not None:
+        assert Script(name="", text=text).sha256 in ran
+        assert "Run with `M2 --script FILE`." in explained
+    else:
+        assert "```macaulay2" not in explained
+        assert all(used.sha256[:12] in explained for used in result.scripts)
+        assert "--keep DIRECTORY" in explained
+    for item in result.evidence:
+        if item.value is not None:
+            assert f"{item.witness}, {item.method}" in explained
+    assert explain(result, form="latex").isascii()
