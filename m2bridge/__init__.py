@@ -13,6 +13,7 @@ from m2bridge.analyses.dimension import Dimension, dimension
 from m2bridge.analyses.fiber import Fiber, fiber
 from m2bridge.analyses.ideal import ideal
 from m2bridge.analyses.singular_locus import SingularLocus, singular_locus
+from m2bridge.analyses.singular_point import SingularPoint, singular_point
 from m2bridge.claims.ledger import Ledger
 from m2bridge.engine import Limits, open_engine
 from m2bridge.models import (
@@ -50,6 +51,7 @@ __all__ = [
     "PolynomialMap",
     "Result",
     "SingularLocus",
+    "SingularPoint",
     "Softmax",
     "__version__",
     "boundary",
@@ -64,4 +66,5 @@ __all__ = [
     "parse_spec",
     "save_record",
     "singular_locus",
+    "singular_point",
 ]

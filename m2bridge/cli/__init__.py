@@ -15,6 +15,7 @@ from m2bridge.errors import DisagreementError, M2BridgeError
 
 COMMANDS = (
     "singular_locus",
+    "singular_point",
     "boundary",
     "figure",
     "dimension",

@@ -36,6 +36,19 @@ class Equation:
             total = total + term
         return total
 
+    def gradient(self, values: Sequence[Any]) -> list[Any]:
+        """The partial derivatives at a point, one for each of its coordinates."""
+        row: list[Any] = [0] * len(values)
+        for coefficient, monomial in zip(self.coefficients, self.monomials, strict=True):
+            for i, power in _powers(monomial):
+                term: Any = coefficient * power
+                rest = list(monomial)
+                rest.remove(i)
+                for j in rest:
+                    term = term * values[j]
+                row[i] = row[i] + term
+        return row
+
     def relative_residual(self, values: Sequence[float]) -> float:
         """Absolute value at a real point, divided by the sum of the terms' absolute values (0 when all terms vanish)."""
         size = Equation(

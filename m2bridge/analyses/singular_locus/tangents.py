@@ -9,7 +9,9 @@ statement over QQ; :func:`numeric_span` does the same in float64 from the networ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import partial
+from math import lcm
 from typing import Any
 
 import flint
@@ -20,6 +22,8 @@ from m2bridge.models.base import Model, Weights
 from m2bridge.rank.integer import rank_over_q
 from m2bridge.rank.numeric import NumericRank, numeric_rank
 
+_DENOMINATOR_POWER = 27
+"""Coordinates are polynomials of at most this degree in the weights (three layers of attention)."""
 _PATIENCE = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
 
@@ -32,7 +36,7 @@ def exact_span(model: Model, fiber: Sequence[Weights], rng: np.random.Generator)
     model
         A model without constraints on its weights (:attr:`~m2bridge.models.base.Model.free`).
     fiber
-        Integer weights that all map to the point; more of them can only raise the bound.
+        Integer or rational weights that all map to the point; more of them can only raise the bound.
 
     Returns
     -------
@@ -41,7 +45,7 @@ def exact_span(model: Model, fiber: Sequence[Weights], rng: np.random.Generator)
     """
     vectors: list[list[int]] = []
     for weights in fiber:
-        base = model.flatten(weights).astype(object)
+        base = model.flatten({name: np.asarray(value) for name, value in weights.items()}).astype(object)
         unit = np.eye(model.parameter_count, dtype=int)
         first_order = [_leading(model, base, direction, orders=(1,)) for direction in unit]
         vectors += [v for v in first_order if any(v)]
@@ -70,20 +74,34 @@ def _kernel_curve(model: Model, base: np.ndarray, kernel: np.ndarray, rng: np.ra
 
 
 def _leading(model: Model, base: np.ndarray, direction: np.ndarray, orders: Sequence[int]) -> list[int]:
-    """First non-zero coefficient, among `orders`, of the image point along base + s * direction; zeros if none."""
-    line = object_array(
-        [flint.fmpz_poly([int(b), int(v)]) for b, v in zip(base, direction, strict=True)], base.shape
-    )
-    point = [_polynomial(c) for c in model.coordinates(model.unflatten(line)).ravel()]
+    """First non-zero coefficient, among `orders`, of the image point along base + s * direction; zeros if none.
+
+    With rational weights the coefficient is multiplied by one number that depends on the weights alone, so that it is integral.
+    """
+    clear = lcm(*(Fraction(b).denominator for b in base)) ** _DENOMINATOR_POWER
+    entries = [_line(b, v) for b, v in zip(base, direction, strict=True)]
+    point = [
+        _polynomial(c) for c in model.coordinates(model.unflatten(object_array(entries, base.shape))).ravel()
+    ]
     for order in orders:
-        coefficient = [int(c[order]) for c in point]
+        coefficient = [Fraction(int(c[order].p), int(c[order].q)) * clear for c in point]
         if any(coefficient):
-            return coefficient
+            scale = lcm(*(c.denominator for c in coefficient))
+            if scale != 1:
+                raise ArithmeticError(
+                    "a coefficient has a larger denominator than weights of this degree can give"
+                )
+            return [int(c) for c in coefficient]
     return [0] * len(point)
 
 
+def _line(start: Any, direction: Any) -> Any:
+    exact = Fraction(start)
+    return flint.fmpq_poly([flint.fmpq(exact.numerator, exact.denominator), int(direction)])
+
+
 def _polynomial(value: Any) -> Any:
-    return value if isinstance(value, flint.fmpz_poly) else flint.fmpz_poly([int(value)])
+    return value if isinstance(value, flint.fmpq_poly) else flint.fmpq_poly([value])
 
 
 def _integer_kernel(matrix: np.ndarray) -> np.ndarray:

@@ -1,0 +1,241 @@
+"""Is one point of a model's image singular in its closure? For any polynomial model and exact weights.
+
+The same two bounds as for the orbits of one layer: curves through the point from below, over QQ; equations of the closure from
+above. The weights are given, random, or random with given ranks; whether they are critical for the parametrization is said too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from m2bridge.analyses.closure import Closure, closure
+from m2bridge.analyses.dimension import dimension
+from m2bridge.analyses.fiber.gauge import echelon, exact
+from m2bridge.analyses.fiber.points import Point, resolve
+from m2bridge.analyses.singular_locus.result import Verdict
+from m2bridge.analyses.singular_locus.tangents import exact_span
+from m2bridge.analyses.workbench import ProgressListener, model_of, opened
+from m2bridge.engine.base import Engine, Limits
+from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.models import Lightning, Model
+from m2bridge.models.jets import seeded
+from m2bridge.rank.integer import rank_over_q
+from m2bridge.rank.modular import rank_mod
+from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
+
+_RANK_PRIME = 8_388_593
+_MOST_COORDINATES = 200
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingularPoint(Result):
+    """Whether the image of given weights is a singular point of the image's closure. Dimensions are affine.
+
+    Attributes
+    ----------
+    at: the weights, exact.
+    image_dim: dimension of the image; `jacobian_rank`: rank of the parametrization's differential at these weights.
+    critical: whether that rank is below the dimension.
+    tangent_lower, tangent_upper: bounds of the Zariski tangent space at the image point; upper is None without equations.
+    verdict: singular (lower > dimension), smooth (upper = dimension) or undecided.
+    completeness: what is known of the equations behind the upper bound; None without equations.
+    """
+
+    ANALYSIS: ClassVar[str] = "singular-point"
+    VERSION: ClassVar[int] = 1
+
+    at: Mapping[str, Any]
+    image_dim: int
+    jacobian_rank: int
+    critical: bool
+    tangent_lower: int
+    tangent_upper: int | None
+    verdict: Verdict
+    completeness: str | None
+
+
+def singular_point(
+    model: Model | str,
+    *,
+    at: Any = None,
+    engine: Engine | None = None,
+    max_degree: int | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    keep: Path | None = None,
+    progress: ProgressListener | None = None,
+) -> SingularPoint:
+    """Whether the function of some weights is a singular point of the closure of all functions of the model.
+
+    Parameters
+    ----------
+    at
+        None for random integer weights; a mapping from names to matrices of integers or fractions; the path of a
+        ``weights.json``; or a stratum such as ``"rank_a=1,rank_v=2"``, ``"m1=rank1"``.
+    max_degree
+        How far to look for equations; by default until dimension and degree are those of the image.
+
+    Returns
+    -------
+    SingularPoint
+        ``undecided`` when the bounds do not decide: equations up to a degree never make a point singular.
+    """
+    start = time.perf_counter()
+    model = model_of(model)
+    if not model.polynomial:
+        raise NotPolynomialError(f"{model.spec} is not polynomial: its image has no Zariski tangent spaces")
+    if model.coordinate_count > _MOST_COORDINATES:
+        raise InputError(
+            f"{model.spec} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_COORDINATES}"
+        )
+    tell = progress or (lambda _: None)
+    point = resolve(model, at, seed)
+    tell("dimension")
+    size = dimension(model, engine=False, seed=seed)
+    evidence = [item for item in size.evidence if item.quantity == "image_dim"]
+    tell("curves")
+    free = _free_point(point)
+    rank = _jacobian_rank(free)
+    lower = exact_span(free.model, [free.weights], np.random.default_rng([seed, 6]))
+    evidence += [
+        _evidence("jacobian_rank", "modular", "rank of the differential at the weights", rank, relation=">="),
+        _evidence("tangent", "curves", "span over QQ of curves through the point", lower, relation=">="),
+    ]
+    with opened(engine) as macaulay2:
+        found = closure(
+            model,
+            field="QQ",
+            max_degree=max_degree,
+            engine=macaulay2,
+            seed=seed,
+            limits=limits,
+            keep=keep,
+            progress=progress,
+        )
+    upper, sure = tangent_upper(found, point)
+    complete = found.completeness == "complete" and upper is not None
+    evidence.append(
+        Evidence(
+            quantity="tangent",
+            witness="equations",
+            method=f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}",
+            value=upper,
+            relation="=" if complete else "<=",
+            certainty=found.certainty if complete else sure,
+        )
+    )
+    verdict: Verdict = "undecided"
+    certainty = Certainty.PROBABLE
+    if lower > size.upper_bound:
+        verdict, certainty = "singular", Certainty.PROVED
+    elif upper == size.image_dim:
+        verdict, certainty = "smooth", Certainty.weakest([sure, size.certainty])
+    elif complete:  # all equations of the closure: this is the tangent space, not only a bound of it
+        verdict, certainty = "singular", Certainty.weakest([found.certainty, size.certainty])
+    return SingularPoint(
+        model=model.spec,
+        options={"max_degree": max_degree, "at": point.kind},
+        at=point.document(None),
+        image_dim=size.image_dim,
+        jacobian_rank=rank,
+        critical=rank < size.image_dim,
+        tangent_lower=lower,
+        tangent_upper=upper,
+        verdict=verdict,
+        completeness=found.completeness,
+        certainty=certainty,
+        agreement=weigh(evidence).verdict,
+        evidence=tuple(evidence),
+        engine=found.engine,
+        scripts=found.scripts,
+        seed=seed,
+        seconds=time.perf_counter() - start,
+        peak_memory_bytes=found.peak_memory_bytes,
+        limit=found.limit,
+    )
+
+
+def _evidence(quantity: str, witness: str, method: str, value: int, **fields: Any) -> Evidence:
+    return Evidence(
+        quantity=quantity, witness=witness, method=method, value=value, certainty=Certainty.PROVED, **fields
+    )
+
+
+def _free_point(point: Point) -> Point:
+    """The point in the model's unconstrained parametrization."""
+    model = point.model
+    if model.free is model:
+        return point
+    if not isinstance(model, Lightning):
+        raise InputError(f"{model.spec} has constrained weights; give the weights of {model.free.spec}")
+    Q, K = _factors(point.weights["A"], model.a)
+    return Point(
+        model=model.free,
+        kind=point.kind,
+        weights={"Q": Q, "K": K, "V": point.weights["V"]},
+        detail=point.detail,
+    )
+
+
+def _factors(A: np.ndarray, a: int) -> tuple[np.ndarray, np.ndarray]:
+    """(Q, K) with K^T Q = A from the echelon form of A, rows of zeros added up to a."""
+    pivots, reduced = echelon(exact(A.tolist(), "A"))
+    d = len(A)
+    Q = np.full((a, d), Fraction(0), dtype=object)
+    K = np.full((a, d), Fraction(0), dtype=object)
+    for row, j in enumerate(pivots):
+        Q[row] = reduced[row]
+        K[row] = A[:, j]
+    return Q, K
+
+
+def _jacobian_rank(point: Point) -> int:
+    weights = point.mod(_RANK_PRIME)
+    jet = point.model.coordinates(seeded(weights, point.model.parameters))
+    return rank_mod(jet.tangents.values.reshape(point.model.parameter_count, -1), _RANK_PRIME)
+
+
+def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
+    """Coordinates minus the rank of the equations' Jacobian at the image of the point, and how sure that bound is.
+
+    Raises
+    ------
+    InputError
+        The point is not on the variety: which equation it violates, and its value there.
+    """
+    if not found.equations:
+        return None, Certainty.PROBABLE
+    p = found.characteristic
+    image = _image(point, p)
+    rows = []
+    for index, equation in enumerate(found.equations):
+        value = equation.at(image) % p if p else equation.at(image)
+        if value:
+            where = f"modulo {p}" if p else "exactly"
+            raise InputError(
+                f"the point is not on the variety: equation {index} ({equation.text()[:60]}) is {value} there, {where}"
+            )
+        rows.append(equation.gradient(image))
+    if p:
+        return len(image) - rank_mod(np.array(rows, dtype=object), p), Certainty.PROBABLE
+    cleared = [[int(x * lcm(*(Fraction(y).denominator for y in row))) for x in row] for row in rows]
+    substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
+    return len(image) - rank_over_q(cleared), Certainty.PROVED if substituted else Certainty.PROBABLE
+
+
+def _image(point: Point, p: int) -> list[Any]:
+    """The image point: residues modulo p, or Fractions when p is 0."""
+    if p:
+        residues: list[Any] = point.model.coordinates(point.mod(p)).values.tolist()
+        return residues
+    exact_values: list[Any] = np.asarray(point.model.coordinates(point.weights)).ravel().tolist()
+    return exact_values

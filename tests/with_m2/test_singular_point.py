@@ -1,0 +1,81 @@
+"""One point of any polynomial model: singular or smooth, with textbook answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from m2bridge import records
+from m2bridge.analyses.closure import closure
+from m2bridge.analyses.fiber.points import resolve
+from m2bridge.analyses.singular_point import singular_point, tangent_upper
+from m2bridge.cli import main
+from m2bridge.engine import Engine
+from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.models import parse_spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "at", "tangent", "verdict"),
+    [
+        # the cusp y^2 = x^3 is singular at the origin, where its tangent space is the plane, and smooth elsewhere
+        ("map:t->t^2;t^3", {"x": [0]}, 2, "singular"),
+        ("map:t->t^2;t^3", {"x": ["1/2"]}, 1, "smooth"),
+        # the cone over the twisted cubic: its vertex has the whole space as tangent space
+        ("map:s,t->s^3;s^2*t;s*t^2;t^3", {"x": [0, 0]}, 4, "singular"),
+        ("map:s,t->s^3;s^2*t;s*t^2;t^3", None, 2, "smooth"),
+        # 2 x 2 matrices of rank at most one: singular at zero only (Harris, Example 14.15)
+        ("linear(widths=[2,1,2])", None, 3, "smooth"),
+        ("linear(widths=[2,1,2])", {"W1": [[0, 0]], "W2": [[0], [0]]}, 4, "singular"),
+        # a point of two sheets: A = e1 e1^T, V = e2^T of M(2,1,2) lies in the singular locus z1 z5 = z2 z4, ...
+        ("lightning(d=2,dp=1,parametrization=attention)", "rank_a=1,rank_v=1,meet=0", 6, "singular"),
+    ],
+)
+def test_textbook_points(engine: Engine, spec: str, at: Any, tangent: int, verdict: str) -> None:
+    result = singular_point(spec, at=at, engine=engine)
+    assert (result.tangent_upper, result.verdict, result.certainty.value) == (tangent, verdict, "proved")
+    assert result.agreement is True
+
+
+def test_the_bounds_differ_where_curves_do_not_see_everything(engine: Engine) -> None:
+    # the tangent cone of the cusp at the origin is a line: curves span one dimension, the tangent space has two
+    result = singular_point("map:t->t^2;t^3", at={"x": [0]}, engine=engine)
+    assert (result.tangent_lower, result.tangent_upper, result.critical) == (1, 2, True)
+
+
+def test_equations_up_to_a_degree_never_make_a_point_singular(engine: Engine) -> None:
+    # cut below degree 4, M(2,1,2) has no equations at all; the point is then undecided, not singular
+    result = singular_point(
+        "lightning(d=2,dp=1,parametrization=attention)", at="rank_a=2,rank_v=1", max_degree=3, engine=engine
+    )
+    assert result.verdict == "undecided"
+
+
+def test_a_point_that_is_not_on_the_variety_is_named(engine: Engine) -> None:
+    cubic = parse_spec("map:s,t->s^3;s^2*t;s*t^2;t^3")
+    found = closure(cubic, field="QQ", engine=engine)
+    other = parse_spec("map:s,t->s^3;s^2*t;s*t^2;s*t^2")
+    with pytest.raises(InputError, match="not on the variety: equation"):
+        tangent_upper(found, resolve(other, {"x": [2, 3]}, 0))
+
+
+def test_what_has_no_zariski_tangent_space(engine: Engine) -> None:
+    with pytest.raises(NotPolynomialError):
+        singular_point("softmax(d=[2,2])", engine=engine)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    weights = tmp_path / "weights.json"
+    weights.write_text(json.dumps({"x": [0]}))
+    assert (
+        main(["singular-point", "map:t->t^2;t^3", "--at", str(weights), "--json", "--save", str(tmp_path)])
+        == 0
+    )
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == "singular"
+    (saved,) = tmp_path.glob("singular-point-*.json")
+    assert records.to_document(records.load(saved)) == document
+    assert main(["singular-point", "map:t->t^2;t^3", "--at", str(weights), "--stratum", "rank_a=1"]) == 2
