@@ -28,8 +28,10 @@ T = ZZ/32003[z_0..z_(N-1)];
 I = ker map(R, T, coords);
 c = codim I;
 """
-_PLAIN = _KERNEL + "S = radical(I + minors(c, jacobian I)); << dim S << \" \" << degree S << endl;"
-_FAST = 'needsPackage "FastMinors";' + _KERNEL + "J = I + chooseGoodMinors(200, c, jacobian I); << dim J << endl;"
+_PLAIN = _KERNEL + 'S = radical(I + minors(c, jacobian I)); << dim S << " " << degree S << endl;'
+_FAST = (
+    'needsPackage "FastMinors";' + _KERNEL + "J = I + chooseGoodMinors(200, c, jacobian I); << dim J << endl;"
+)
 
 
 def script_seconds(engine: Engine, text: str, limit: float) -> tuple[float, str]:
@@ -45,7 +47,10 @@ def our_seconds(engine: Engine, d: int, dp: int, a: int) -> tuple[float, str]:
     result = singular_locus(Lightning(d=d, dp=dp, a=a), engine=engine)
     decided = sum(s.verdict != "undecided" for s in result.strata)
     answer = f"{result.singular_dim} {result.singular_degree or ''}".strip()
-    return time.perf_counter() - start, f"{answer} ({decided}/{len(result.strata)} orbits, {result.certainty})"
+    return (
+        time.perf_counter() - start,
+        f"{answer} ({decided}/{len(result.strata)} orbits, {result.certainty})",
+    )
 
 
 def main() -> None:
