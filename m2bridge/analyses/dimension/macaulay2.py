@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +16,11 @@ from m2bridge.analyses.workbench import Workbench, opened
 from m2bridge.engine import Engine, Limits
 from m2bridge.errors import EngineError, NoEngineError, NotPolynomialError, OutOfReachError
 from m2bridge.models import Mod, Model
+from m2bridge.rank.residues import DEFAULT_PRIME
 from m2bridge.results import Certainty, EngineUse, Evidence, ScriptUse
+from m2bridge.scripts import Script, render
 
+TEMPLATE = "dimension"
 MOST_M2_PARAMETERS, MOST_M2_COORDINATES, MOST_M2_DEGREE = 60, 1500, 6
 M2_SECONDS = 20.0
 
@@ -30,6 +34,19 @@ class Asked:
     evidence: tuple[Evidence, ...] = ()
     engine: EngineUse | None = None
     scripts: tuple[ScriptUse, ...] = field(default=())
+
+
+def _question(free: Model, p: int, seed: int) -> tuple[dict[str, Any], dict[str, object]]:
+    """Random weights, and the template's values that pass them on."""
+    weights = free.draw_weights(np.random.default_rng([seed, 9]), p)
+    return weights, {"p": p, "point": free.flatten(weights).tolist()}
+
+
+def script(model: Model, *, prime: int = DEFAULT_PRIME, seed: int = 0) -> Script:
+    """The script that :func:`~m2bridge.analyses.dimension.dimension` runs at small sizes."""
+    free = model.free
+    _, values = _question(free, prime, seed)
+    return render(TEMPLATE, {**free.m2_parameters, **values}, partial=free.m2_partial)
 
 
 def ask_macaulay2(
@@ -63,13 +80,12 @@ def ask_macaulay2(
     if engine is None:
         seconds = min(seconds, M2_SECONDS)
     capped = Limits(wall_seconds=seconds, memory_bytes=limits.memory_bytes)
-    weights = free.draw_weights(np.random.default_rng([seed, 9]), p)
+    weights, question = _question(free, p, seed)
     try:
         with opened(None if engine is True else engine) as ready:
             bench = Workbench(ready, limits=capped, keep=keep, progress=report)
-            flat = free.flatten(weights).tolist()
             start = time.perf_counter()
-            values, stopped = bench.ask_within_limits("dimension", {"p": p, "point": flat}, free)
+            values, stopped = bench.ask_within_limits(TEMPLATE, question, free)
             spent = time.perf_counter() - start
             use, scripts = bench.engine_use, tuple(bench.scripts)
     except NoEngineError:
