@@ -47,7 +47,7 @@ def interactive(part: Section) -> Any:
     }  # fmt: skip
     elevation, azimuth = np.radians(part.cut.view)
     flat = np.cos(elevation)
-    eye = 2.0 * np.array([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(elevation)])
+    eye = 2.15 * np.array([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(elevation)])
     where = f"α₁ν = {part.cut.quadric_text(0)}, α₂ν = {part.cut.quadric_text(1)}"
     return go.Figure(
         data=traces,
