@@ -226,7 +226,7 @@ def large_store(count: int, scratch: Path) -> None:
     index = timed("make the index from the records", lambda: Index(store), count)
     index.close()
     time.sleep(2.5)
-    timed("open it again (all directories listed once)", lambda: Index(store), count).close()
+    timed("open it again (what is new listed once more)", lambda: Index(store), count).close()
     index = timed("open it again (nothing changed)", lambda: Index(store), count)
     timed("count outcomes", index.counts, count)
     words = [sys.executable, "-m", "m2bridge", "results", str(store.directory), "--format", "csv"]
