@@ -9,6 +9,7 @@ in the time allowed is shown as a bound; plain equations with more than 100,000 
 from __future__ import annotations
 
 import argparse
+import math
 import time
 
 from m2bridge.analyses.fiber import analysis, computing, random_point
@@ -58,7 +59,7 @@ def main() -> None:
                 largest["structured"] = widths
             if other and slow <= seconds:
                 largest["plain"] = widths
-            formed = slow == slow
+            formed = not math.isnan(slow)
             bound = "" if other else "> "
             ratio = f"{bound}{slow / fast:.1f}" if found and formed else "" if found else "not decided"
             shown = f"{bound}{slow:.2f}" if formed else "not run"
