@@ -17,12 +17,14 @@ PAPERS = ("lightning_attention",)
 
 @cache
 def all_claims() -> tuple[Claim, ...]:
-    """Every claim of every paper, in the order of the files' names."""
+    """Every claim of every paper, in the order that the paper's package gives its files, then by name."""
     claims: list[Claim] = []
     for paper in PAPERS:
         package = importlib.import_module(f"{__name__}.{paper}")
-        for module in pkgutil.iter_modules(package.__path__):
-            found = importlib.import_module(f"{package.__name__}.{module.name}")
+        order = getattr(package, "ORDER", ())
+        names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+        for name in sorted(names, key=lambda n: order.index(n) if n in order else len(order)):
+            found = importlib.import_module(f"{package.__name__}.{name}")
             claims += getattr(found, "CLAIMS", ())
     return tuple(claims)
 
