@@ -50,6 +50,7 @@ def template_directory() -> Path:
     raise InputError(f"the template directory is missing beside {package}; install m2bridge again")
 
 
+@cache
 def _environment(*directories: Path) -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader([str(d) for d in directories]),
@@ -118,7 +119,7 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
         )
     assignments = "\n".join(assignment(key, value) for key, value in parameters.items())
     try:
-        text = environment.from_string(source).render(
+        text = environment.get_template(name).render(
             assignments=assignments, model_partial=_partial_file(partial or default_partial(source))
         )
     except Exception as error:  # a template of one's own may compute anything

@@ -18,7 +18,6 @@ from m2bridge.errors import InputError, M2BridgeError
 from m2bridge.models import parse_spec
 from m2bridge.report.ledger import ledger_markdown
 from m2bridge.results import Certainty, Result, settle
-from m2bridge.scripts import Script
 
 Format = Literal["markdown", "latex"]
 _SURE = {
@@ -60,13 +59,12 @@ def reproducing_script(result: Result) -> str | None:
     if maker is None:
         return None
     try:
-        script: Script = maker(
-            parse_spec(result.model), prime=result.options.get("prime", 32003), seed=result.seed
-        )
+        script = maker(parse_spec(result.model), prime=result.options.get("prime", 32003), seed=result.seed)
     except (M2BridgeError, TypeError):
         return None
     ran = {used.sha256 for used in result.scripts}
-    return script.text if not ran or script.sha256 in ran else None
+    text: str = script.text
+    return text if not ran or script.sha256 in ran else None
 
 
 def _unprinted(result: Result) -> list[str]:

@@ -104,8 +104,10 @@ def test_scripts_and_raw_output_are_kept_and_run_again_by_hand(
     )
     by_hand = command("render", *LAYER, cwd=home).stdout
     (same,) = [path for path in (home / "kept").glob("*.m2") if path.read_text() == by_hand]
-    piped = [str(find_engine().path), "--script", "/dev/stdin"]
-    again = subprocess.run(piped, input=by_hand, capture_output=True, text=True, timeout=120, check=False)
+    script = home / "by_hand.m2"
+    script.write_text(by_hand)
+    run = [str(find_engine().path), "--script", str(script)]
+    again = subprocess.run(run, capture_output=True, text=True, timeout=120, check=False)
     assert tagged(again.stdout) == tagged(same.with_suffix(".out").read_text())
     assert len(tagged(again.stdout)) > 20
 
