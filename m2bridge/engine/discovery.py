@@ -35,6 +35,7 @@ J = ideal(x^2-y, x*y-1);
 << "@m2b-probe " << version#"VERSION" << " " << numcols gens gb I << " " << degree J << endl << flush;
 """,
 )
+_LONGEST_PATH = 4096
 ONE_LINE = (
     "no working Macaulay2 was found; get one with `m2bridge engine install` (75 MB), "
     '`pip install "m2bridge[macaulay2]"`, `apt-get install macaulay2` (Debian, Ubuntu) or '
@@ -156,6 +157,8 @@ def find_engine(explicit: str | None = None) -> EngineInfo:
     NoEngineError
         None works; the field ``candidates`` says what was tried.
     """
+    if explicit is not None and ("\0" in explicit or len(explicit) > _LONGEST_PATH):
+        raise InputError(f"--engine {explicit[:60]!r} is not the path of a file")
     tried: list[Candidate] = []
     for origin, path in places(explicit):
         candidate = prove(origin, path)
