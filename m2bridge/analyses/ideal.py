@@ -28,6 +28,7 @@ from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
 
 Terms = Mapping[tuple[int, ...], Coefficient]
 DEFAULT_PRIME = 32003
+_ENDLESS_NAME = re.compile(r"[A-Za-z]\w{64}")
 _RING = re.compile(r"(?:[A-Za-z]\w*\s*=\s*)?(QQ|ZZ/\s*(\d+))\s*\[([^\]]*)\]")
 _RANGE = re.compile(r"([A-Za-z][A-Za-z']*_?)(\d+)\s*\.\.\s*([A-Za-z][A-Za-z']*_?)(\d+)")
 _MOST_MONOMIALS = 1500
@@ -93,6 +94,13 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
     >>> given.variables, given.texts()
     (('x', 'y', 'z'), ('-x^3 + y^2*z', 'x*y'))
     """
+    if match := _ENDLESS_NAME.search(text):
+        raise ParseError(
+            f"{source}: the name {match[0][:20]}... has more than 64 characters",
+            source=source,
+            line=None,
+            column=None,
+        )
     plain = "\n".join(re.split(r"--|//|#", line, maxsplit=1)[0] for line in text.splitlines())
     variables: list[str] | None = None
     characteristic: int | None = None
