@@ -175,7 +175,7 @@ def test_engines_and_workers_are_killed(jobs: Path, tmp_path: Path, undisturbed:
                 killed += 1
             except ProcessLookupError:
                 pass
-        time.sleep(rng.uniform(0.1, 0.4))
+        time.sleep(rng.uniform(0.02, 0.12))
     _, err = process.communicate(timeout=120)
     assert killed >= 5
     assert process.returncode in (0, 1), err.decode()

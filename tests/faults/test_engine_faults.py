@@ -227,6 +227,7 @@ def test_a_stuck_server_is_replaced(engine_info: EngineInfo, caplog: pytest.LogC
         engine.run(Script(name="first", text="<< 1;"))
         keeper = engine.keeper_pid
         assert keeper is not None
+        time.sleep(1)  # the next child is forked ahead: let it come to its gate, so that it is stopped too
         for pid in descendants(keeper):
             os.kill(pid, signal.SIGSTOP)
         assert engine.run(Script(name="next", text="<< 2;")).stdout == "2"
