@@ -133,13 +133,13 @@ def compare(engine: Engine, warm: Engine, rows: Rows, seconds: float) -> None:
                 ),
                 repeat=2,
             )
-            assert dict(answer.generators) == counts
+            assert dict(answer.generator_counts) == counts
             assert answer.agreement
             ratio = start.cpu / full.cpu if name == "cold" else start.wall / full.wall
             against = f"{start.cpu:.1f} s processor" if name == "cold" else f"{start.wall:.1f} s wall-clock"
             rows.append(
                 f"| {size} | interpolation with all accounting, {name} engine (`ker` there: {against}) | {full} | "
-                f"{dict(answer.generators)} | {ratio:.1f} |"
+                f"{dict(answer.generator_counts)} | {ratio:.1f} |"
             )
 
 

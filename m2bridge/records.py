@@ -129,7 +129,7 @@ def _sync_directory(directory: Path) -> None:
 
 def _encode(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {key_of(f): _encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Fraction):
@@ -143,10 +143,16 @@ def _encode(value: Any) -> Any:
     return value
 
 
+def key_of(field: dataclasses.Field[Any]) -> str:
+    """The field's name in documents: its own, or the ``key`` of its metadata."""
+    return str(field.metadata.get("key", field.name))
+
+
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def keyed_hints(kind: type) -> dict[str, tuple[str, Any]]:
+    """Key in documents -> name and type of each field of a dataclass."""
     hints = typing.get_type_hints(kind)
-    return {f.name: hints[f.name] for f in dataclasses.fields(kind)}
+    return {key_of(f): (f.name, hints[f.name]) for f in dataclasses.fields(kind)}
 
 
 def _decode(kind: Any, value: Any, where: str) -> Any:
@@ -220,9 +226,9 @@ def _decode_list(origin: Any, arguments: tuple[Any, ...], value: Any, where: str
 def _decode_dataclass(kind: type, value: Any, where: str) -> Any:
     if not isinstance(value, dict):
         raise RecordError(f"{where} should be an object, the record has {value!r}")
-    hints = _hints(kind)
+    hints = keyed_hints(kind)
     if missing := sorted(set(hints) - set(value)):
         raise RecordError(f"{where} lacks {', '.join(missing)}")
     if unknown := sorted(set(value) - set(hints)):
         raise RecordError(f"{where} has unknown fields {', '.join(unknown)}")
-    return kind(**{name: _decode(hint, value[name], f"{where}.{name}") for name, hint in hints.items()})
+    return kind(**{name: _decode(hint, value[key], f"{where}.{key}") for key, (name, hint) in hints.items()})

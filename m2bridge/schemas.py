@@ -18,7 +18,7 @@ from typing import Any, Literal, Union
 
 import m2bridge.analyses  # noqa: F401 - registers the result types
 from m2bridge.errors import InputError
-from m2bridge.records import SCHEMA_VERSION, dumps, write_atomically
+from m2bridge.records import SCHEMA_VERSION, dumps, keyed_hints, write_atomically
 from m2bridge.results import RESULT_TYPES
 
 _PLAIN: dict[Any, dict[str, Any]] = {
@@ -77,8 +77,7 @@ def _schema_of(kind: Any) -> dict[str, Any]:
     if isinstance(kind, type) and issubclass(kind, Enum):
         return {"enum": [member.value for member in kind]}
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = typing.get_type_hints(kind)
-        properties = {f.name: _schema_of(hints[f.name]) for f in dataclasses.fields(kind)}
+        properties = {key: _schema_of(hint) for key, (_, hint) in keyed_hints(kind).items()}
         return {
             "type": "object",
             "properties": properties,

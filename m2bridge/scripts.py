@@ -30,10 +30,15 @@ _RENDERED = "rendered"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A rendered Macaulay2 script: its name, its text and the sha256 of the text."""
+    """A rendered Macaulay2 script: its name, its text and the sha256 of the text.
+
+    `preload` is false when the script itself loads every package it needs: then a fresh Macaulay2 need not load those it would
+    load for a person at its prompt, which is most of its start-up.
+    """
 
     name: str
     text: str
+    preload: bool = True
 
     @property
     def sha256(self) -> str:
@@ -124,7 +129,7 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
         )
     except Exception as error:  # a template of one's own may compute anything
         raise InputError(f"template {name} cannot be rendered: {error}") from error
-    return Script(name=name.removesuffix(SUFFIX), text=text)
+    return Script(name=name.removesuffix(SUFFIX), text=text, preload=isinstance(template, Path))
 
 
 def default_partial(source: str) -> str | None:

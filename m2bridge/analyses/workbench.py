@@ -100,6 +100,7 @@ class Workbench:
         if run.peak_memory_bytes is not None:
             self.peak_memory_bytes = max(self.peak_memory_bytes or 0, run.peak_memory_bytes)
         if self._keep is not None:
+            self._keep.mkdir(parents=True, exist_ok=True)
             stem = self._keep / f"{script.name}-{script.sha256[:12]}"
             stem.with_suffix(".m2").write_text(script.text, encoding="utf-8")
             stem.with_suffix(".out").write_text(run.stdout, encoding="utf-8")

@@ -117,7 +117,7 @@ def _show(result: Closure, title: str, console: Console, *, equations: bool, evi
     console.print(f"[bold]Zariski closure[/]  {escape(title)}", highlight=False)
     table = Table(show_header=False, box=None, pad_edge=False)
     counts = (
-        ", ".join(f"{count} of degree {degree}" for degree, count in sorted(result.generators.items()))
+        ", ".join(f"{count} of degree {degree}" for degree, count in sorted(result.generator_counts.items()))
         or "none"
     )
     rows = [

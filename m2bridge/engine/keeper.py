@@ -37,14 +37,17 @@ _FILE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """How Macaulay2 is started: path, expression to evaluate, and whether it stays warm and forks."""
+    """How Macaulay2 is started: path, expression, with its usual packages or without, warm (it stays and forks) or once."""
 
     path: Path
     expression: str
+    preload: bool = True
     warm: bool = False
 
     def words(self) -> list[str]:
-        flags = ("-q", "--silent", "--stop", "--no-debug", "--read-only-files")
+        flags = ["-q", "--silent", "--stop", "--no-debug", "--read-only-files"]
+        if not self.preload:
+            flags.append("--no-preload")
         return [str(self.path), *flags, "-e", self.expression]
 
     def environment(self) -> dict[str, str]:

@@ -49,6 +49,7 @@ class ProcessEngine:
         """As :meth:`run`; `cancellation` lets another thread end the job."""
         command = Command(
             path=self._path,
+            preload=script.preload,
             expression=f'get "../gate"; {FIXED_SEED} load "./{file_name(script)}"; exit 0',
         )
         limits = limits or Limits()

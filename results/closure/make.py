@@ -36,7 +36,7 @@ OTHERS = (
 
 
 def row(spec: str, found: Closure) -> str:
-    counts = ", ".join(f"{k}:{v}" for k, v in sorted(found.generators.items())) or "-"
+    counts = ", ".join(f"{k}:{v}" for k, v in sorted(found.generator_counts.items())) or "-"
     agreement = {True: "yes", False: "NO", None: "-"}[found.agreement]
     how = found.completeness + (f" (degree {found.degree_bound})" if found.completeness != "complete" else "")
     return (

@@ -22,7 +22,7 @@ CONIC = Equation(degree=2, coefficients=(1, -1), monomials=((0, 2), (1, 1)))
 def answer(field: str = "QQ", equations: tuple[Equation, ...] | None = (CONIC,)) -> Closure:
     return Closure(
         model="map", certainty=Certainty.PROVED, agreement=True, evidence=(), seed=0, seconds=0.0, ambient_dim=3,
-        coordinate_count=3, span_dim=3, linear_forms=0, image_dim=2, codim=1, degree=2, generators={2: 1},
+        coordinate_count=3, span_dim=3, linear_forms=0, image_dim=2, codim=1, degree=2, generator_counts={2: 1},
         hilbert_function=(1, 3, 5), completeness="complete", degree_bound=2, method="interpolation", field=field,
         equations=equations, variables=("s^2", "s*t", "t^2"),
     )  # fmt: skip
@@ -54,7 +54,8 @@ def test_membership_refuses_what_it_cannot_decide() -> None:
 def test_every_format_means_the_same_polynomial() -> None:
     z = sympy.symbols("z0 z1 z2")
     conic = z[0] * z[2] - z[1] ** 2
-    assert answer().polynomials[0].as_expr() == conic
+    assert [f.as_expr() for f in answer().generators] == [conic]
+    assert answer().polynomials == answer().generators  # there is no linear form here
     scope: dict[str, object] = {}
     exec(answer().written("sympy"), scope)
     assert scope["equations"] == [conic]
@@ -114,3 +115,10 @@ def test_settings_of_a_template() -> None:
     for bad in ("n", "2n=1", "n=0.5", 'n={"a":1}'):
         with pytest.raises(InputError):
             parse_setting(bad)
+
+
+def test_in_documents_generators_are_counted() -> None:
+    document = to_document(answer())
+    assert document["generators"] == {"2": 1}
+    assert "generator_counts" not in document
+    assert from_document(json.loads(json.dumps(document))) == answer()

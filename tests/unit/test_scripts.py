@@ -133,6 +133,12 @@ def test_parameters_are_names_assigned_before_the_line() -> None:
     assert declared_model_parameters("d = 1;\n") == frozenset()
 
 
+def test_only_a_template_of_ones_own_gets_the_packages_of_the_prompt(own: Path) -> None:
+    own.write_text('--% include "_params.m2.j2"\n')
+    assert render(own, {}).preload
+    assert not render("singular_locus", {}).preload
+
+
 def test_sha256_is_of_the_text_and_stable() -> None:
     model = Lightning(d=2, dp=1, parametrization="attention")
     first, again = (render("singular_locus", model.m2_parameters, partial="_lightning") for _ in range(2))

@@ -47,7 +47,7 @@ def test_interpolation_is_complete_and_agrees_with_the_kernel(
 ) -> None:
     for method in ("interpolation", "kernel"):
         found = closure(parse_spec(spec), method=method, engine=each_engine)
-        assert (dict(found.generators), found.codim, found.degree) == (generators, codim, degree)
+        assert (dict(found.generator_counts), found.codim, found.degree) == (generators, codim, degree)
         assert (found.completeness, found.agreement, found.certainty) == (
             "complete",
             True,
@@ -65,7 +65,7 @@ def test_three_tokens_wide(
     found = closure(
         parse_spec(f"lightning(d=3,dp=1,a={a})"), engine=each_engine, method="interpolation", cross_check=True
     )
-    assert (dict(found.generators), found.codim, found.degree) == (generators, codim, degree)
+    assert (dict(found.generator_counts), found.codim, found.degree) == (generators, codim, degree)
     assert (found.completeness, found.agreement) == ("complete", True)
 
 
@@ -76,7 +76,7 @@ def test_graded_kernel_is_a_witness_where_the_engine_has_it(each_engine: Engine)
             closure(model, method="graded-kernel", engine=each_engine)
         return
     found = closure(model, method="graded-kernel", max_degree=4, engine=each_engine)
-    assert (dict(found.generators), found.agreement) == ({2: 5, 4: 10}, True)
+    assert (dict(found.generator_counts), found.agreement) == ({2: 5, 4: 10}, True)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,12 @@ def test_an_affine_curve_and_a_dense_image(engine: Engine) -> None:
     assert [f.text() for f in cusp.equations or ()] == ["z0^3 - z1^2"]
     assert cusp.contains([4, 8])
     plane = closure(from_text("plane", ["s", "t"], ["s^2", "s*t"]), engine=engine)
-    assert (plane.codim, plane.degree, plane.completeness, dict(plane.generators)) == (0, 1, "complete", {})
+    assert (plane.codim, plane.degree, plane.completeness, dict(plane.generator_counts)) == (
+        0,
+        1,
+        "complete",
+        {},
+    )
 
 
 # -- wrong algebra is caught ------------------------------------------------------------------------------------

@@ -184,6 +184,11 @@ def test_computations_that_use_threads_and_libraries(any_engine: Engine) -> None
     assert len(run.stdout.split()) == 4
 
 
+def test_a_script_of_ones_own_has_the_packages_of_the_prompt(any_engine: Engine) -> None:
+    text = 'R = ZZ/101[x,y]; << "@m2b parts " << #decompose ideal(x*y) << endl; << "@m2b-end 1" << endl;'
+    assert "@m2b parts 2" in any_engine.run(script(text)).stdout
+
+
 def test_jobs_share_nothing(warm: ForkServerEngine) -> None:
     assert (
         warm.run(script("secret = 42; R = QQ[x]; << random 1000000;"), QUICK).stdout

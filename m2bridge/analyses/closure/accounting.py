@@ -103,7 +103,7 @@ def account(
     codim = span.dim - image_dim
     request = {
         "p": p, "points": flat.tolist(), "chosen": list(span.basis), "equations": to_lists(polynomials, p),
-        "section": rng.integers(0, p, size=(span.dim, codim)).tolist() if section and codim else [],
+        "section": _section(rng, span.dim, codim, p) if section and codim else [],
         "hilbertDegrees": hilbert_degrees,
     }  # fmt: skip
     values, limit = asking.ask("closure_accounting", request, image.source, seconds=seconds)
@@ -116,6 +116,16 @@ def account(
         h_vector=tuple(values.integers("h_vector")) if "h_vector" in values else None,
         section_length=length, limit=limit,
     )  # fmt: skip
+
+
+def _section(rng: np.random.Generator, dim: int, codim: int, p: int) -> list[list[int]]:
+    """A random linear space of dimension `codim`, as a graph over some of the coordinates: these stay single variables.
+
+    A general space is such a graph; equations restricted to it stay sparser than in a random basis (5 times faster for M(4,1,1)).
+    """
+    space = rng.integers(0, p, size=(dim, codim))
+    space[rng.permutation(dim)[:codim]] = np.eye(codim, dtype=np.int64)
+    return space.tolist()  # type: ignore[no-any-return]
 
 
 def _evidence(
@@ -141,7 +151,7 @@ def _evidence(
         dim = span.dim - values.integer("codim") - image.homogenized
         # the equations cut out at least the image: their dimension is an upper bound of its dimension
         found.append(Evidence(
-            quantity="image_dim", witness="macaulay2", method="dimension of the equations' ideal (F4)",
+            quantity="image_dim", witness="macaulay2", method="dimension of the equations' ideal (Groebner basis)",
             value=dim, relation="<=", prime=p, seconds=seconds,
         ))  # fmt: skip
     return tuple(found)
@@ -156,7 +166,7 @@ def hilbert_evidence(account_: Account, ranks: Sequence[int], p: int) -> list[Ev
     if account_.hilbert_function is None or len(account_.hilbert_function) < len(ranks):
         return [ours]
     theirs = Evidence(
-        quantity="hilbert_function", witness="macaulay2", method="Hilbert function of the equations' ideal (F4)",
+        quantity="hilbert_function", witness="macaulay2", method="Hilbert function of the equations' ideal (Groebner basis)",
         value=list(account_.hilbert_function[: len(ranks)]), prime=p,
     )  # fmt: skip
     return [theirs, ours]
@@ -169,7 +179,7 @@ def degree_evidence(
     if account_.degree is None or account_.codim != span.dim - image_dim:
         return None
     return Evidence(
-        quantity="degree", witness="macaulay2", method="degree of the equations' ideal (F4)",
+        quantity="degree", witness="macaulay2", method="degree of the equations' ideal (Groebner basis)",
         value=account_.degree, relation="=" if complete else "<=", certainty=Certainty.PROBABLE, prime=p,
     )  # fmt: skip
 

@@ -63,7 +63,7 @@ def closure(
     --------
     >>> from m2bridge.models import parse_spec
     >>> answer = closure(parse_spec("lightning(d=2, dp=1, a=2)"))  # doctest: +SKIP
-    >>> answer.generators, answer.codim, answer.degree, answer.completeness  # doctest: +SKIP
+    >>> answer.generator_counts, answer.codim, answer.degree, answer.completeness  # doctest: +SKIP
     ({4: 1}, 1, 4, 'complete')
     """
     if method not in METHODS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -42,7 +43,8 @@ class Closure(Result):
     ambient_dim: dimension of the model's function space; `coordinate_count`: of the coordinates used.
     span_dim: dimension of the linear span of the image; `linear_forms`: how many independent linear equations there are.
     image_dim: dimension of the image (affine); `codim`, `degree`: of the closure in its span. None when not reached.
-    generators: degree -> number of minimal generators, in the span.
+    generator_counts: degree -> number of minimal generators, in the span; called ``generators`` in JSON. The generators
+        themselves, as SymPy polynomials, are made on demand by the property `generators`.
     hilbert_function: of the image in degrees 0, 1, ...; by evaluation ranks, or of the kernel.
     completeness: ``complete``: the generators generate the ideal of the closure; ``up-to-degree``: they generate it up
         to degree `degree_bound`; ``partial``: a limit was reached, the same holds for the smaller `degree_bound`.
@@ -62,7 +64,7 @@ class Closure(Result):
     image_dim: int | None
     codim: int | None
     degree: int | None
-    generators: Mapping[int, int]
+    generator_counts: Mapping[int, int] = dataclass_field(metadata={"key": "generators"})
     hilbert_function: tuple[int, ...]
     completeness: Completeness
     degree_bound: int
@@ -85,8 +87,13 @@ class Closure(Result):
         return self.equations
 
     @property
+    def generators(self) -> tuple[Any, ...]:
+        """The minimal generators in the span as SymPy polynomials in z0, z1, ...; without the linear forms."""
+        return self.polynomials[self.linear_forms :]
+
+    @property
     def polynomials(self) -> tuple[Any, ...]:
-        """The equations as SymPy polynomials in z0, z1, ..., over QQ or the finite field; made on demand."""
+        """All equations, linear forms first, as SymPy polynomials in z0, z1, ..., over QQ or the finite field; made on demand."""
         return formats.sympy_polynomials(self._equations(), self.coordinate_count, self.characteristic)
 
     def written(self, form: str) -> str:
@@ -130,7 +137,8 @@ class Closure(Result):
     def summary(self) -> str:
         """One line: generators, codimension, degree, completeness."""
         counts = (
-            ", ".join(f"{count} of degree {deg}" for deg, count in sorted(self.generators.items())) or "none"
+            ", ".join(f"{count} of degree {deg}" for deg, count in sorted(self.generator_counts.items()))
+            or "none"
         )
         return (
             f"equations in the span of dimension {self.span_dim}: {counts}; codimension {self.codim}, "
@@ -150,7 +158,7 @@ class Closure(Result):
         rows = {
             "model": self.model, "field": self.field, "span": self.span_dim, "image": self.image_dim,
             "codimension": self.codim, "degree": self.degree,
-            "generators": ", ".join(f"{c} of degree {d}" for d, c in sorted(self.generators.items())) or "none",
+            "generators": ", ".join(f"{c} of degree {d}" for d, c in sorted(self.generator_counts.items())) or "none",
             "completeness": self.completeness, "certainty": Certainty(self.certainty).value,
         }  # fmt: skip
         return formats.html_table(rows)

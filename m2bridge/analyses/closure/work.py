@@ -301,7 +301,7 @@ class Work:
             ambient_dim=self.model.ambient_dim, coordinate_count=self.model.coordinate_count,
             span_dim=self.span.dim - self.image.homogenized, linear_forms=len(self.span.linear_forms),
             image_dim=self.cone_dim - self.image.homogenized, codim=self.codim, degree=self.degree,
-            generators=dict(sorted(self.counts.items())), hilbert_function=self.hilbert_function,
+            generator_counts=dict(sorted(self.counts.items())), hilbert_function=self.hilbert_function,
             completeness=completeness, degree_bound=self.degree_bound, method=method, field=over,
             homogenized=self.image.homogenized, shown=tuple(self.shown), not_shown=tuple(self.not_shown),
             equations=self._equations(lifted) if equations else None,
