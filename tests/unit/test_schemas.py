@@ -20,7 +20,7 @@ def test_schema_is_valid_and_closed(analysis: str) -> None:
     found = schema(analysis)
     jsonschema.Draft202012Validator.check_schema(found)
     assert found["additionalProperties"] is False
-    names = {field.name for field in dataclasses.fields(RESULT_TYPES[analysis])}
+    names = {field.metadata.get("key", field.name) for field in dataclasses.fields(RESULT_TYPES[analysis])}
     envelope = {"schema_version", "analysis", "analysis_version", "package_version"}
     assert set(found["properties"]) == set(found["required"]) == names | envelope
 
