@@ -6,8 +6,7 @@ Everything is measured in one run and printed as a table::
     python benchmarks/batch.py --jobs 100            # a tenth of it
     python benchmarks/batch.py --jobs 100 --records 1000000   # and a store of a million synthetic records
 
-The jobs are dimensions of small networks of several families over several seeds, and every fiftieth the singular locus of a
-(2,1,1) attention layer. The loops run the very scripts that the batch sends to Macaulay2 (caught on their way), and nothing of
+The jobs are dimensions, closures, singular loci and fibers of small networks of several families, over several seeds. The loops run the very scripts that the batch sends to Macaulay2 (caught on their way), and nothing of
 what the batch computes besides: the exact ranks in Python, the comparison of witnesses, the records. The batch therefore does
 strictly more than the loops.
 """
@@ -32,25 +31,29 @@ from m2bridge.engine import Engine, Limits, Listener, Run, find_engine, open_eng
 from m2bridge.models import parse_spec
 from m2bridge.scripts import Script
 
-SPECS = (
+DIMENSIONS = (
     "lightning(d=2,dp=1,a=1)", "lightning(d=2,dp=1,a=2)", "lightning(d=2,dp=2,a=1)", "lightning(d=2,dp=2,a=2)",
     "lightning(d=3,dp=1,a=1)", "lightning(d=3,dp=1,a=2)", "mlp(widths=[2,2,1],r=2)", "mlp(widths=[2,2,2],r=2)",
     "convolution(filters=[2,2],r=2)", "linear(widths=[2,1,2])",
 )  # fmt: skip
-SHARE_OF_SINGULAR_LOCI = 50
+MIX = (
+    ("dimension", DIMENSIONS, 0.70),
+    ("closure", ("lightning(d=2,dp=1,a=1)", "mlp(widths=[2,2,1],r=2)", "convolution(filters=[2,2],r=2)"), 0.15),
+    ("singular-locus", ("lightning(d=2,dp=1,a=1)",), 0.10),
+    ("fiber", ("lightning(d=2,dp=1,a=2)",), 0.05),
+)
+"""Analysis, models, share of the jobs; the seed tells jobs of one model apart."""
 
 
 def job_file(directory: Path, count: int) -> Path:
     """A job file with `count` jobs."""
-    singular = count // SHARE_OF_SINGULAR_LOCI
-    seeds, rest = divmod(count - singular, len(SPECS))
-    blocks = [{"analysis": "dimension", "spec": list(SPECS), "seed": f"1..{seeds}"}] if seeds else []
-    if rest:
-        blocks.append({"analysis": "dimension", "spec": list(SPECS[:rest]), "seed": seeds + 1})
-    if singular:
-        blocks.append(
-            {"analysis": "singular-locus", "spec": "lightning(d=2,dp=1,a=1)", "seed": f"1..{singular}"}
-        )
+    blocks: list[dict[str, Any]] = []
+    for analysis, specs, share in MIX:
+        seeds, rest = divmod(round(count * share), len(specs))
+        if seeds:
+            blocks.append({"analysis": analysis, "spec": list(specs), "seed": f"1..{seeds}"})
+        if rest:
+            blocks.append({"analysis": analysis, "spec": list(specs[:rest]), "seed": seeds + 1})
     path = directory / "jobs.json"
     path.write_text(json.dumps({"grid": blocks}))
     return path

@@ -1,4 +1,4 @@
-"""Batch: how much memory processes use, read from /proc; zero where there is none."""
+"""Batch: which processes live and how much memory they use, read from /proc; none and zero where there is none."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ def resident(pid: int) -> int:
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
     return 0
+
+
+def living(pid: int) -> bool:
+    """Whether a process runs; one that ended but that its parent has not asked after does not."""
+    with contextlib.suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
 
 
 def descendants(pid: int) -> list[int]:

@@ -7,7 +7,6 @@ commas) are imported too, so that analyses of one's own can run in a batch.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib
 import inspect
@@ -30,6 +29,8 @@ from m2bridge.scripts import SUFFIX, template_directory, template_names
 
 _GIVEN_BY_THE_RUNNER = frozenset({"engine", "limits", "progress", "keep"})
 _INCLUDE = re.compile(r'^--%\s*include\s+"([A-Za-z0-9_.]+)"', re.MULTILINE)
+_QUOTED = re.compile(r"\"(\w+)\"")
+_IMPORTED = re.compile(r"^from (m2bridge\.analyses\.[\w.]+) import", re.MULTILINE)
 _ALWAYS = ("_params", "_emit")
 
 
@@ -162,9 +163,7 @@ def _fits(kind: Any, value: Any) -> bool:
 
 @cache
 def _templates_sha256(module: str, prefix: str, partial: str | None) -> str:
-    names = _templates_of(module, prefix) | set(_ALWAYS)
-    if partial is not None:
-        names.add(partial)
+    names = {*_templates_of(module, prefix), *_ALWAYS, *([partial] if partial is not None else [])}
     directory = template_directory()
     digest = hashlib.sha256()
     queue = sorted(names)
@@ -181,7 +180,8 @@ def _templates_sha256(module: str, prefix: str, partial: str | None) -> str:
     return digest.hexdigest()
 
 
-def _templates_of(module: str, prefix: str) -> set[str]:
+@cache
+def _templates_of(module: str, prefix: str) -> frozenset[str]:
     """The templates that an analysis can ask: named like it, or named in its sources or in those of analyses it imports."""
     known = set(template_names())
     found = {name for name in known if name.split("_")[: prefix.count("_") + 1] == prefix.split("_")}
@@ -192,14 +192,10 @@ def _templates_of(module: str, prefix: str) -> set[str]:
             if path in seen:
                 continue
             seen.add(path)
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in known:
-                    found.add(node.value)
-                elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
-                    "m2bridge.analyses."
-                ):
-                    queue.append(str(node.module))
-    return found
+            text = path.read_text(encoding="utf-8")
+            found |= known.intersection(_QUOTED.findall(text))
+            queue += _IMPORTED.findall(text)
+    return frozenset(found)
 
 
 def _sources_of(module: str) -> list[Path]:

@@ -67,7 +67,7 @@ class Runner:
         self.failed_starts = 0
         self._selector = selectors.DefaultSelector()
         self._begun = time.monotonic()
-        self._next_look = self._next_publish = 0.0
+        self._next_look = self._next_tick = self._next_publish = 0.0
 
     @property
     def interrupted(self) -> bool:
@@ -106,8 +106,10 @@ class Runner:
                     self._hear(key.data)
                 else:
                     os.read(key.fd, 4096)
-            self._watch()
-            self._tick()
+            if time.monotonic() >= self._next_tick:
+                self._next_tick = time.monotonic() + _TICK
+                self._watch()
+                self._tick()
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
@@ -207,10 +209,11 @@ class Runner:
                 raise (NoEngineError if event["exit_code"] == 4 else M2BridgeError)(event["message"])
             elif event["event"] == "done" and worker.task is not None:
                 task, worker.task = worker.task, None
-                self._finish(task, _attempt(task, event))
                 if event.get("retire"):
                     worker.ready = False
                     worker.kill("retired")
+                self._assign()  # first, so that the worker need not wait for the disk
+                self._finish(task, _attempt(task, event))
         if events is None:
             self._bury(worker)
 
@@ -319,7 +322,7 @@ class Runner:
             worker.forget()
         self.workers.clear()
         deadline = time.monotonic() + 5.0
-        while time.monotonic() < deadline and any(os.path.exists(f"/proc/{pid}") for pid in below):
+        while time.monotonic() < deadline and any(map(memory.living, below)):
             time.sleep(0.02)
 
 

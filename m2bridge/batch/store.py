@@ -194,7 +194,7 @@ def _mark(directory: Path) -> None:
 
 def encode(record: dict[str, Any]) -> bytes:
     """The bytes of a record: one JSON object whose first line is the checksum of all that follows it."""
-    rest = json.dumps(record, allow_nan=False, ensure_ascii=False, indent=1)[1:].lstrip("\n").encode() + b"\n"
+    rest = json.dumps(record, allow_nan=False, ensure_ascii=False)[1:].encode() + b"\n"
     return b'{"sha256":"' + hashlib.sha256(rest).hexdigest().encode() + b'",\n' + rest
 
 

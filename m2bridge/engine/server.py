@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -28,7 +29,6 @@ log = logging.getLogger(__name__)
 SERVER = """-- A warm Macaulay2. It forks a child for each job, ahead of time; the child waits at the
 -- gate until it has its limits and is told the script, which it loads as a fresh Macaulay2 would.
 scan(@PACKAGES@, name -> needsPackage name);
-collectGarbage();
 while true do (
     m2bridgeGate := get "../next";
     m2bridgeChild := fork();
@@ -38,6 +38,8 @@ while true do (
             m2bridgeJob := get m2bridgeGate;
             @SEED@
             if m2bridgeJob != "" then load m2bridgeJob;     -- nothing to do: the keeper is gone
+            flush stdio; flush stderr;
+            try exec {"/bin/true"};         -- gone at once; to take the heap apart costs milliseconds
             exit 0)
         else (                      -- the one in between goes, and its child belongs to the keeper
             get "../acknowledge";
@@ -58,7 +60,8 @@ class ForkServerEngine:
         The Macaulay2 to keep warm.
     packages
         Packages to load before the first fork. Their symbols are visible to every script, so a script must
-        load what it needs by itself nevertheless, or it will not run in a fresh process.
+        load what it needs by itself nevertheless, or it will not run in a fresh process. The packages that Macaulay2
+        loads for its prompt are there from the first script on that asks for them (:attr:`Script.preload`).
     recycle_after
         After so many jobs the warm Macaulay2 is replaced by a new one.
     """
@@ -71,7 +74,7 @@ class ForkServerEngine:
         if sys.platform != "linux":
             raise InputError("the fork server needs Linux; elsewhere use the one-shot process (warm=False)")
         expression = SERVER.replace("@PACKAGES@", literal(packages)).replace("@SEED@", FIXED_SEED)
-        self._command = Command(path=info.path, expression=expression, warm=True)
+        self._command = Command(path=info.path, expression=expression, preload=False, warm=True)
         self._info, self._packages, self._recycle_after = info, packages, recycle_after
         self._begin_afresh()
 
@@ -118,6 +121,9 @@ class ForkServerEngine:
         self, script: Script, limits: Limits, listener: Listener | None, cancellation: Cancellation
     ) -> Run:
         reason = ""
+        if script.preload and not self._command.preload:
+            self._command = replace(self._command, preload=True)
+            self._drop()
         for _ in range(ATTEMPTS):
             if self._keeper is not None and self._jobs >= self._recycle_after:
                 self._drop()
