@@ -6,9 +6,10 @@ Everything is measured in one run and printed as a table::
     python benchmarks/batch.py --jobs 100            # a tenth of it
     python benchmarks/batch.py --jobs 100 --records 1000000   # and a store of a million synthetic records
 
-The jobs are dimensions, closures, singular loci and fibers of small networks of several families, over several seeds. The loops run the very scripts that the batch sends to Macaulay2 (caught on their way), and nothing of
-what the batch computes besides: the exact ranks in Python, the comparison of witnesses, the records. The batch therefore does
-strictly more than the loops.
+The jobs are dimensions, closures, singular loci and fibers of small networks of several families, over several seeds. The
+loops run the very scripts that the batch sends to Macaulay2 (caught on their way), and nothing of what the batch computes
+besides: the exact ranks in Python, the comparison of witnesses, the records. The batch therefore does strictly more than
+the loops.
 """
 
 from __future__ import annotations
@@ -37,10 +38,14 @@ DIMENSIONS = (
     "convolution(filters=[2,2],r=2)", "linear(widths=[2,1,2])",
 )  # fmt: skip
 MIX = (
-    ("dimension", DIMENSIONS, 0.70),
-    ("closure", ("lightning(d=2,dp=1,a=1)", "mlp(widths=[2,2,1],r=2)", "convolution(filters=[2,2],r=2)"), 0.15),
-    ("singular-locus", ("lightning(d=2,dp=1,a=1)",), 0.10),
-    ("fiber", ("lightning(d=2,dp=1,a=2)",), 0.05),
+    ("dimension", DIMENSIONS, 0.75),
+    (
+        "closure",
+        ("lightning(d=2,dp=1,a=1)", "mlp(widths=[2,2,1],r=2)", "convolution(filters=[2,2],r=2)"),
+        0.15,
+    ),
+    ("singular-locus", ("lightning(d=2,dp=1,a=1)",), 0.08),
+    ("fiber", ("lightning(d=2,dp=1,a=2)",), 0.02),
 )
 """Analysis, models, share of the jobs; the seed tells jobs of one model apart."""
 

@@ -47,6 +47,10 @@ LADDER = (
     (3, 3, 2),
     (4, 1, 2),
     (4, 1, 4),
+    (4, 2, 2),
+    (5, 1, 2),
+    (4, 3, 2),
+    (5, 2, 2),
 )
 """One-layer models (d, d', a), roughly from small to large."""
 

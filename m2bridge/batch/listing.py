@@ -137,14 +137,21 @@ def as_parquet(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> bytes:
         raise InputError(
             "--format parquet needs pyarrow, which is not installed: pip install 'm2bridge[parquet]', or use --format csv"
         ) from None
-    data = {}
-    for name in columns:
-        values = [_plain(row.get(name)) for row in rows]
-        kinds = {type(value) for value in values if value is not None}
-        data[name] = values if len(kinds) <= 1 else [None if v is None else str(v) for v in values]
+    data = {name: _of_one_type([row.get(name) for row in rows]) for name in columns}
     sink = pyarrow.BufferOutputStream()
     parquet.write_table(pyarrow.table(data), sink)
     return bytes(sink.getvalue().to_pybytes())
+
+
+def _of_one_type(values: Sequence[Any]) -> list[Any]:
+    """Values for one typed column: numbers, truth values or texts as they are, anything else (also a mixture) as text."""
+    kinds = {type(value) for value in values if value is not None}
+    small = all(abs(value) < 2**63 for value in values if type(value) is int)
+    if kinds <= {int, float} and small:
+        return [float(v) if v is not None and kinds == {int, float} else v for v in values]
+    if kinds in ({bool}, {str}):
+        return list(values)
+    return [None if value is None else str(_plain(value)) for value in values]
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+from typing import Any
+
 import pytest
+from pyarrow import parquet
 
 from m2bridge.batch import listing, registry
 from m2bridge.batch.crew import Task
@@ -137,3 +141,33 @@ def test_tables() -> None:
         ("outcome", "=", "complete"),
         ("seed", "<", 9),
     ]
+
+
+def test_parquet_keeps_types_and_what_is_unknown() -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "model": "a",
+            "image_dim": 3,
+            "agreement": True,
+            "seconds": 1,
+            "tags": ["x"],
+            "seed": 2**70,
+            "mixed": 1,
+        },
+        {
+            "model": "b",
+            "image_dim": None,
+            "agreement": False,
+            "seconds": 0.5,
+            "tags": [],
+            "seed": 1,
+            "mixed": "one",
+        },
+    ]
+    columns = [*rows[0], "nothing"]
+    table = parquet.read_table(io.BytesIO(listing.as_parquet(rows, columns)))
+    assert table.column_names == columns
+    assert table.to_pydict() == {
+        "model": ["a", "b"], "image_dim": [3, None], "agreement": [True, False], "seconds": [1.0, 0.5], "tags": ['["x"]', "[]"],
+        "seed": [str(2**70), "1"], "mixed": ["1", "one"], "nothing": [None, None],
+    }  # fmt: skip
