@@ -1,6 +1,6 @@
 """Benchmark: equations of closures by interpolation beside the best `ker` and MultigradedImplicitization of Macaulay2.
 
-Run ``python benchmarks/closure.py [--engine M2] [--seconds 60] [--ladder] [--write]``. It measures, in one run:
+Run ``python benchmarks/closure.py [--engine M2] [--seconds 60] [--ladder]``. It measures, in one run:
 
 1. (3,1,2) and (3,1,3): the kernel of the ring map with a compatible grading in its best parametrization, against interpolation to
    the same degree (generators only), and against interpolation with all its accounting (dimension, degree counted on the
@@ -10,8 +10,7 @@ Run ``python benchmarks/closure.py [--engine M2] [--seconds 60] [--ladder] [--wr
 
 Seconds are wall-clock with Macaulay2's start-up in them; on a machine that does other work the processor time beside them
 (of this process and its children) is the fairer measure, and ratios are of processor time; with a warm engine, whose processor
-time is not ours to see, of wall-clock time. ``--write`` puts the table into
-``benchmarks/RESULTS-closure.md``.
+time is not ours to see, of wall-clock time. ``benchmarks/RESULTS-closure.md`` keeps what was printed.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from m2bridge.analyses.closure import closure, interpolate
@@ -87,16 +85,8 @@ def timed(action: Callable[[], Any], repeat: int = 1) -> tuple[Took, Any]:
     return best, value
 
 
-class Rows(list[str]):
-    """Lines that are printed as they come."""
-
-    def append(self, line: str) -> None:
-        print(line, flush=True)
-        super().append(line)
-
-    def add(self, *lines: str) -> None:
-        for line in lines:
-            self.append(line)
+def show(*lines: str) -> None:
+    print(*lines, sep="\n", flush=True)
 
 
 def by_kernel(
@@ -119,14 +109,14 @@ def by_graded_kernel(
     return took, None if found is None else found.counts
 
 
-def compare(engine: Engine, warm: Engine, rows: Rows, seconds: float) -> None:
-    rows.add("| case | method | s | s processor | generators | ratio |", "|---|---|---|---|---|---|")
+def compare(engine: Engine, warm: Engine, seconds: float) -> None:
+    show("| case | method | s | s processor | generators | ratio |", "|---|---|---|---|---|---|")
     for size in ((3, 1, 2), (3, 1, 3)):
         reference, counts = by_kernel(engine, size, 10 * seconds)
-        rows.append(f"| {size} | `ker`, best parametrization | {reference} | {counts} | 1 |")
+        show(f"| {size} | `ker`, best parametrization | {reference} | {counts} | 1 |")
         fast, found = timed(lambda size=size: interpolate(model_of(size), 4), repeat=3)
         assert found.counts == counts
-        rows.append(
+        show(
             f"| {size} | interpolation, generators only | {fast} | {found.counts} | {reference.cpu / fast.cpu:.0f} |"
         )
         for name, opened in (("cold", engine), ("warm", warm)):
@@ -141,31 +131,31 @@ def compare(engine: Engine, warm: Engine, rows: Rows, seconds: float) -> None:
             assert answer.agreement
             ratio = start.cpu / full.cpu if name == "cold" else start.wall / full.wall
             against = f"{start.cpu:.1f} s processor" if name == "cold" else f"{start.wall:.1f} s wall-clock"
-            rows.append(
+            show(
                 f"| {size} | interpolation with all accounting, {name} engine (`ker` there: {against}) | {full} | "
                 f"{dict(answer.generator_counts)} | {ratio:.1f} |"
             )
 
 
-def compare_graded(engine: Engine, rows: Rows, seconds: float) -> None:
+def compare_graded(engine: Engine, seconds: float) -> None:
     try:
         reference, counts = by_graded_kernel(engine, (3, 2, 2), 3, 5 * seconds)
     except InputError as error:
-        rows.append(f"| (3, 2, 2) to degree 3 | componentsOfKernel | - | - | {error} | - |")
+        show(f"| (3, 2, 2) to degree 3 | componentsOfKernel | - | - | {error} | - |")
         return
     fast, found = timed(lambda: interpolate(model_of((3, 2, 2)), 3), repeat=3)
     note = str(counts) if counts is not None else "not finished"
     bound = "" if counts is not None else ">= "
-    rows.append(f"| (3, 2, 2) to degree 3 | componentsOfKernel, same grading | {reference} | {note} | 1 |")
-    rows.append(
+    show(f"| (3, 2, 2) to degree 3 | componentsOfKernel, same grading | {reference} | {note} | 1 |")
+    show(
         f"| (3, 2, 2) to degree 3 | interpolation | {fast} | {found.counts} | {bound}{reference.cpu / fast.cpu:.0f} |"
     )
 
 
-def largest(engine: Engine, rows: Rows, seconds: float) -> None:
+def largest(engine: Engine, seconds: float) -> None:
     """Climb the ladder with each method until it fails; report the last size finished."""
-    rows.add("", f"Largest case of the ladder {', '.join(map(str, LADDER))} finished in {seconds:g} s:", "")
-    rows.add("| method | largest finished | s | s processor | first not finished |", "|---|---|---|---|---|")
+    show("", f"Largest case of the ladder {', '.join(map(str, LADDER))} finished in {seconds:g} s:", "")
+    show("| method | largest finished | s | s processor | first not finished |", "|---|---|---|---|---|")
 
     def kernel_finishes(size: tuple[int, int, int]) -> bool:
         return by_kernel(engine, size, seconds)[1] is not None
@@ -191,7 +181,7 @@ def largest(engine: Engine, rows: Rows, seconds: float) -> None:
                 done, took = str(size), elapsed
         except InputError as error:
             failed = str(error)
-        rows.append(f"| {name} | {done} | {took} | {failed} |")
+        show(f"| {name} | {done} | {took} | {failed} |")
 
 
 def main() -> None:
@@ -199,22 +189,17 @@ def main() -> None:
     parser.add_argument("--engine", help="path of a Macaulay2")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--ladder", action="store_true", help="also the largest case each method finishes")
-    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS-closure.md")
     options = parser.parse_args()
-    rows = Rows()
     with open_engine(options.engine) as engine, open_engine(options.engine, warm=True) as warm:
-        rows.add("# Closures: interpolation beside Macaulay2", "")
-        rows.add(
+        show("# Closures: interpolation beside Macaulay2", "")
+        show(
             f"Macaulay2 {engine.info.version}; printed by `python benchmarks/closure.py --seconds {options.seconds:g}`.",
             "",
         )
-        compare(engine, warm, rows, options.seconds)
-        compare_graded(engine, rows, options.seconds)
+        compare(engine, warm, options.seconds)
+        compare_graded(engine, options.seconds)
         if options.ladder:
-            largest(engine, rows, options.seconds)
-    text = "\n".join(rows) + "\n"
-    if options.write:
-        (Path(__file__).parent / "RESULTS-closure.md").write_text(text)
+            largest(engine, options.seconds)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import pkgutil
 import sys
 from typing import Annotated
 
@@ -49,8 +48,8 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-def build_app() -> typer.Typer:
-    """The application with all its commands."""
+def build_app(wanted: str | None = None) -> typer.Typer:
+    """The application with all its commands, or with the one of a module alone where `wanted` is its name: that starts sooner."""
     app = typer.Typer(
         name="m2bridge",
         help="From a polynomial network to its geometry, with proof.",
@@ -70,17 +69,16 @@ def build_app() -> typer.Typer:
     ) -> None:
         """From a polynomial network to its geometry, with proof."""
 
-    present = {module.name for module in pkgutil.iter_modules(__path__)}
-    for name in COMMANDS:
-        if name not in present:
-            continue
+    only = (wanted or "").replace("-", "_")
+    for name in (only,) if only in COMMANDS else COMMANDS:
         importlib.import_module(f"m2bridge.cli.{name}").register(app)
     return app
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    command = typer.main.get_command(build_app())
+    given = sys.argv[1:] if arguments is None else arguments
+    command = typer.main.get_command(build_app(given[0] if given else None))
     try:
         code = command.main(args=arguments, prog_name="m2bridge", standalone_mode=False)
         if code == 130:  # the option parser turns an interrupt into this code, without a word
