@@ -22,9 +22,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from m2bridge.analyses.clock import Clock
 from m2bridge.analyses.closure import closure, interpolate
 from m2bridge.analyses.closure.asking import Asking
-from m2bridge.analyses.closure.echelon import Clock
 from m2bridge.analyses.closure.image import image_of
 from m2bridge.analyses.closure.kernels import graded_kernel, kernel
 from m2bridge.engine import Engine, Limits, open_engine

@@ -30,8 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from m2bridge.analyses.clock import Clock
 from m2bridge.analyses.closure.asking import Asking
-from m2bridge.analyses.closure.echelon import Clock
 from m2bridge.engine import open_engine
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError

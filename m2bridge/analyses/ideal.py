@@ -17,13 +17,15 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from m2bridge.analyses.clock import Clock, LimitReached
 from m2bridge.analyses.closure.asking import Asking
-from m2bridge.analyses.closure.echelon import Clock, LimitReached, check_prime, rank
 from m2bridge.analyses.closure.monomials import monomials_of_degree
+from m2bridge.analyses.closure.primes import check_prime
 from m2bridge.engine import open_engine
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, ParseError
 from m2bridge.models.polynomials import NAME, Coefficient, parse_polynomial, polynomial_text
+from m2bridge.rank.modular import echelon_mod
 from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
 
 Terms = Mapping[tuple[int, ...], Coefficient]
@@ -301,7 +303,7 @@ def _hilbert(given: GivenIdeal, degree: int, p: int, clock: Clock) -> int:
                     c.numerator * pow(c.denominator, -1, p) % p
                 )
             rows.append(row)
-    return len(place) - (rank(np.array(rows), p, clock) if rows else 0)
+    return len(place) - (len(echelon_mod(np.array(rows), p, clock.check)[1]) if rows else 0)
 
 
 def _exponents(n: int, degree: int) -> list[tuple[int, ...]]:

@@ -10,6 +10,7 @@ bound.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,11 @@ from m2bridge.rank.residues import (
 _PANEL = 16
 _BASE = 32
 _SMALL = 120
-"""Below this many rows or columns FLINT is faster than the blocked elimination."""
+"""Below this many rows or columns FLINT finds a rank faster than the blocked elimination."""
+_SMALL_ECHELON = 4096
+"""Below this many entries plain elimination in int64 is faster."""
+
+Check = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,34 +100,56 @@ def eliminate_residues(residues: Floats, field: Field) -> Elimination:
     )
 
 
-def nullspace_mod(matrix: Any, p: int = DEFAULT_PRIME) -> NDArray[np.int64]:
-    """Basis of {x : matrix x = 0} over F_p, one vector a row, in reduced form, entries in 0..p-1.
+def echelon_mod(
+    matrix: Any, p: int = DEFAULT_PRIME, check: Check | None = None
+) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+    """The reduced row echelon form over F_p, zero rows left out, entries in 0..p-1, and its pivot columns.
+
+    `check` is called now and then, and may raise to stop the work.
 
     Examples
     --------
-    >>> nullspace_mod([[1, 1, 0]], 5).tolist()
-    [[4, 1, 0], [0, 0, 1]]
+    >>> rows, pivots = echelon_mod([[2, 4, 1], [1, 2, 0]], 7)
+    >>> rows.tolist(), pivots
+    ([[1, 2, 0], [0, 0, 1]], (0, 2))
     """
     p = check_prime(p)
     array = integer_matrix(matrix)
-    columns = array.shape[1]
-    if p >= LARGEST_BLAS_PRIME or min(array.shape) <= _SMALL:
-        pivots, reduced = _flint_echelon(array, p)
-    else:
-        field = Field(p)
-        pivots, floats = echelon_residues(field.residues(np.ascontiguousarray(array)), field)
-        reduced = field.canonical(floats)
-    free = np.setdiff1d(np.arange(columns), pivots)
-    basis = np.zeros((len(free), columns), dtype=np.int64)
-    basis[np.arange(len(free)), free] = 1
-    if len(pivots):
-        basis[:, pivots] = (-reduced[:, free].T) % p
-    return basis
+    if p >= LARGEST_BLAS_PRIME:
+        return _flint_echelon(array, p)
+    if array.size <= _SMALL_ECHELON:
+        return _small_echelon((array % p).astype(np.int64), p)
+    field = Field(p)
+    pivots, floats = echelon_residues(field.residues(np.ascontiguousarray(array)), field, check)
+    return field.canonical(floats), tuple(pivots)
 
 
-def echelon_residues(residues: Floats, field: Field) -> tuple[list[int], Floats]:
+def kernel_mod(
+    matrix: Any, p: int = DEFAULT_PRIME, check: Check | None = None
+) -> tuple[NDArray[np.int64], tuple[int, ...], tuple[int, ...]]:
+    """The canonical basis of {x : matrix x = 0} over F_p, one vector a row, with the pivot and the free columns.
+
+    Row k of the basis is 1 in the k-th free column, 0 in the other free ones; its remaining entries are in pivot
+    columns to the left. So a vector of the kernel is determined by its entries in the free columns.
+
+    Examples
+    --------
+    >>> kernel_mod([[1, 1, 0]], 5)[0].tolist()
+    [[4, 1, 0], [0, 0, 1]]
+    """
+    reduced, pivots = echelon_mod(matrix, p, check)
+    width = np.shape(matrix)[1]
+    free = tuple(sorted(set(range(width)) - set(pivots)))
+    basis = np.zeros((len(free), width), dtype=np.int64)
+    basis[np.arange(len(free)), list(free)] = 1
+    if pivots and free:
+        basis[:, list(pivots)] = (-reduced[:, list(free)].T) % p
+    return basis, pivots, free
+
+
+def echelon_residues(residues: Floats, field: Field, check: Check | None = None) -> tuple[list[int], Floats]:
     """Pivot columns and the non-zero rows of the reduced row echelon form; the argument is overwritten."""
-    _, pivots = _factor(residues, field)
+    _, pivots = _factor(residues, field, check)
     rank = len(pivots)
     upper = np.triu(residues[:rank, pivots])
     rest = residues[:rank].copy()
@@ -140,16 +167,38 @@ def echelon_residues(residues: Floats, field: Field) -> tuple[list[int], Floats]
     return pivots, reduced
 
 
+def _small_echelon(work: NDArray[np.int64], p: int) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+    """Gauss-Jordan elimination in place; products of residues stay below 2^46."""
+    pivots: list[int] = []
+    for column in range(work.shape[1]):
+        top = len(pivots)
+        if top == len(work):
+            break
+        nonzero = work[top:, column].nonzero()[0]
+        if not len(nonzero):
+            continue
+        row = top + int(nonzero[0])
+        if row != top:
+            work[[top, row]] = work[[row, top]]
+        work[top, column:] = work[top, column:] * pow(int(work[top, column]), -1, p) % p
+        factors = work[:, column].copy()
+        factors[top] = 0
+        rows = factors.nonzero()[0]
+        work[rows, column:] = (work[rows, column:] - factors[rows, None] * work[top, column:]) % p
+        pivots.append(column)
+    return work[: len(pivots)], tuple(pivots)
+
+
 # -- the blocked factorization ---------------------------------------------------------------------------
 
 
-def _factor(matrix: Floats, field: Field) -> tuple[NDArray[np.int64], list[int]]:
+def _factor(matrix: Floats, field: Field, check: Check | None = None) -> tuple[NDArray[np.int64], list[int]]:
     """Factor in place; the order of the rows and the pivot columns.
 
     Afterwards, in the new order of rows, row i has pivot (i, columns[i]); the echelon form is on and right
     of the pivots and the multipliers are below them.
     """
-    work = _Work(matrix, np.arange(matrix.shape[0]), [], field)
+    work = _Work(matrix, np.arange(matrix.shape[0]), [], field, check)
     work.eliminate(0, 0, matrix.shape[1])
     return work.order, work.columns
 
@@ -162,6 +211,7 @@ class _Work:
     order: NDArray[np.int64]
     columns: list[int]
     field: Field
+    check: Check | None
 
     def eliminate(self, top: int, left: int, right: int) -> None:
         """Eliminate the columns left..right among the rows from `top` on, halving the columns."""
@@ -169,6 +219,8 @@ class _Work:
         if top >= matrix.shape[0] or left >= right:
             return
         if right - left <= _PANEL:
+            if self.check is not None:
+                self.check()
             self.columns.extend(self.panel(top, left, right))
             return
         middle = (left + right) // 2
@@ -251,17 +303,16 @@ def _flint(array: NDArray[Any], p: int) -> Any:
     return flint.nmod_mat(*array.shape, (array % p).ravel().tolist(), p)
 
 
-def _flint_echelon(array: NDArray[Any], p: int) -> tuple[list[int], NDArray[Any]]:
+def _flint_echelon(array: NDArray[Any], p: int) -> tuple[NDArray[np.int64], tuple[int, ...]]:
     if 0 in array.shape:
-        return [], np.zeros((0, array.shape[1]), dtype=np.int64)
+        return np.zeros((0, array.shape[1]), dtype=np.int64), ()
     reduced, rank = _flint(array, p).rref()
-    entries = np.array([int(x) for x in reduced.entries()], dtype=object).reshape(array.shape)[:rank]
-    pivots = [int(np.flatnonzero(row)[0]) for row in entries]
-    return pivots, entries
+    entries = np.array([int(x) for x in reduced.entries()], dtype=np.int64).reshape(array.shape)[:rank]
+    return entries, tuple((entries != 0).argmax(axis=1).tolist())
 
 
 def _eliminate_large(array: NDArray[Any], p: int) -> Elimination:
     """Pivots for primes beyond BLAS: columns from one echelon form, rows from that of the chosen columns."""
-    columns, _ = _flint_echelon(array, p)
-    rows, _ = _flint_echelon(array[:, columns].T, p)
-    return Elimination(rank=len(columns), pivot_rows=tuple(rows), pivot_columns=tuple(columns), p=p)
+    _, columns = _flint_echelon(array, p)
+    _, rows = _flint_echelon(array[:, columns].T, p)
+    return Elimination(rank=len(columns), pivot_rows=rows, pivot_columns=columns, p=p)

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from m2bridge.analyses.closure import interpolate
-from m2bridge.analyses.closure.echelon import echelon, kernel
 from m2bridge.analyses.closure.image import image_of
 from m2bridge.analyses.closure.interpolation import evaluate
 from m2bridge.analyses.ideal import read_ideal
 from m2bridge.errors import InputError
 from m2bridge.models.custom import from_text
+from m2bridge.rank.modular import echelon_mod, kernel_mod
 
 EXPONENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=5, unique=True)
 
@@ -47,10 +47,10 @@ def test_symmetry_and_seed_do_not_change_the_counts(exponents: list[tuple[int, i
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 12), st.sampled_from([2, 3, 32003]))
 def test_echelon_keeps_the_row_space(seed: int, height: int, width: int, p: int) -> None:
     matrix = np.random.default_rng(seed).integers(0, p, size=(height, width))
-    reduced, pivots = echelon(matrix, p)
-    again, same = echelon(np.concatenate([reduced, matrix]), p)
+    reduced, pivots = echelon_mod(matrix, p)
+    again, same = echelon_mod(np.concatenate([reduced, matrix]), p)
     assert (again.tolist(), same) == (reduced.tolist(), pivots)
-    assert len(kernel(matrix, p)[2]) == width - len(pivots)
+    assert len(kernel_mod(matrix, p)[2]) == width - len(pivots)
 
 
 @settings(max_examples=150, deadline=None)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from m2bridge.rank.integer import rank_over_q
-from m2bridge.rank.modular import eliminate, nullspace_mod, rank_mod
+from m2bridge.rank.modular import eliminate, kernel_mod, rank_mod
 from m2bridge.rank.residues import Field
 
 primes = st.sampled_from([2, 3, 7, 101, 8388593, 2147483647])
@@ -22,7 +22,7 @@ def test_rank_mod_p_never_exceeds_the_rank_over_q(matrix: np.ndarray, p: int) ->
     rank = rank_mod(matrix, p)
     assert rank <= rank_over_q(matrix)
     assert rank == rank_mod(matrix.T, p) == eliminate(matrix, p).rank
-    kernel = nullspace_mod(matrix, p)
+    kernel = kernel_mod(matrix, p)[0]
     assert kernel.shape[0] + rank == matrix.shape[1]
     assert not ((matrix.astype(object) @ kernel.T.astype(object)) % p).any()
 

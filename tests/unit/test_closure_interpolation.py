@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
+from m2bridge.analyses.clock import Clock
 from m2bridge.analyses.closure import interpolate
-from m2bridge.analyses.closure.echelon import Clock
 from m2bridge.analyses.closure.image import image_of
 from m2bridge.analyses.closure.interpolation import evaluate
 from m2bridge.analyses.closure.symmetry import coordinate_permutations, torus_weights

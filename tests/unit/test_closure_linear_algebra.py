@@ -9,14 +9,7 @@ import flint
 import numpy as np
 import pytest
 
-from m2bridge.analyses.closure.echelon import (
-    Clock,
-    LimitReached,
-    check_prime,
-    echelon,
-    kernel,
-    product_mod,
-)
+from m2bridge.analyses.clock import Clock, LimitReached
 from m2bridge.analyses.closure.lifting import (
     combine,
     generated_rank,
@@ -26,8 +19,10 @@ from m2bridge.analyses.closure.lifting import (
     vanishes_exactly,
 )
 from m2bridge.analyses.closure.monomials import monomials_of_degree, split_degree
-from m2bridge.analyses.closure.primes import primes_below
+from m2bridge.analyses.closure.primes import check_prime, primes_below
 from m2bridge.errors import InputError
+from m2bridge.models.arrays import Mod
+from m2bridge.rank.modular import echelon_mod, kernel_mod
 
 
 @pytest.mark.parametrize("p", [2, 7, 32003, 8388593])
@@ -35,8 +30,8 @@ from m2bridge.errors import InputError
 def test_echelon_is_flints(p: int, shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(shape[0])
     low = rng.integers(0, p, size=(shape[0], max(1, shape[1] // 2)))
-    matrix = product_mod(low, rng.integers(0, p, size=(low.shape[1], shape[1])), p)
-    reduced, pivots = echelon(matrix, p)
+    matrix = (Mod(low, p) @ Mod(rng.integers(0, p, size=(low.shape[1], shape[1])), p)).values
+    reduced, pivots = echelon_mod(matrix, p)
     theirs, their_rank = flint.nmod_mat(*shape, matrix.ravel().tolist(), p).rref()
     assert len(pivots) == their_rank
     assert reduced.tolist() == [[int(theirs[i, j]) for j in range(shape[1])] for i in range(their_rank)]
@@ -45,22 +40,16 @@ def test_echelon_is_flints(p: int, shape: tuple[int, int]) -> None:
 def test_kernel_is_a_unit_matrix_in_the_free_columns() -> None:
     p = 101
     matrix = np.random.default_rng(1).integers(0, p, size=(6, 10))
-    basis, pivots, free = kernel(matrix, p)
-    assert not (product_mod(matrix, basis.T, p)).any()
+    basis, pivots, free = kernel_mod(matrix, p)
+    assert not (matrix @ basis.T % p).any()
     assert len(pivots) + len(free) == 10
     assert basis[:, list(free)].tolist() == np.eye(len(free), dtype=int).tolist()
-
-
-def test_product_is_exact_at_the_largest_prime() -> None:
-    p = 8388593
-    ones = np.full((2, 5000), p - 1)
-    assert product_mod(ones, ones.T, p).tolist() == [[5000 % p] * 2] * 2
 
 
 def test_a_clock_stops_an_elimination() -> None:
     matrix = np.random.default_rng(0).integers(0, 32003, size=(300, 300))
     with pytest.raises(LimitReached, match="time limit"):
-        echelon(matrix, 32003, Clock(seconds=0.0))
+        echelon_mod(matrix, 32003, Clock(seconds=0.0).check)
     with pytest.raises(LimitReached, match="MB"):
         Clock(memory_bytes=10).reserve(1000, "a matrix")
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from m2bridge import scripts
+from m2bridge.analyses.clock import Clock
 from m2bridge.analyses.closure import closure
 from m2bridge.analyses.closure.accounting import account, hilbert_evidence, vanish_at_fresh_points
 from m2bridge.analyses.closure.asking import Asking
-from m2bridge.analyses.closure.echelon import Clock
 from m2bridge.analyses.closure.image import image_of
 from m2bridge.analyses.closure.interpolation import interpolate
 from m2bridge.cli import main

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from m2bridge.analyses.closure.asking import Asking, Polynomial, to_lists
-from m2bridge.analyses.closure.echelon import rank
 from m2bridge.analyses.closure.image import Image, Span
 from m2bridge.analyses.closure.interpolation import evaluate
 from m2bridge.protocol import Values
+from m2bridge.rank.modular import rank_mod
 from m2bridge.results import Certainty, Evidence
 
 _POINTS = 2
@@ -59,7 +59,7 @@ def smooth_at_image(polynomials: Sequence[Polynomial], points: np.ndarray, codim
     rows: list[list[int]] = []
     for f in polynomials:
         rows.append([int(evaluate(_derivative(f, i), points[:1], p)[0]) for i in range(points.shape[1])])
-    return bool(rows) and rank(np.array(rows, dtype=np.int64), p) == codim
+    return bool(rows) and rank_mod(np.array(rows, dtype=np.int64), p) == codim
 
 
 def _derivative(f: Polynomial, i: int) -> dict[tuple[int, ...], int]:

@@ -14,11 +14,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
 
+from m2bridge.analyses.clock import Clock
 from m2bridge.analyses.closure import inside
 from m2bridge.analyses.closure.asking import Asking
 from m2bridge.analyses.closure.comparing import compare_primes
-from m2bridge.analyses.closure.echelon import Clock, check_prime
 from m2bridge.analyses.closure.image import image_of
+from m2bridge.analyses.closure.primes import check_prime
 from m2bridge.analyses.closure.result import Closure
 from m2bridge.analyses.closure.work import Work
 from m2bridge.analyses.workbench import model_of

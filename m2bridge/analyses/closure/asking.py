@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from m2bridge.analyses.closure.echelon import Clock
+from m2bridge.analyses.clock import Clock
 from m2bridge.analyses.workbench import Workbench
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import LimitError, OutputError

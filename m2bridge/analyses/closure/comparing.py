@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import comb
 
+from m2bridge.analyses.clock import LimitReached
 from m2bridge.analyses.closure import accounting
-from m2bridge.analyses.closure.echelon import LimitReached
 from m2bridge.analyses.closure.image import LARGE_PRIME
 from m2bridge.analyses.closure.interpolation import Interpolation, Interpolator, Polynomial
 from m2bridge.analyses.closure.lifting import (

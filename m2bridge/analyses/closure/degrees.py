@@ -7,10 +7,10 @@ from math import comb
 import numpy as np
 
 from m2bridge.analyses.closure.asking import Asking
-from m2bridge.analyses.closure.echelon import echelon
 from m2bridge.analyses.closure.image import Image, Span
 from m2bridge.models.base import Model
 from m2bridge.models.lightning import Lightning
+from m2bridge.rank.modular import echelon_mod
 from m2bridge.results import Certainty, Evidence
 
 
@@ -60,7 +60,7 @@ def section_degree(
     rng = np.random.default_rng(seed + 1)
     weights, jacobian = _jacobian(image, rng, p)
     preference = np.arange(len(jacobian))[::-1]
-    _, pivots = echelon(jacobian[preference].T, p)
+    _, pivots = echelon_mod(jacobian[preference].T, p)
     moving = {int(preference[i]) for i in pivots}
     parameters = image.source.parameter_count
     fixed = sorted(set(range(parameters)) - moving)

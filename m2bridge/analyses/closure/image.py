@@ -14,15 +14,18 @@ from typing import Any
 
 import flint
 import numpy as np
+import numpy.typing as npt
 
-from m2bridge.analyses.closure.echelon import Clock, Matrix, kernel, product_mod, rank
+from m2bridge.analyses.clock import Clock
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models.arrays import Mod
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.jets import seeded
 from m2bridge.models.lightning import Lightning
+from m2bridge.rank.modular import kernel_mod, rank_mod
 
+Matrix = npt.NDArray[np.int64]
 LARGE_PRIME = 8_388_593
 """The largest prime below 2^23: for facts about the model that do not depend on the user's prime."""
 _SEED = 7
@@ -107,8 +110,8 @@ class Image:
             jet = self.source.coordinates(seeded(residues, self.source.parameters))
             point, rows = jet.value.values, jet.tangents.values
         if self.constrained:
-            directions, _, _ = kernel(self.source.constraint_jacobian(residues).values, p)
-            rows = product_mod(directions, rows, p)
+            directions, _, _ = kernel_mod(self.source.constraint_jacobian(residues).values, p)
+            rows = (Mod(directions, p) @ Mod(rows, p)).values
         if self.homogenized:
             point = np.append(point, 1)
             rows = np.concatenate([_with_column(rows, 0), point[None]])
@@ -118,11 +121,11 @@ class Image:
         """Whether the point itself is tangent, at a random point over a large prime: then scaling preserves the closure."""
         point, rows = self.tangents(np.random.default_rng(_SEED), LARGE_PRIME)
         both = np.concatenate([rows, point[None]])
-        return rank(both, LARGE_PRIME) == rank(rows, LARGE_PRIME)
+        return rank_mod(both, LARGE_PRIME) == rank_mod(rows, LARGE_PRIME)
 
     def dim(self, rng: np.random.Generator, p: int) -> int:
         """Rank of the tangent space at a random point over F_p: a lower bound of the dimension of the cone over QQ."""
-        return rank(self.tangents(rng, p)[1], p)
+        return rank_mod(self.tangents(rng, p)[1], p)
 
     @cached_property
     def polynomials(self) -> tuple[Any, ...] | None:
@@ -150,11 +153,12 @@ class Image:
         """The linear span of the image, with coordinates of few terms preferred as its basis."""
         order = np.arange(self.count)
         points = self.points(rng, self.count + 12, p)
-        basis, pivots, free = kernel(points, p, clock)
+        check = None if clock is None else clock.check
+        basis, pivots, free = kernel_mod(points, p, check)
         if free and self.polynomials is not None:
             lengths = [len(f.monoms()) for f in self.polynomials]
             order = np.argsort(np.array(lengths), kind="stable")
-            basis, pivots, free = kernel(points[:, order], p, clock)
+            basis, pivots, free = kernel_mod(points[:, order], p, check)
         forms = tuple({int(order[i]): int(row[i]) for i in np.flatnonzero(row)} for row in basis)
         chosen = tuple(sorted(int(order[i]) for i in pivots))
         return Span(basis=chosen, linear_forms=forms, ambient=self.count)

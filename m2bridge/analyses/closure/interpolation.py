@@ -18,15 +18,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from m2bridge.analyses.closure.echelon import (
-    Clock,
-    LimitReached,
-    Matrix,
-    check_prime,
-    echelon,
-    kernel,
-)
-from m2bridge.analyses.closure.image import Image, Span, image_of
+from m2bridge.analyses.clock import Clock, LimitReached
+from m2bridge.analyses.closure.image import Image, Matrix, Span, image_of
 from m2bridge.analyses.closure.monomials import (
     DegreePart,
     Ints,
@@ -35,8 +28,10 @@ from m2bridge.analyses.closure.monomials import (
     variable_keys,
     weight_hashes,
 )
+from m2bridge.analyses.closure.primes import check_prime
 from m2bridge.analyses.closure.symmetry import coordinate_permutations, torus_weights
 from m2bridge.models.base import Model
+from m2bridge.rank.modular import echelon_mod, kernel_mod
 
 Polynomial = Mapping[tuple[int, ...], int]
 """A sparse polynomial: exponents (one for each coordinate of the span) -> coefficient in (0, p)."""
@@ -196,7 +191,7 @@ class Interpolator:
             self.clock.check()
             space = part.space(index)
             values = _evaluate(points[: len(space.monomials) + EXTRA_POINTS], space.monomials, self.p)
-            basis, pivots, free = kernel(values, self.p, self.clock)
+            basis, pivots, free = kernel_mod(values, self.p, self.clock.check)
             rank_total += int(orbit_sizes[index]) * len(pivots)
             if not free:
                 continue
@@ -233,12 +228,12 @@ class Interpolator:
             rows += len(block)
             if rows >= len(free):
                 self.clock.check()
-                known, pivots = echelon(np.concatenate([known, *waiting]), self.p, self.clock)
+                known, pivots = echelon_mod(np.concatenate([known, *waiting]), self.p, self.clock.check)
                 waiting, rows = [], 0
                 if len(pivots) == len(free):
                     return ()
         if waiting:
-            known, pivots = echelon(np.concatenate([known, *waiting]), self.p, self.clock)
+            known, pivots = echelon_mod(np.concatenate([known, *waiting]), self.p, self.clock.check)
         return tuple(sorted(int(order[c]) for c in set(range(len(free))) - set(pivots)))
 
     def _product(self, part: DegreePart, here: _Solved, variable: int) -> Matrix | None:

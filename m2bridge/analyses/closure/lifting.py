@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 from math import gcd, isqrt, lcm
 from typing import Any
 
-from m2bridge.analyses.closure.echelon import Clock
+from m2bridge.analyses.clock import Clock
 from m2bridge.rank.integer import rank_over_q
 
 Residues = Mapping[tuple[int, ...], int]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from m2bridge.analyses.closure.echelon import Clock
+from m2bridge.analyses.clock import Clock
 
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]

@@ -1,8 +1,15 @@
-"""Analyses stage, closure: the primes that are used besides the user's."""
+"""Analyses stage, closure: the user's prime and those that are used besides."""
 
 from __future__ import annotations
 
-from flint import fmpz
+from m2bridge.errors import InputError
+from m2bridge.rank.residues import LARGEST_BLAS_PRIME, is_prime
+
+
+def check_prime(p: int) -> None:
+    """Refuse a modulus that is not a prime in the range where float64 products are exact."""
+    if p >= LARGEST_BLAS_PRIME or not is_prime(p):
+        raise InputError(f"--prime {p}: a prime below {LARGEST_BLAS_PRIME} is needed here")
 
 
 def primes_below(start: int, *, count: int, without: int = 0) -> list[int]:
@@ -14,7 +21,7 @@ def primes_below(start: int, *, count: int, without: int = 0) -> list[int]:
     found: list[int] = []
     candidate = start
     while len(found) < count and candidate > 1:
-        if candidate != without and fmpz(candidate).is_prime():
+        if candidate != without and is_prime(candidate):
             found.append(candidate)
         candidate -= 1
     return found

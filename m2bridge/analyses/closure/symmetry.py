@@ -13,11 +13,11 @@ from math import lcm
 
 import numpy as np
 
-from m2bridge.analyses.closure.echelon import Matrix, kernel, rank
-from m2bridge.analyses.closure.image import LARGE_PRIME, Image, Span
+from m2bridge.analyses.closure.image import LARGE_PRIME, Image, Matrix, Span
 from m2bridge.analyses.closure.lifting import rational
 from m2bridge.analyses.closure.monomials import Ints
 from m2bridge.errors import SpecError
+from m2bridge.rank.modular import kernel_mod, rank_mod
 
 SECOND_PRIME = 8_388_587
 _MOST_AXES = 8
@@ -32,7 +32,7 @@ def torus_weights(image: Image, span: Span, rng: np.random.Generator) -> Ints:
     """
     ones = np.ones((1, span.dim), dtype=np.int64)
     conditions = _conditions(image, span, rng, LARGE_PRIME)
-    basis, _, _ = kernel(conditions, LARGE_PRIME)
+    basis, _, _ = kernel_mod(conditions, LARGE_PRIME)
     rows = [_integral(row) for row in basis]
     found = np.array([row for row in rows if row is not None], dtype=np.int64).reshape(-1, span.dim)
     grading = np.concatenate([ones, found])
@@ -48,7 +48,7 @@ def torus_weights(image: Image, span: Span, rng: np.random.Generator) -> Ints:
         )
     return (
         given
-        if rank(given % LARGE_PRIME, LARGE_PRIME) >= rank(grading % LARGE_PRIME, LARGE_PRIME)
+        if rank_mod(given % LARGE_PRIME, LARGE_PRIME) >= rank_mod(grading % LARGE_PRIME, LARGE_PRIME)
         else grading
     )
 
@@ -66,11 +66,11 @@ def _conditions(image: Image, span: Span, rng: np.random.Generator, p: int) -> M
     for _ in range(span.dim + 3):
         point, tangents = image.tangents(rng, p)
         place = list(span.basis)
-        normals, _, _ = kernel(tangents[:, place], p)
+        normals, _, _ = kernel_mod(tangents[:, place], p)
         rows.append(normals * point[place] % p)
         if not len(normals):
             break
-        total = rank(np.concatenate(rows), p)
+        total = rank_mod(np.concatenate(rows), p)
         if total == known:
             break
         known = total
@@ -148,4 +148,4 @@ def _permutation(
 
 def _normalises(s: Ints, grading: Ints) -> bool:
     both = np.concatenate([grading, grading[:, s]]) % LARGE_PRIME
-    return rank(both, LARGE_PRIME) == rank(grading % LARGE_PRIME, LARGE_PRIME)
+    return rank_mod(both, LARGE_PRIME) == rank_mod(grading % LARGE_PRIME, LARGE_PRIME)

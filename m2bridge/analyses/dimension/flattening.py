@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from m2bridge.models import MLP, Linear, Mod
 from m2bridge.rank.integer import rank_over_q
-from m2bridge.rank.modular import nullspace_mod, rank_mod
+from m2bridge.rank.modular import kernel_mod, rank_mod
 from m2bridge.results import Certainty, Evidence
 
 MOST_ENTRIES = 4_000_000
@@ -196,8 +196,8 @@ def _apply(table: Flattening, point: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _conormal_rank(table: Flattening, matrix: NDArray[np.int64], p: int) -> int:
-    right = nullspace_mod(matrix, p)
-    left = nullspace_mod(np.ascontiguousarray(matrix.T), p)
+    right = kernel_mod(matrix, p)[0]
+    left = kernel_mod(np.ascontiguousarray(matrix.T), p)[0]
     rows = []
     for e in table:
         nonzero = np.argwhere(e)

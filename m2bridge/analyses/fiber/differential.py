@@ -16,7 +16,7 @@ from m2bridge.models import MLP, DeepLightning, Mod, Model
 from m2bridge.models.arrays import object_array
 from m2bridge.models.jets import seeded
 from m2bridge.rank.integer import rank_over_q
-from m2bridge.rank.modular import nullspace_mod, rank_mod
+from m2bridge.rank.modular import kernel_mod, rank_mod
 from m2bridge.rank.numeric import NumericRank, numeric_rank
 
 BIG_PRIME = 8_388_593
@@ -64,7 +64,7 @@ def constraint_rows(model: Model, weights: Mapping[str, Mod], p: int) -> np.ndar
         A = weights[name].values
         if rank_mod(A, p) < bound:
             continue
-        for u, w in product(nullspace_mod(A.T, p), nullspace_mod(A, p)):
+        for u, w in product(kernel_mod(A.T, p)[0], kernel_mod(A, p)[0]):
             row = np.zeros(start, dtype=np.int64)
             row[offsets[name] : offsets[name] + A.size] = (np.outer(u, w) % p).ravel()
             rows.append(row)
