@@ -77,7 +77,7 @@ def test_strings_arrive_in_macaulay2_as_they_left(tmp_path: Path, engine: Engine
         'words = {};\nrendered = false;\n--% include "_params.m2.j2"\n'
         'emit("words", words);\nemit("lengths", apply(words, w -> #w));\nemitEnd();\n'
     )
-    values = protocol.read(engine.run(render(template, {"words": INJECTIONS}, partial="_no_model")))
+    values = protocol.read(engine.run(render(template, {"words": INJECTIONS})))
     assert values.strings("words") == tuple(INJECTIONS)
     assert values.integers("lengths") == tuple(map(len, INJECTIONS))
     assert not (tmp_path / "escaped").exists()

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from m2bridge.analyses.clock import Clock
 from m2bridge.analyses.workbench import Workbench
@@ -19,8 +18,6 @@ from m2bridge.results import EngineUse, ScriptUse
 
 Polynomial = Mapping[tuple[int, ...], Any]
 _LEAST_SECONDS = 1.0
-NO_MODEL = cast(Model, SimpleNamespace(m2_partial="_no_model", m2_parameters={}))
-"""Stands for the model in templates that need none."""
 
 
 class Asking:
@@ -58,7 +55,7 @@ class Asking:
             keep=self._keep,
             progress=self._progress,
         )
-        values, error = bench.ask_within_limits(template, parameters, model or NO_MODEL)
+        values, error = bench.ask_within_limits(template, parameters, model)
         self.scripts += bench.scripts
         self.last_seconds = bench.seconds
         if bench.peak_memory_bytes is not None:

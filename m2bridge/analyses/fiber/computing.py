@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from m2bridge.analyses.fiber import gauge, structured
 from m2bridge.analyses.fiber.differential import draw_inputs, kernel_dim, outputs_at, symmetry_dim
 from m2bridge.analyses.fiber.points import Point, bound_weights, other_primes, second_prime, virtual_point
-from m2bridge.analyses.fiber.question import PARTIAL, TEMPLATE, Question, equation_span
+from m2bridge.analyses.fiber.question import TEMPLATE, Question, equation_span
 from m2bridge.analyses.fiber.result import FiberComponent, Method
 from m2bridge.analyses.workbench import Workbench
 from m2bridge.errors import LimitError
@@ -94,17 +94,7 @@ def plain(
 
 def _ask(bench: Workbench, question: Question) -> tuple[Values, LimitError | None]:
     """The question to Macaulay2; its template names no model."""
-    return bench.ask_within_limits(TEMPLATE, question.parameters(), _NO_MODEL)
-
-
-class _NoModel:
-    """Stands for a model whose partial is empty: the fiber's templates write the networks themselves."""
-
-    m2_partial = PARTIAL
-    m2_parameters: ClassVar[dict[str, object]] = {}
-
-
-_NO_MODEL: Any = _NoModel()
+    return bench.ask_within_limits(TEMPLATE, question.parameters())
 
 
 def _said(quantity: str, method: str, value: Any, p: int, seconds: float = 0.0) -> Evidence:
@@ -278,7 +268,7 @@ def factored(bench: Workbench, point: Point, p: int, seed: int) -> Outcome:
     for prime in structured.promising([p, *other_primes(point, p, _CANDIDATES)], point)[: 1 + _MORE_PRIMES]:
         sent = structured.parameters(point, prime, seed)
         start = time.perf_counter()
-        values, outcome.limit = bench.ask_within_limits(structured.TEMPLATE, sent, _NO_MODEL)
+        values, outcome.limit = bench.ask_within_limits(structured.TEMPLATE, sent)
         seconds = time.perf_counter() - start
         found = structured.read(values, prime)
         if found.obstacle is None or outcome.limit is not None:

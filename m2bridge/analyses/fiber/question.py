@@ -20,7 +20,6 @@ from m2bridge.rank.modular import rank_mod
 from m2bridge.scripts import Script, render
 
 TEMPLATE = "fiber"
-PARTIAL = "_no_model"
 _SPARE_INPUTS = 8
 _MOST_INPUTS = 400
 _ATTEMPTS = 6
@@ -206,4 +205,4 @@ class Question:
         }
 
     def script(self) -> Script:
-        return render(TEMPLATE, self.parameters(), partial=PARTIAL)
+        return render(TEMPLATE, self.parameters())

@@ -77,7 +77,7 @@ def promising(primes: list[int], point: Point) -> list[int]:
 
 
 def script(point: Point, p: int, seed: int) -> Script:
-    return render(TEMPLATE, parameters(point, p, seed), partial="_no_model")
+    return render(TEMPLATE, parameters(point, p, seed))
 
 
 def inputs_used(values: Mapping[str, Any]) -> int:
