@@ -13,7 +13,7 @@ import math
 import time
 
 from m2bridge.analyses.fiber import analysis, computing, random_point
-from m2bridge.analyses.fiber.points import DEFAULT_PRIME
+from m2bridge.analyses.fiber.primes import DEFAULT_PRIME
 from m2bridge.analyses.workbench import Workbench
 from m2bridge.engine import Engine, Limits, open_engine
 from m2bridge.models import parse_spec

@@ -19,7 +19,8 @@ import numpy as np
 from m2bridge.analyses.closure import Closure, closure
 from m2bridge.analyses.dimension import dimension
 from m2bridge.analyses.fiber.gauge import echelon, exact
-from m2bridge.analyses.fiber.points import Point, resolve
+from m2bridge.analyses.fiber.points import Point
+from m2bridge.analyses.fiber.resolve import resolve
 from m2bridge.analyses.singular_locus.result import Verdict
 from m2bridge.analyses.singular_locus.tangents import exact_span
 from m2bridge.analyses.workbench import ProgressListener, model_of, opened

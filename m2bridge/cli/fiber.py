@@ -11,7 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.analyses.fiber import Fiber, fiber
-from m2bridge.analyses.fiber.points import DEFAULT_PRIME, resolve
+from m2bridge.analyses.fiber.primes import DEFAULT_PRIME
+from m2bridge.analyses.fiber.resolve import resolve
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine

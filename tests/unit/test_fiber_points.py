@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from m2bridge.analyses.fiber import given_point, random_point, stratum_point
-from m2bridge.analyses.fiber.points import good_prime, read_weights, second_prime, virtual_point
+from m2bridge.analyses.fiber.points import read_weights, virtual_point
+from m2bridge.analyses.fiber.primes import good_prime, second_prime
 from m2bridge.analyses.fiber.theorem import one_layer_orbit
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning, parse_spec

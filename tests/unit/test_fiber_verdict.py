@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from m2bridge.analyses.fiber import random_point, stratum_point, structured
-from m2bridge.analyses.fiber.analysis import _Verdict
-from m2bridge.analyses.fiber.computing import Outcome, coarser
+from m2bridge.analyses.fiber.computing import Outcome
 from m2bridge.analyses.fiber.differential import generic_rank, kernel_dim, known_points, symmetry_dim
+from m2bridge.analyses.fiber.lifting import coarser
 from m2bridge.analyses.fiber.question import degrees, equation_span, estimated_terms
 from m2bridge.analyses.fiber.result import FiberComponent
 from m2bridge.analyses.fiber.slices import slice_of
 from m2bridge.analyses.fiber.theorem import hypotheses_37, one_layer_orbit, predicted_dims
+from m2bridge.analyses.fiber.verdict import Judgement
 from m2bridge.engine import EngineInfo, Limits, Run
 from m2bridge.engine.base import Outcome as RunOutcome
 from m2bridge.models import Lightning, parse_spec
@@ -52,16 +53,16 @@ def component(dim: int, orbit: bool | None) -> FiberComponent:
 def test_verdicts_from_components(components, orbits, word):
     found = tuple(component(dim, orbit) for dim, orbit in components)
     outcome = Outcome(method="plain", components=found, fiber_dim=max(c.dim for c in found), orbits=orbits)
-    assert _Verdict.of(random_point(VIRTUAL, 0), outcome, 2, 2).word == word
+    assert Judgement.of(random_point(VIRTUAL, 0), outcome, 2, 2).word == word
 
 
 def test_dimensions_decide_at_generic_points_only():
     nothing = Outcome(method="jacobian")
     generic, special = random_point(VIRTUAL, 0), stratum_point(VIRTUAL, "m1=skew")
-    assert _Verdict.of(generic, nothing, 2, 2).word == "finite-up-to-symmetry"
-    assert _Verdict.of(generic, nothing, 2, 3).word == "not-identifiable"
-    assert _Verdict.of(special, nothing, 2, 2).word == "undecided"
-    probability = _Verdict.of(generic, nothing, 2, 3).probability
+    assert Judgement.of(generic, nothing, 2, 2).word == "finite-up-to-symmetry"
+    assert Judgement.of(generic, nothing, 2, 3).word == "not-identifiable"
+    assert Judgement.of(special, nothing, 2, 2).word == "undecided"
+    probability = Judgement.of(generic, nothing, 2, 3).probability
     assert probability is not None
     assert 0.99 < probability < 1
 

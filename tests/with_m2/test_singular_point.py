@@ -10,7 +10,7 @@ import pytest
 
 from m2bridge import records
 from m2bridge.analyses.closure import closure
-from m2bridge.analyses.fiber.points import resolve
+from m2bridge.analyses.fiber.resolve import resolve
 from m2bridge.analyses.singular_point import singular_point, tangent_upper
 from m2bridge.cli import main
 from m2bridge.engine import Engine

@@ -2,7 +2,8 @@
 
 from m2bridge.analyses.fiber.analysis import fiber, script
 from m2bridge.analyses.fiber.gauge import apply_gauges, attention_gauge, layer_gauges, torus_gauge
-from m2bridge.analyses.fiber.points import Point, given_point, random_point, read_weights, stratum_point
+from m2bridge.analyses.fiber.points import Point, given_point, random_point, read_weights
+from m2bridge.analyses.fiber.resolve import stratum_point
 from m2bridge.analyses.fiber.result import Fiber, FiberComponent, RealPoint
 from m2bridge.analyses.fiber.skew import counterexample, same_function
 

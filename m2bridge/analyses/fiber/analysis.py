@@ -8,41 +8,37 @@ show, or ``undecided``.
 from __future__ import annotations
 
 import time
-from math import factorial, prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from m2bridge.analyses.fiber import computing, real, structured, theorem
+from m2bridge.analyses.fiber import computing, factored, lifting, real, structured, theorem
 from m2bridge.analyses.fiber.computing import Outcome
 from m2bridge.analyses.fiber.differential import (
     BIG_PRIME,
-    generic_rank,
-    kernel_dim,
-    known_points,
-    real_kernel_dim,
     symmetry_dim,
 )
+from m2bridge.analyses.fiber.dimensions import dims_at, evidence_of, generic_dims
 from m2bridge.analyses.fiber.partners import counterexample
-from m2bridge.analyses.fiber.points import DEFAULT_PRIME, Point, good_prime, random_point, resolve
+from m2bridge.analyses.fiber.points import Point, random_point
+from m2bridge.analyses.fiber.primes import DEFAULT_PRIME, good_prime
 from m2bridge.analyses.fiber.question import (
     MOST_TERMS,
     MOST_TERMS_EACH,
     MOST_WEIGHTS,
     Question,
-    degrees,
     equation_span,
     estimated_terms,
     family_parameters,
 )
-from m2bridge.analyses.fiber.result import Fiber, Verdict
+from m2bridge.analyses.fiber.resolve import resolve
+from m2bridge.analyses.fiber.result import Fiber
 from m2bridge.analyses.fiber.slices import slice_of
+from m2bridge.analyses.fiber.verdict import Judgement
 from m2bridge.analyses.workbench import ProgressListener, Workbench, model_of, opened
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import NotPolynomialError
 from m2bridge.models import MLP, DeepLightning, Lightning, Model
-from m2bridge.results import Certainty, Evidence, weigh
+from m2bridge.results import Certainty, weigh
 from m2bridge.scripts import Script
 
 _PLAIN_LIGHTNING_WEIGHTS = 20
@@ -105,13 +101,13 @@ def _answer(model: Model, bench: Workbench, *, at: Any, prime: int, seed: int, f
     p, note = good_prime(point, prime)
     bench.announce("symmetries")
     orbit_dim = symmetry_dim(point)
-    evidence, image_dim, generic_dim = _generic(model, seed)
-    evidence += _at_the_point(point, orbit_dim, seed)
+    evidence, image_dim, generic_dim = generic_dims(model, seed)
+    evidence += dims_at(point, orbit_dim, seed)
     outcome = _compute(bench, point, p, seed, force=force) if model.polynomial else Outcome(method="jacobian")
     evidence += outcome.evidence
     if outcome.fiber_dim is not None and point.generic and generic_dim is not None:
         evidence.append(
-            _evidence(
+            evidence_of(
                 "fiber_dim",
                 "modular",
                 "weights minus rank of the differential, at a generic point",
@@ -121,7 +117,7 @@ def _answer(model: Model, bench: Workbench, *, at: Any, prime: int, seed: int, f
         )
     if outcome.fiber_dim is not None:
         evidence.append(
-            _evidence(
+            evidence_of(
                 "fiber_dim",
                 "symmetry",
                 "dimension of the orbit",
@@ -130,14 +126,14 @@ def _answer(model: Model, bench: Workbench, *, at: Any, prime: int, seed: int, f
                 certainty=Certainty.PROVED,
             )
         )
-    verdict = _Verdict.of(point, outcome, orbit_dim, generic_dim)
+    verdict = Judgement.of(point, outcome, orbit_dim, generic_dim)
     counter = counterexample(point)
     bench.announce("real points")
     found = real.real_points(point, seed) if model.polynomial else ()
     others = sum(1 for item in found if item.same_orbit is False)
     if verdict.orbits is not None and others:
         evidence.append(
-            _evidence(
+            evidence_of(
                 "orbits",
                 "numpy",
                 "real weights found and evaluated again",
@@ -146,7 +142,9 @@ def _answer(model: Model, bench: Workbench, *, at: Any, prime: int, seed: int, f
                 certainty=Certainty.NUMERIC,
             )
         )
-        evidence.append(_evidence("orbits", "macaulay2", "components of the fiber", verdict.orbits, prime=p))
+        evidence.append(
+            evidence_of("orbits", "macaulay2", "components of the fiber", verdict.orbits, prime=p)
+        )
     dims = None if outcome.components is None else [c.dim for c in outcome.components]
     return Fiber(
         model=model.spec,
@@ -210,7 +208,7 @@ def in_reach(model: Model, p: int, seed: int) -> bool:
 
 def _compute(bench: Workbench, point: Point, p: int, seed: int, *, force: bool) -> Outcome:
     model = point.model
-    step = computing.coarser(point)
+    step = lifting.coarser(point)
     if step is not None and (
         isinstance(model, DeepLightning) or model.parameter_count > _PLAIN_LIGHTNING_WEIGHTS
     ):
@@ -218,10 +216,10 @@ def _compute(bench: Workbench, point: Point, p: int, seed: int, *, force: bool) 
         nonzero = any(x for x in below.weights[list(below.weights)[-1]].ravel())
         if nonzero:
             found = _compute(bench, below, p, seed, force=force)
-            return computing.lifted(found, added, lemmas, orbits_only=not isinstance(model, Lightning))
+            return lifting.lifted(found, added, lemmas, orbits_only=not isinstance(model, Lightning))
     notes: list[str] = []
     if _wants_factors(model):
-        outcome = computing.factored(bench, point, p, seed)
+        outcome = factored.factored(bench, point, p, seed)
         if outcome.components is not None or outcome.limit is not None:
             return _unconstrained(point, outcome)
         notes = outcome.notes
@@ -260,245 +258,3 @@ def _unconstrained(point: Point, outcome: Outcome) -> Outcome:
         outcome.components = outcome.fiber_dim = outcome.orbits = None
         outcome.evidence = [e for e in outcome.evidence if e.quantity != "fiber_dim"]
     return outcome
-
-
-# -- dimensions ------------------------------------------------------------------------------------------------------------------
-
-
-def _evidence(quantity: str, witness: str, method: str, value: Any, **fields: Any) -> Evidence:
-    return Evidence(quantity=quantity, witness=witness, method=method, value=value, **fields)
-
-
-def _generic(model: Model, seed: int) -> tuple[list[Evidence], int | None, int | None]:
-    """Dimension of generic fibers: weights minus rank of the differential, bounded from below by the symmetries."""
-    if not model.polynomial:
-        return _generic_numeric(model, seed)
-    start = time.perf_counter()
-    image, symmetric = generic_rank(model, seed)
-    seconds = time.perf_counter() - start
-    generic = model.parameter_dim - image
-    failure = min(1.0, image * _jacobian_degree(model) / BIG_PRIME)
-    proved = Certainty.PROVED
-    common: dict[str, Any] = {"prime": BIG_PRIME, "seconds": seconds}
-    evidence = [
-        _evidence(
-            "generic_fiber_dim",
-            "modular",
-            "weights minus rank of the differential at a random point",
-            generic,
-            relation="<=",
-            certainty=proved,
-            **common,
-        ),
-        _evidence(
-            "generic_fiber_dim",
-            "modular",
-            "the same, as a generic rank",
-            generic,
-            error_probability=failure,
-            **common,
-        ),
-        _evidence(
-            "generic_fiber_dim",
-            "symmetry",
-            "rank of the symmetries' action at a random point",
-            symmetric,
-            relation=">=",
-            certainty=proved,
-            **common,
-        ),
-    ]
-    rng = np.random.default_rng([seed, 104])
-    if model.free is model and not getattr(model, "constraints", ()):
-        numeric = real_kernel_dim(model, model.draw_real_weights(rng), rng)
-        value = None if numeric.rank is None else model.parameter_count - numeric.rank
-        gap = float(numeric.gap) if np.isfinite(numeric.gap) else None
-        evidence.append(
-            _evidence(
-                "generic_fiber_dim",
-                "numpy",
-                "singular values of the differential",
-                value,
-                certainty=Certainty.NUMERIC,
-                detail={"gap": gap},
-            )
-        )
-    return evidence, image, generic
-
-
-def _jacobian_degree(model: Model) -> int:
-    """A bound of the degree of the differential's entries in weights and inputs together."""
-    if model.input_shape is None:
-        return max((sum(e) for terms in model.polynomials for e, _ in terms), default=1)  # type: ignore[attr-defined]
-    free = model.free
-    own = {f"{name}": k for name, k in degrees(free).items()}
-    return sum(own.values()) + max(getattr(free, "degrees", (1,)))
-
-
-def _generic_numeric(model: Model, seed: int) -> tuple[list[Evidence], int | None, int | None]:
-    """Softmax: singular values at a random real point, and the symmetries."""
-    from m2bridge.rank.modular import rank_mod
-
-    rng = np.random.default_rng([seed, 104])
-    free = model.free
-    weights = free.draw_real_weights(rng)
-    numeric = real_kernel_dim(free, weights, rng)
-    image = numeric.rank
-    generic = None if image is None else model.parameter_dim - image
-    point = random_point(model, seed)
-    moves = [s.generators(point.mod(BIG_PRIME)).values for s in model.symmetries]
-    symmetric = rank_mod(np.concatenate(moves), BIG_PRIME) if moves else 0
-    gap = float(numeric.gap) if np.isfinite(numeric.gap) else None
-    return (
-        [
-            _evidence(
-                "generic_fiber_dim",
-                "numpy",
-                "singular values of the differential",
-                generic,
-                certainty=Certainty.NUMERIC,
-                detail={"gap": gap},
-            ),
-            _evidence(
-                "generic_fiber_dim",
-                "symmetry",
-                "rank of the symmetries' action",
-                symmetric,
-                relation=">=",
-                certainty=Certainty.PROVED,
-            ),
-        ],
-        image,
-        generic,
-    )
-
-
-def _at_the_point(point: Point, orbit_dim: int, seed: int) -> list[Evidence]:
-    """The kernel of the differential at the point, exactly modulo a large prime and in float64, and the orbit inside it."""
-    model = point.model
-    rng = np.random.default_rng([seed, 105])
-    evidence = [
-        _evidence(
-            "tangent_dim",
-            "symmetry",
-            "dimension of the orbit",
-            orbit_dim,
-            relation=">=",
-            certainty=Certainty.PROVED,
-        )
-    ]
-    if not model.polynomial or any(x.denominator % BIG_PRIME == 0 for x in point.vector):
-        return evidence
-    kernel = kernel_dim(model, point.mod(BIG_PRIME), BIG_PRIME, rng)
-    evidence.append(
-        _evidence(
-            "tangent_dim", "modular", "kernel of the differential at the point", kernel, prime=BIG_PRIME
-        )
-    )
-    if model.free is model and not getattr(model, "constraints", ()):
-        numeric = real_kernel_dim(model, point.floats(), rng)
-        value = None if numeric.rank is None else model.parameter_count - numeric.rank
-        evidence.append(
-            _evidence(
-                "tangent_dim",
-                "numpy",
-                "singular values of the differential at the point",
-                value,
-                certainty=Certainty.NUMERIC,
-            )
-        )
-    return evidence
-
-
-# -- verdict ---------------------------------------------------------------------------------------------------------------------
-
-
-class _Verdict:
-    """The verdict with its reason, certainty and probability."""
-
-    def __init__(
-        self,
-        word: Verdict,
-        reason: str,
-        certainty: Certainty,
-        *,
-        fiber_dim: int | None,
-        orbits: int | None = None,
-        probability: float | None = None,
-    ) -> None:
-        self.word, self.reason, self.certainty = word, reason, certainty
-        self.fiber_dim, self.orbits, self.probability = fiber_dim, orbits, probability
-
-    @classmethod
-    def of(cls, point: Point, outcome: Outcome, orbit_dim: int, generic_dim: int | None) -> _Verdict:
-        if outcome.components:
-            return cls._from_components(point, outcome, orbit_dim)
-        return cls._from_dimensions(point, outcome, orbit_dim, generic_dim)
-
-    @classmethod
-    def _from_components(cls, point: Point, outcome: Outcome, orbit_dim: int) -> _Verdict:
-        components = outcome.components or ()
-        largest = max(c.dim for c in components)
-        sure = outcome.certainty
-        if largest > orbit_dim:
-            reason = f"the fiber has dimension {largest}, the orbit of the known symmetries {orbit_dim}"
-            return cls("not-identifiable", reason, sure, fiber_dim=outcome.fiber_dim)
-        orbits = outcome.orbits if outcome.orbits is not None else len(components)
-        if all(c.orbit for c in components) and orbits == len(components):
-            reason = f"the fiber is one orbit of the known symmetries, of dimension {orbit_dim}"
-            if orbits > 1:
-                reason = f"the fiber is {orbits} orbits of dimension {orbit_dim}{_count(point, orbits)}"
-            elif any(c.reduced is False for c in components):
-                reason += "; its equations count it more than once"
-            return cls(
-                "identifiable-up-to-symmetry", reason, sure, fiber_dim=outcome.fiber_dim, orbits=orbits
-            )
-        reason = f"the fiber is {orbits} orbits of dimension {orbit_dim}, not all of them explained by the known symmetries"
-        return cls("finite-up-to-symmetry", reason, sure, fiber_dim=outcome.fiber_dim, orbits=orbits)
-
-    @classmethod
-    def _from_dimensions(
-        cls, point: Point, outcome: Outcome, orbit_dim: int, generic_dim: int | None
-    ) -> _Verdict:
-        known = outcome.fiber_dim
-        if known is not None and known > orbit_dim:
-            reason = (
-                f"the fiber has dimension {known}, the orbit {orbit_dim}; its components were not computed"
-            )
-            return cls("not-identifiable", reason, outcome.certainty, fiber_dim=known)
-        if not point.generic or generic_dim is None:
-            reason = (
-                "the components of the fiber were not computed, and dimensions at one point do not decide"
-            )
-            return cls("undecided", reason, Certainty.PROBABLE, fiber_dim=known)
-        numeric = not point.model.polynomial
-        if generic_dim == orbit_dim:
-            reason = f"generic fibers have dimension {generic_dim}, as the orbits have; the number of orbits was not computed"
-            certainty = Certainty.NUMERIC if numeric else Certainty.PROVED
-            return cls(
-                "finite-up-to-symmetry",
-                reason,
-                certainty,
-                fiber_dim=generic_dim,
-                probability=None if numeric else 1.0,
-            )
-        reason = f"generic fibers have dimension {generic_dim}, the orbits of the known symmetries only {orbit_dim}"
-        failure = (
-            None
-            if numeric
-            else 1 - (point.model.parameter_dim - generic_dim) * _jacobian_degree(point.model) / BIG_PRIME
-        )
-        certainty = Certainty.NUMERIC if numeric else Certainty.PROBABLE
-        return cls("not-identifiable", reason, certainty, fiber_dim=generic_dim, probability=failure)
-
-
-def _count(point: Point, orbits: int) -> str:
-    """Why there are that many orbits, when permutations explain them."""
-    _, words = known_points(point)
-    if words is None:
-        return ""
-    model = point.model
-    if isinstance(model, MLP) and orbits == prod(factorial(n) for n in model.widths[1:-1]):
-        total = " * ".join(f"{n}!" for n in model.widths[1:-1])
-        return f": {orbits} = {total} {words}, each with its scalings"
-    return f", related by {words}"

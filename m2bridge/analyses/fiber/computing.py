@@ -1,6 +1,7 @@
-"""Ways to compute a fiber: one Groebner basis, a slice, unique factorization, or a lift from coarser weights.
+"""Analyses stage, fiber: a fiber by one Groebner basis, of the whole or of a slice.
 
-Each takes a point and answers with an :class:`Outcome`: components with what Macaulay2 says of them, evidence, and notes.
+Every way to compute a fiber (also :mod:`factored` and :mod:`lifting` beside this one) takes a point and answers with an
+:class:`Outcome`: components with what Macaulay2 says of them, evidence, and notes.
 """
 
 from __future__ import annotations
@@ -11,19 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.analyses.fiber import gauge, structured
 from m2bridge.analyses.fiber.differential import draw_inputs, kernel_dim, outputs_at, symmetry_dim
-from m2bridge.analyses.fiber.points import Point, bound_weights, other_primes, second_prime, virtual_point
+from m2bridge.analyses.fiber.points import Point, bound_weights
+from m2bridge.analyses.fiber.primes import second_prime
 from m2bridge.analyses.fiber.question import TEMPLATE, Question, equation_span
 from m2bridge.analyses.fiber.result import FiberComponent, Method
 from m2bridge.analyses.workbench import Workbench
 from m2bridge.errors import LimitError
-from m2bridge.models import DeepLightning, Lightning, Mod
+from m2bridge.models import Lightning, Mod
 from m2bridge.protocol import Values
 from m2bridge.results import Certainty, Evidence
 
-_MORE_PRIMES, _CANDIDATES = 5, 60
-"""A factor that is irreducible over F_p but not over its closure splits over every second prime or so."""
 _RATIONAL_WEIGHTS = 18
 """One layer with at most this many weights is computed over QQ too."""
 
@@ -65,18 +64,18 @@ def plain(
             f"fresh inputs still changed the ideal after {outcome.inputs}: the fiber may be smaller"
         )
     if not all(values["contains_known"]):
-        outcome.evidence += _pair(
+        outcome.evidence += pair(
             "the point is in its fiber", p, macaulay2=False, modular=True, method="normal forms at the point"
         )
     outcome.fiber_dim = values.integer("fiber_dim") + torus
     outcome.degree = None if torus else values.integer("degree")
     how = "Groebner basis of the fiber's equations" + (" on a slice, plus the scalings" if torus else "")
-    outcome.evidence.append(_said("fiber_dim", how, outcome.fiber_dim, p, seconds))
+    outcome.evidence.append(said("fiber_dim", how, outcome.fiber_dim, p, seconds))
     if not torus:
-        outcome.evidence.append(_said("degree", how, outcome.degree, p, seconds))
+        outcome.evidence.append(said("degree", how, outcome.degree, p, seconds))
     rank = values.integer("equation_rank")
     outcome.evidence += [
-        _said("independent equations", "the script's network on symbolic weights", rank, p),
+        said("independent equations", "the script's network on symbolic weights", rank, p),
         Evidence(
             quantity="independent equations",
             witness="modular",
@@ -97,7 +96,7 @@ def _ask(bench: Workbench, question: Question) -> tuple[Values, LimitError | Non
     return bench.ask_within_limits(TEMPLATE, question.parameters())
 
 
-def _said(quantity: str, method: str, value: Any, p: int, seconds: float = 0.0) -> Evidence:
+def said(quantity: str, method: str, value: Any, p: int, seconds: float = 0.0) -> Evidence:
     certainty = Certainty.PROBABLE if p else Certainty.PROVED
     return Evidence(
         quantity=quantity,
@@ -110,7 +109,7 @@ def _said(quantity: str, method: str, value: Any, p: int, seconds: float = 0.0) 
     )
 
 
-def _pair(quantity: str, p: int, *, macaulay2: Any, modular: Any, method: str) -> list[Evidence]:
+def pair(quantity: str, p: int, *, macaulay2: Any, modular: Any, method: str) -> list[Evidence]:
     return [
         Evidence(
             quantity=quantity,
@@ -126,7 +125,7 @@ def _pair(quantity: str, p: int, *, macaulay2: Any, modular: Any, method: str) -
 def _network_evidence(outcome: Outcome, values: Values, p: int) -> None:
     """Macaulay2's network at the known weights gives the outputs that the forward pass gave."""
     if "at_point" in values:
-        outcome.evidence += _pair(
+        outcome.evidence += pair(
             "same outputs at the point",
             p,
             macaulay2=values["at_point"],
@@ -158,10 +157,10 @@ def _components(
             weights = {
                 name: Mod(w, p) for name, w in model.unflatten(np.array(vector, dtype=np.int64)).items()
             }
-            outcome.evidence += _point_evidence(question, weights, i)
+            outcome.evidence += point_evidence(question, weights, i)
             tangent = kernel_dim(model, weights, p, rng)
             if reduced[i] is not None:
-                outcome.evidence += _pair(
+                outcome.evidence += pair(
                     f"component {i + 1} is reduced",
                     p,
                     macaulay2=bool(reduced[i]),
@@ -185,11 +184,11 @@ def _components(
     return tuple(found)
 
 
-def _point_evidence(question: Question, weights: dict[str, Mod], i: int) -> list[Evidence]:
+def point_evidence(question: Question, weights: dict[str, Mod], i: int) -> list[Evidence]:
     model, p = question.point.model, question.prime
     fresh = Mod(draw_inputs(model, np.random.default_rng([question.seed, 102]), 12, p), p)
     same = outputs_at(model, weights, fresh) == outputs_at(model, question.point.mod(p), fresh)
-    return _pair(
+    return pair(
         f"component {i + 1} computes the function",
         p,
         macaulay2=True,
@@ -219,7 +218,7 @@ def _again(bench: Workbench, outcome: Outcome, question: Question, values: Value
     if "degree" not in second:
         return
     outcome.evidence.append(
-        _said(
+        said(
             "fiber_dim",
             "Groebner basis of the fiber's equations",
             second.integer("fiber_dim"),
@@ -228,15 +227,15 @@ def _again(bench: Workbench, outcome: Outcome, question: Question, values: Value
         )
     )
     outcome.evidence.append(
-        _said("degree", "Groebner basis of the fiber's equations", second.integer("degree"), other, seconds)
+        said("degree", "Groebner basis of the fiber's equations", second.integer("degree"), other, seconds)
     )
     shapes = [_shapes(v) for v in (values, second)]
     if None not in shapes:
         outcome.evidence.append(
-            _said("components", "minimal primes: dimension, degree, multiplicity", shapes[0], question.prime)
+            said("components", "minimal primes: dimension, degree, multiplicity", shapes[0], question.prime)
         )
         outcome.evidence.append(
-            _said("components", "minimal primes: dimension, degree, multiplicity", shapes[1], other, seconds)
+            said("components", "minimal primes: dimension, degree, multiplicity", shapes[1], other, seconds)
         )
         complete = isinstance(model, Lightning) and second.integer("equation_rank") == model.coordinate_count
         if rational and complete and shapes[0] == shapes[1]:
@@ -255,154 +254,3 @@ def _shapes(values: Values) -> list[list[int]] | None:
         return None
     rows = zip(values["component_dims"], values["component_degrees"], values["multiplicities"], strict=True)
     return sorted([list(row) for row in rows])
-
-
-# -- unique factorization --------------------------------------------------------------------------------------------------------
-
-
-def factored(bench: Workbench, point: Point, p: int, seed: int) -> Outcome:
-    """The fiber in virtual weights by unique factorization; no components when several primes do not decide."""
-    model = point.model
-    assert isinstance(model, DeepLightning)
-    outcome = Outcome(method="structured")
-    for prime in structured.promising([p, *other_primes(point, p, _CANDIDATES)], point)[: 1 + _MORE_PRIMES]:
-        sent = structured.parameters(point, prime, seed)
-        start = time.perf_counter()
-        values, outcome.limit = bench.ask_within_limits(structured.TEMPLATE, sent)
-        seconds = time.perf_counter() - start
-        found = structured.read(values, prime)
-        if found.obstacle is None or outcome.limit is not None:
-            break
-        outcome.notes.append(f"unique factorization does not decide over F_{prime}: {found.obstacle}")
-        if found.final:
-            break
-    if found.obstacle is not None:
-        return outcome
-    if prime != p:
-        outcome.notes.append(f"computed over F_{prime}")
-    outcome.inputs = structured.inputs_used(sent)
-    rng = np.random.default_rng([seed, 103])
-    components = [_solution(outcome, point, prime, s, rng, seed, i) for i, s in enumerate(found.solutions)]
-    own = any(component.orbit for component in components)
-    outcome.evidence += _pair(
-        "the point is in its fiber",
-        prime,
-        macaulay2=True if own else None if components else False,
-        modular=True,
-        method="the point itself",
-    )
-    outcome.components = tuple(components)
-    outcome.fiber_dim = max((c.dim for c in components), default=None)
-    how = "unique factorization, then a Groebner basis of the skew parts"
-    outcome.evidence.append(_said("fiber_dim", how, outcome.fiber_dim, prime, seconds))
-    if components and all(s.dim == 0 for s in found.solutions):
-        outcome.orbits = sum(s.count for s in found.solutions)
-    return outcome
-
-
-def _solution(
-    outcome: Outcome,
-    point: Point,
-    p: int,
-    solution: structured.Solution,
-    rng: np.random.Generator,
-    seed: int,
-    i: int,
-) -> FiberComponent:
-    model = point.model
-    assert isinstance(model, DeepLightning)
-    dim, tangent, orbit = solution.dim + model.layers, None, None
-    if solution.point is not None:
-        weights = {
-            name: Mod(w, p) for name, w in model.unflatten(np.array(solution.point, dtype=np.int64)).items()
-        }
-        question = Question(point=point, prime=p, seed=seed, first_inputs=1)
-        outcome.evidence += _point_evidence(question, weights, i)
-        tangent = kernel_dim(model, weights, p, rng)
-        orbit = (
-            solution.dim == 0
-            and solution.count == 1
-            and structured.same_orbit(model, weights, point.mod(p), p)
-        )
-    reduced = True if tangent == dim else None
-    return FiberComponent(
-        dim=dim,
-        degree=None,
-        reduced=reduced,
-        multiplicity=1 if reduced else None,
-        orbit=orbit,
-        tangent_dim=tangent,
-        point=solution.point,
-        equations=None,
-    )
-
-
-# -- lifting ---------------------------------------------------------------------------------------------------------------------
-
-
-def coarser(point: Point) -> tuple[Point, int, list[str]] | None:
-    """Coarser weights that the network factors through, the dimension of the fibers of that step, and the lemmas used.
-
-    (Q, K, V) -> (A, V) has fibers GL_a where rk A = a <= d (Lemma 3.1). (A_i, V_i) -> (M, L) has fibers GL_delta^(l-1) where the
-    hidden widths are delta <= d_0, d_l and rk L = delta (Lemma 3.5). None when a hypothesis fails at the point.
-    """
-    model = point.model
-    if isinstance(model, Lightning) and model.parametrization == "weights":
-        A = point.weights["K"].T @ point.weights["Q"]
-        if gauge.rank(gauge.exact(A.tolist())) != model.a or model.a > model.d:
-            return None
-        below = replace(model, parametrization="attention")
-        weights = {"A": A, "V": point.weights["V"]}
-        return replace(point, model=below, weights=weights), model.a**2, ["Lemma 3.1"]
-    if not isinstance(model, DeepLightning) or model.skip or model.multi_head or model.layers < 2:
-        return None
-    if model.parametrization == "virtual":
-        return None
-    virtual = virtual_point(point)
-    delta = model.d[1]
-    wide = all(width == delta for width in model.d[1:-1]) and min(model.d[0], model.d[-1]) >= delta
-    if not wide or gauge.rank(virtual.matrix("L")) != delta:
-        return None
-    added, lemmas = (model.layers - 1) * delta**2, ["Lemma 3.5"]
-    if model.parametrization == "weights":
-        for i, a in enumerate(model.a, start=1):
-            A = point.weights[f"K{i}"].T @ point.weights[f"Q{i}"]
-            if gauge.rank(gauge.exact(A.tolist())) != a:
-                return None
-            added += a * a
-        lemmas.append("Lemma 3.1")
-    return virtual, added, lemmas
-
-
-def lifted(outcome: Outcome, added: int, lemmas: list[str], *, orbits_only: bool) -> Outcome:
-    """The fiber in finer weights from that in coarser ones.
-
-    Over an orbit of scalings the hypotheses of the lemmas hold as they do at the point, so that each orbit lifts to one orbit.
-    Components that are not such an orbit are not lifted when `orbits_only`: their points may violate the hypotheses.
-    """
-    result = replace(
-        outcome,
-        method="lifted",
-        degree=None,
-        evidence=[e for e in outcome.evidence if e.quantity not in ("fiber_dim", "degree", "components")],
-    )
-    result.notes = [
-        *outcome.notes,
-        f"computed in coarser weights and lifted by {' and '.join(lemmas)}, which adds {added} dimensions",
-    ]
-    if outcome.components is None or (orbits_only and not all(c.orbit for c in outcome.components)):
-        result.components, result.fiber_dim, result.orbits = None, None, None
-        if outcome.components is not None:
-            result.notes.append("a component in coarser weights is no orbit of scalings: it was not lifted")
-        return result
-    result.components = tuple(
-        replace(c, dim=c.dim + added, degree=None, tangent_dim=None, point=None, equations=None)
-        for c in outcome.components
-    )
-    result.fiber_dim = None if outcome.fiber_dim is None else outcome.fiber_dim + added
-    p = next((e.prime for e in outcome.evidence if e.prime), None)
-    method = f"in coarser weights, lifted by {' and '.join(lemmas)}"
-    result.evidence.append(
-        Evidence(quantity="fiber_dim", witness="macaulay2", method=method, value=result.fiber_dim, prime=p)
-    )
-    return result

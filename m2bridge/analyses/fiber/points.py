@@ -1,7 +1,6 @@
-"""The point whose fiber is asked for: given weights, a stratum's representative, or small random integers; exact over QQ.
+"""Analyses stage, fiber: a point in the space of weights, given or small random integers; exact over QQ.
 
-A point is kept as Fractions and reduced modulo a prime when a computation needs it. A prime that divides a denominator, makes a
-non-zero entry vanish or lowers a rank would ask about another point: then another prime is taken, and said so.
+A point is kept as Fractions and reduced modulo a prime when a computation needs it.
 """
 
 from __future__ import annotations
@@ -11,26 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flint import fmpz
 
 from m2bridge.analyses.fiber import gauge
-from m2bridge.analyses.singular_locus.orbits import Orbit
 from m2bridge.errors import InputError
 from m2bridge.models import DeepLightning, Lightning, Mod, Model
 from m2bridge.models.arrays import object_array
 from m2bridge.models.virtual import virtual_weights
 from m2bridge.rank.integer import rank_over_q
-from m2bridge.rank.modular import rank_mod
 
-DEFAULT_PRIME = 32003
-SMALLEST_PRIME = 101
-LARGEST_PRIME = 32749
-"""Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one."""
 SPREAD = 60
 """Random weights are integers from -SPREAD to SPREAD, never 0: small enough to be read, and to be real points too."""
 _LARGEST_FILE = 4 * 2**20
@@ -51,7 +42,7 @@ class Point:
 
     def mod(self, p: int) -> dict[str, Mod]:
         """The weights over F_p."""
-        return {name: Mod(_residues(array, p), p) for name, array in self.weights.items()}
+        return {name: Mod(residues(array, p), p) for name, array in self.weights.items()}
 
     def floats(self) -> dict[str, np.ndarray]:
         return {name: array.astype(np.float64) for name, array in self.weights.items()}
@@ -70,7 +61,7 @@ class Point:
         return {"kind": self.kind, "detail": self.detail, "prime": prime, "weights": shown}
 
 
-def _residues(array: np.ndarray, p: int) -> np.ndarray:
+def residues(array: np.ndarray, p: int) -> np.ndarray:
     flat = [int(x.numerator * pow(x.denominator, -1, p) % p) for x in array.ravel()]
     return np.array(flat, dtype=np.int64).reshape(array.shape)
 
@@ -79,7 +70,7 @@ def _texts(value: Any) -> Any:
     return [_texts(item) for item in value] if isinstance(value, list) else str(value)
 
 
-def _fractions(array: Any) -> np.ndarray:
+def fractions_of(array: Any) -> np.ndarray:
     plain = np.asarray(array, dtype=object)
     return object_array(
         [Fraction(int(x)) if not isinstance(x, Fraction) else x for x in plain.ravel()], plain.shape
@@ -96,13 +87,13 @@ def random_point(model: Model, seed: int) -> Point:
         raise InputError(
             f"{model.spec}: the source has equations, and a rational point of it is not known; give one with --at weights.json"
         )
-    drawn = {name: _draw(rng, shape) for name, shape in model.free.parameters.items()}
+    drawn = {name: draw(rng, shape) for name, shape in model.free.parameters.items()}
     return Point(model=model, kind="random", weights=_constrained(model, drawn))
 
 
-def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     signs = rng.choice([-1, 1], size=shape)
-    return _fractions(rng.integers(1, SPREAD + 1, size=shape) * signs)
+    return fractions_of(rng.integers(1, SPREAD + 1, size=shape) * signs)
 
 
 def _constrained(model: Model, drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -212,7 +203,7 @@ def _plain(value: str | Fraction) -> bool:
 
 def _check_ranks(model: Model, arrays: Mapping[str, np.ndarray]) -> None:
     for name, bound in rank_bounds(model).items():
-        found = rank_over_q(_integers(arrays[name]))
+        found = rank_over_q(integers_of(arrays[name]))
         if found > bound:
             raise InputError(f"{name} has rank {found}; {model.spec} bounds it by a = {bound}")
 
@@ -234,174 +225,10 @@ def bound_weights(model: Model) -> bool:
     return bool(rank_bounds(model)) or bool(getattr(model, "constraints", False))
 
 
-def _integers(array: np.ndarray) -> np.ndarray:
+def integers_of(array: np.ndarray) -> np.ndarray:
     """A matrix of Fractions times a common denominator."""
     common = int(np.lcm.reduce([x.denominator for x in array.ravel()] or [1], dtype=object))
     return object_array([int(x * common) for x in array.ravel()], array.shape)
-
-
-# -- strata ----------------------------------------------------------------------------------------------------------------------
-
-_KINDS = ("generic", "skew", "symmetric")
-
-
-def stratum_point(model: Model, text: str, seed: int = 0) -> Point:
-    """The point that a text such as ``rank_a=1,rank_v=1,meet=1`` or ``m1=skew,m2=rank1`` names."""
-    wanted: dict[str, str] = {}
-    for part in text.split(","):
-        key, equals, value = part.partition("=")
-        key, value = key.strip(), value.strip()
-        if not equals or not key or not value or key in wanted:
-            raise InputError(
-                f"--stratum {text!r}: write it as rank_a=1,rank_v=1 or, for virtual weights, m1=skew"
-            )
-        wanted[key] = value
-    if isinstance(model, Lightning):
-        return _one_layer_stratum(model, text, wanted)
-    if isinstance(model, DeepLightning) and model.parametrization == "virtual":
-        return _virtual_stratum(model, text, wanted, seed)
-    raise InputError(
-        f"--stratum is for one layer of attention and for virtual weights; {model.spec} is neither: use --at"
-    )
-
-
-def _one_layer_stratum(model: Lightning, text: str, wanted: dict[str, str]) -> Point:
-    unknown = sorted(set(wanted) - {"rank_a", "rank_v", "meet"})
-    if unknown or not {"rank_a", "rank_v"} <= set(wanted):
-        raise InputError(
-            f"--stratum {text!r}: one layer of attention has rank_a=, rank_v= and, if you like, meet="
-        )
-    try:
-        numbers = {key: int(value) for key, value in wanted.items()}
-    except ValueError:
-        raise InputError(f"--stratum {text!r}: ranks are integers") from None
-    r, s = numbers["rank_a"], numbers["rank_v"]
-    if not 0 <= r <= model.attention_rank or not 0 <= s <= min(model.d, model.dp):
-        raise InputError(
-            f"--stratum {text!r}: for {model.spec} rank_a is at most {model.attention_rank} "
-            f"and rank_v at most {min(model.d, model.dp)}"
-        )
-    least, most = max(0, r + s - model.d), min(r, s)
-    meet = numbers.get("meet", least)
-    if not least <= meet <= most:
-        raise InputError(
-            f"--stratum {text!r}: with these ranks meet, dim(col A ∩ row V), is from {least} to {most}"
-        )
-    A, V = Orbit(r, s, meet).representative(model.d, model.dp)
-    weights = {"A": A, "V": V}
-    if model.parametrization == "weights":
-        K = np.zeros((model.a, model.d), dtype=np.int64)
-        K[:r] = np.eye(r, model.d, dtype=np.int64)
-        weights = {"Q": K.copy(), "K": K, "V": V}
-    found = {name: _fractions(value) for name, value in weights.items()}
-    return Point(model=model, kind="stratum", weights=found, detail=f"rank_a={r},rank_v={s},meet={meet}")
-
-
-def _virtual_stratum(model: DeepLightning, text: str, wanted: dict[str, str], seed: int) -> Point:
-    names = {name.lower(): name for name in model.parameters}
-    if model.constrained:
-        raise InputError(
-            f"--stratum: the virtual weights of {model.spec} satisfy equations; give a point with --at"
-        )
-    rng = np.random.default_rng([seed, 92])
-    weights = {name: _draw(rng, shape) for name, shape in model.parameters.items()}
-    for key, value in wanted.items():
-        if key.lower() not in names:
-            raise InputError(f"--stratum {text!r}: there is no weight {key!r}; there are {', '.join(names)}")
-        name = names[key.lower()]
-        weights[name] = _special(weights[name], value, text, rng)
-    return Point(model=model, kind="stratum", weights=weights, detail=text)
-
-
-def _special(matrix: np.ndarray, kind: str, text: str, rng: np.random.Generator) -> np.ndarray:
-    rows, columns = matrix.shape
-    if kind in _KINDS[1:] and rows != columns:
-        raise InputError(f"--stratum {text!r}: only a square matrix can be {kind}")
-    if kind == "generic":
-        return matrix
-    if kind == "skew":
-        upper = np.triu(matrix, 1)
-        return _fractions(upper - upper.T)
-    if kind == "symmetric":
-        upper = np.triu(matrix)
-        return _fractions(upper + np.triu(matrix, 1).T)
-    if kind.startswith("rank") and kind[4:].isdigit() and 0 <= int(kind[4:]) <= min(rows, columns):
-        bound = int(kind[4:])
-        left, right = rng.integers(1, 10, size=(rows, bound)), rng.integers(1, 10, size=(bound, columns))
-        return _fractions(left @ right) if bound else _fractions(np.zeros((rows, columns), dtype=np.int64))
-    raise InputError(
-        f"--stratum {text!r}: {kind!r} is not known; write generic, skew, symmetric, rank1, rank2, ..."
-    )
-
-
-# -- primes ----------------------------------------------------------------------------------------------------------------------
-
-
-def good_prime(point: Point, p: int) -> tuple[int, str | None]:
-    """`p`, or the next smaller prime at which the point keeps its entries and ranks, with a note that says so."""
-    if not fmpz(p).is_prime() or not SMALLEST_PRIME <= p <= LARGEST_PRIME:
-        raise InputError(
-            f"--prime {p}: fibers are computed modulo a prime from {SMALLEST_PRIME} to {LARGEST_PRIME}"
-        )
-    first = _objection(point, p)
-    if first is None:
-        return p, None
-    for candidate in range(p - 1, SMALLEST_PRIME - 1, -1):
-        if fmpz(candidate).is_prime() and _objection(point, candidate) is None:
-            return candidate, f"modulo {p} {first}: computed modulo {candidate} instead"
-    for candidate in range(LARGEST_PRIME, p, -1):
-        if fmpz(candidate).is_prime() and _objection(point, candidate) is None:
-            return candidate, f"modulo {p} {first}: computed modulo {candidate} instead"
-    raise InputError(
-        f"modulo {p} {first}, and no other prime up to {LARGEST_PRIME} keeps the point: use smaller weights"
-    )
-
-
-def other_primes(point: Point, p: int, count: int) -> list[int]:
-    """Other primes at which the point keeps its entries and ranks, the largest first."""
-    below = (q for q in range(LARGEST_PRIME, SMALLEST_PRIME, -1) if q != p and fmpz(q).is_prime())
-    return list(islice((q for q in below if _objection(point, q) is None), count))
-
-
-def second_prime(point: Point, p: int) -> int | None:
-    """Another prime at which the point keeps its entries and ranks."""
-    return next(iter(other_primes(point, p, 1)), None)
-
-
-def _objection(point: Point, p: int) -> str | None:
-    for name, array in point.weights.items():
-        for index, x in np.ndenumerate(array):
-            place = f"{name}{[i + 1 for i in index]}"
-            if x.denominator % p == 0:
-                return f"the entry {place} = {x} does not exist"
-            if x and x.numerator % p == 0:
-                return f"the entry {place} = {x} vanishes"
-        if (
-            array.ndim == 2
-            and array.size <= 400
-            and rank_mod(_residues(array, p), p) != rank_over_q(_integers(array))
-        ):
-            return f"the rank of {name} is smaller"
-    return None
-
-
-def resolve(model: Model, at: Any, seed: int) -> Point:
-    """The point that the argument `at` of :func:`~m2bridge.analyses.fiber.fiber` names."""
-    if at is None or at == "random":
-        return random_point(model, seed)
-    if isinstance(at, Point):
-        if at.model != model:
-            raise InputError(f"the point belongs to {at.model.spec}, not to {model.spec}")
-        return replace(at)
-    if isinstance(at, Path):
-        return given_point(model, read_weights(at), detail=at.name)
-    if isinstance(at, str):
-        return stratum_point(model, at, seed)
-    if isinstance(at, Mapping):
-        return given_point(model, at)
-    raise InputError(
-        f"at={at!r} is no point: give weights, a stratum such as 'rank_a=1,rank_v=1', a path, or None"
-    )
 
 
 def virtual_point(point: Point) -> Point:
@@ -417,20 +244,3 @@ def virtual_point(point: Point) -> Point:
     virtual = replace(model, parametrization="virtual")
     weights = {f"M{i}": M[i - 1] for i in layers} | {"L": L}
     return Point(model=virtual, kind=point.kind, weights=weights, detail="virtual weights of the point")
-
-
-__all__ = [
-    "DEFAULT_PRIME",
-    "Point",
-    "bound_weights",
-    "given_point",
-    "good_prime",
-    "other_primes",
-    "random_point",
-    "rank_bounds",
-    "read_weights",
-    "resolve",
-    "second_prime",
-    "stratum_point",
-    "virtual_point",
-]

@@ -1,0 +1,79 @@
+"""Analyses stage, fiber: the fiber in fine weights from that in coarser ones, which the network factors through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from m2bridge.analyses.fiber import gauge
+from m2bridge.analyses.fiber.computing import Outcome
+from m2bridge.analyses.fiber.points import Point, virtual_point
+from m2bridge.models import DeepLightning, Lightning
+from m2bridge.results import Evidence
+
+
+def coarser(point: Point) -> tuple[Point, int, list[str]] | None:
+    """Coarser weights that the network factors through, the dimension of the fibers of that step, and the lemmas used.
+
+    (Q, K, V) -> (A, V) has fibers GL_a where rk A = a <= d (Lemma 3.1). (A_i, V_i) -> (M, L) has fibers GL_delta^(l-1) where the
+    hidden widths are delta <= d_0, d_l and rk L = delta (Lemma 3.5). None when a hypothesis fails at the point.
+    """
+    model = point.model
+    if isinstance(model, Lightning) and model.parametrization == "weights":
+        A = point.weights["K"].T @ point.weights["Q"]
+        if gauge.rank(gauge.exact(A.tolist())) != model.a or model.a > model.d:
+            return None
+        below = replace(model, parametrization="attention")
+        weights = {"A": A, "V": point.weights["V"]}
+        return replace(point, model=below, weights=weights), model.a**2, ["Lemma 3.1"]
+    if not isinstance(model, DeepLightning) or model.skip or model.multi_head or model.layers < 2:
+        return None
+    if model.parametrization == "virtual":
+        return None
+    virtual = virtual_point(point)
+    delta = model.d[1]
+    wide = all(width == delta for width in model.d[1:-1]) and min(model.d[0], model.d[-1]) >= delta
+    if not wide or gauge.rank(virtual.matrix("L")) != delta:
+        return None
+    added, lemmas = (model.layers - 1) * delta**2, ["Lemma 3.5"]
+    if model.parametrization == "weights":
+        for i, a in enumerate(model.a, start=1):
+            A = point.weights[f"K{i}"].T @ point.weights[f"Q{i}"]
+            if gauge.rank(gauge.exact(A.tolist())) != a:
+                return None
+            added += a * a
+        lemmas.append("Lemma 3.1")
+    return virtual, added, lemmas
+
+
+def lifted(outcome: Outcome, added: int, lemmas: list[str], *, orbits_only: bool) -> Outcome:
+    """The fiber in finer weights from that in coarser ones.
+
+    Over an orbit of scalings the hypotheses of the lemmas hold as they do at the point, so that each orbit lifts to one orbit.
+    Components that are not such an orbit are not lifted when `orbits_only`: their points may violate the hypotheses.
+    """
+    result = replace(
+        outcome,
+        method="lifted",
+        degree=None,
+        evidence=[e for e in outcome.evidence if e.quantity not in ("fiber_dim", "degree", "components")],
+    )
+    result.notes = [
+        *outcome.notes,
+        f"computed in coarser weights and lifted by {' and '.join(lemmas)}, which adds {added} dimensions",
+    ]
+    if outcome.components is None or (orbits_only and not all(c.orbit for c in outcome.components)):
+        result.components, result.fiber_dim, result.orbits = None, None, None
+        if outcome.components is not None:
+            result.notes.append("a component in coarser weights is no orbit of scalings: it was not lifted")
+        return result
+    result.components = tuple(
+        replace(c, dim=c.dim + added, degree=None, tangent_dim=None, point=None, equations=None)
+        for c in outcome.components
+    )
+    result.fiber_dim = None if outcome.fiber_dim is None else outcome.fiber_dim + added
+    p = next((e.prime for e in outcome.evidence if e.prime), None)
+    method = f"in coarser weights, lifted by {' and '.join(lemmas)}"
+    result.evidence.append(
+        Evidence(quantity="fiber_dim", witness="macaulay2", method=method, value=result.fiber_dim, prime=p)
+    )
+    return result
