@@ -57,7 +57,9 @@ def _show(document: dict[str, Any], out: Console) -> None:
     table = Table(show_header=False, show_edge=False, pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("")
-    shapes = ", ".join(f"{name} {_shape(shape)}" for name, shape in document["parameters"].items())
+    shapes = ", ".join(
+        document["variables"] or (f"{name} {_shape(shape)}" for name, shape in document["parameters"].items())
+    )
     rows = [("parameters", f"{document['parameter_count']}: {shapes}")]
     if document["parameter_dim"] != document["parameter_count"]:
         free = "" if document["free"] is None else f" (same image with free weights: {document['free']})"

@@ -57,7 +57,7 @@ def test_wrong_weights_are_refused_in_one_line(weights, message):
 
 
 def test_the_schema_refuses_decimals_and_objects():
-    for bad in ({"A": [[0.5]]}, {"A": [["0.5"]]}, {"A": [["1/0"]]}, {"A": 3}, {}, []):
+    for bad in ({"A": [[0.5]]}, {"A": [["0.5"]]}, {"A": [["1/0"]]}, {"A": 0.5}, {"A": {}}, {}, []):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(bad, SCHEMA)
 
@@ -169,3 +169,15 @@ def test_virtual_weights_compute_the_same_function():
     virtual = virtual_point(point)
     X = np.array([[1, 2], [0, 3], [5, 1]], dtype=object)
     assert (model.forward(dict(point.weights), X) == virtual.model.forward(dict(virtual.weights), X)).all()
+
+
+def test_a_map_takes_its_variables_by_name() -> None:
+    umbrella = parse_spec("map:s,t->s;s*t;t^2")
+    by_name = given_point(umbrella, {"t": "1/2", "s": 3})
+    assert by_name.weights["x"].tolist() == [3, Fraction(1, 2)]
+    assert given_point(umbrella, {"x": [3, "1/2"]}).weights["x"].tolist() == [3, Fraction(1, 2)]
+    with pytest.raises(InputError, match=r"lack t and have u too much; .* one number for each of s, t"):
+        given_point(umbrella, {"s": 1, "u": 2})
+    only = parse_spec("map:x->x^2")  # a variable may be called as the list is
+    for value in ([3], np.array([3]), 3):
+        assert given_point(only, {"x": value}).weights["x"].tolist() == [3]

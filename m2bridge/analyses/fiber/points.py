@@ -19,6 +19,7 @@ from m2bridge.analyses.fiber import gauge
 from m2bridge.errors import InputError
 from m2bridge.models import DeepLightning, Lightning, Mod, Model
 from m2bridge.models.arrays import object_array
+from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.virtual import virtual_weights
 from m2bridge.rank.integer import rank_over_q
 
@@ -132,8 +133,12 @@ def read_weights(path: Path) -> dict[str, Any]:
 
 
 def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None = None) -> Point:
-    """A point from matrices of integers, Fractions or fraction strings; shapes, names and ranks are checked."""
-    names = list(model.parameters)
+    """A point from matrices of integers, Fractions or fraction strings; shapes, names and ranks are checked.
+
+    The weights of a polynomial map are a list ``x``, or one number for each variable under its own name.
+    """
+    by_variable = isinstance(model, PolynomialMap) and not _shape_of(weights.get("x"))
+    names = list(model.variables) if by_variable else list(model.parameters)  # type: ignore[attr-defined]
     missing = [name for name in names if name not in weights]
     unknown = [str(name) for name in weights if name not in names]
     if missing or unknown:
@@ -141,12 +146,16 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
             f"have {', '.join(unknown)} too much"
         ] * bool(unknown)
         raise InputError(f"the weights {' and '.join(said)}; {model.spec} has {_described(model)}")
+    if by_variable:
+        weights = {"x": [weights[name] for name in names]}
     arrays = {name: _array(name, weights[name], shape) for name, shape in model.parameters.items()}
     _check_ranks(model, arrays)
     return Point(model=model, kind="weights", weights=arrays, detail=detail)
 
 
 def _described(model: Model) -> str:
+    if isinstance(model, PolynomialMap):
+        return f"one number for each of {', '.join(model.variables)}"
     return ", ".join(f"{name} of shape {_shape(shape)}" for name, shape in model.parameters.items())
 
 
@@ -155,18 +164,18 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def _array(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
     found = _shape_of(value)
     if found != shape:
         given = "no list" if not found else "rows of different lengths" if -1 in found else _shape(found)
         raise InputError(f"{name} should have shape {_shape(shape)}; the weights give {given}")
     flat: list[Fraction] = []
-    _collect(name, value, flat)
+    _collect(name, value.tolist() if isinstance(value, np.ndarray) else value, flat)
     return object_array(flat, shape)
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:
+    if isinstance(value, np.ndarray):
+        return tuple(value.shape)
     if not isinstance(value, (list, tuple)):
         return ()
     inner = {_shape_of(item) for item in value}
