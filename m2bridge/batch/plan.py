@@ -18,7 +18,6 @@ from m2bridge.batch.jobfile import JobFile, Section
 from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError, OutOfReachError, ParseError
 from m2bridge.models import FAMILIES, Model, parse_spec
-from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.spec import suggestion, written
 from m2bridge.records import SCHEMA_VERSION
 
@@ -268,9 +267,7 @@ class _Builder:
         if text not in self.models:
             if text.strip().startswith("file:"):
                 text_of_file = _inside(self.file.path.parent, text.strip().removeprefix("file:"))
-                model = parse_spec(f"file:{text_of_file}")
-                assert isinstance(model, PolynomialMap)
-                model = parse_spec(dataclasses.replace(model, path=None).spec)
+                model = parse_spec(parse_spec(f"file:{text_of_file}").spec)
             else:
                 model = parse_spec(text)
             self.models[text] = (model.spec, model)

@@ -159,7 +159,7 @@ def _print_equations(result: Closure, console: Console, *, wanted: bool) -> None
             console.print(f"  {shown[0].text()} = 0", markup=False)
         return
     used = sorted({i for f in found for m in f.monomials for i in m})
-    meaning = "" if result.model.startswith(("map:", "file:")) else "coefficient of "
+    meaning = "" if result.model.startswith("map:") else "coefficient of "
     for i in used if result.variables else ():
         console.print(f"  z{i}: {meaning}{result.variables[i]}", markup=False, soft_wrap=True)  # type: ignore[index]
     for f in found:

@@ -43,7 +43,6 @@ class PolynomialMap(Model):
     name: a title.
     variables: names of the variables; the one parameter ``x`` is the vector of them.
     polynomials, constraints: the coordinates, and polynomials that vanish on the source.
-    path: the file it was read from, if any.
 
     Examples
     --------
@@ -58,7 +57,6 @@ class PolynomialMap(Model):
     variables: tuple[str, ...]
     polynomials: tuple[Terms, ...]
     constraints: tuple[Terms, ...] = ()
-    path: str | None = None
 
     def __post_init__(self) -> None:
         if not self.variables or not self.polynomials:
@@ -67,8 +65,7 @@ class PolynomialMap(Model):
 
     @property
     def spec(self) -> str:
-        if self.path is not None:
-            return f"file:{self.path}"
+        """The map itself, also when it came from a file: a record must not depend on what the file says later."""
         shown = ";".join(polynomial_text(dict(f), self.variables) for f in self.polynomials)
         given = ";".join(polynomial_text(dict(f), self.variables) for f in self.constraints)
         return f"map:{','.join(self.variables)}->{shown}" + (f"|{given}" if given else "")

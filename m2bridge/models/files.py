@@ -53,7 +53,6 @@ def read_map(path: str | Path) -> PolynomialMap:
             variables=tuple(variables),
             polynomials=_polynomials(document, "polynomials", variables, file, text, place),
             constraints=_polynomials(document, "constraints", variables, file, text, place),
-            path=str(path),
         )
     except SpecError as error:
         _fail(file, text, "variables", error.message)

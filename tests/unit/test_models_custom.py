@@ -41,6 +41,7 @@ def test_a_toml_and_a_json_file(tmp_path: Path) -> None:
     toml.write_text(CUBIC)
     other.write_text(json.dumps({"variables": ["s", "t"], "polynomials": ["s^3", "s^2*t", "s*t^2", "t^3"]}))
     model = parse_spec(f"file:{toml}")
+    assert model.spec == "map:s,t->s^3;s^2*t;s*t^2;t^3"  # not the file: a record must not depend on it
     assert parse_spec(model.spec) == model
     assert model.title == "twisted cubic, 4 polynomials in 2 variables"
     assert model.coordinate_names == ("s^3", "s^2*t", "s*t^2", "t^3")
