@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import lcm
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,15 +17,17 @@ import numpy as np
 
 from m2bridge.analyses.closure import Closure, closure
 from m2bridge.analyses.dimension import dimension
+from m2bridge.analyses.fiber.differential import constraint_rows
 from m2bridge.analyses.fiber.gauge import echelon, exact
 from m2bridge.analyses.fiber.points import Point
 from m2bridge.analyses.fiber.resolve import resolve
 from m2bridge.analyses.singular_locus.result import Verdict
-from m2bridge.analyses.singular_locus.tangents import exact_span
+from m2bridge.analyses.singular_locus.tangents import exact_span, integral_rows
 from m2bridge.analyses.workbench import ProgressListener, model_of, opened
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models import Lightning, Model
+from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.jets import seeded
 from m2bridge.rank.integer import rank_over_q
 from m2bridge.rank.modular import rank_mod
@@ -34,6 +35,8 @@ from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
 
 _RANK_PRIME = 8_388_593
 _MOST_COORDINATES = 200
+_PATIENCE = 20.0
+"""Seconds for equations when curves alone have settled the verdict: they are a second witness then, not the answer."""
 
 
 @register_result
@@ -106,10 +109,27 @@ def singular_point(
     tell("curves")
     free = _free_point(point)
     rank = _jacobian_rank(free)
-    lower = exact_span(free.model, [free.weights], np.random.default_rng([seed, 6]))
+    lower = _tangent_lower(free, seed)
+    settled = lower > size.upper_bound
+    limits = limits or Limits()
+    if settled and (limits.wall_seconds is None or limits.wall_seconds > _PATIENCE):
+        limits = replace(limits, wall_seconds=_PATIENCE)
     evidence += [
-        _evidence("jacobian_rank", "modular", "rank of the differential at the weights", rank, relation=">="),
-        _evidence("tangent", "curves", "span over QQ of curves through the point", lower, relation=">="),
+        Evidence(
+            quantity="jacobian_rank",
+            witness="modular",
+            method="rank of the differential at the weights",
+            value=rank,
+            prime=_RANK_PRIME,
+        ),
+        Evidence(
+            quantity="tangent",
+            witness="curves",
+            method="span over QQ of curves through the point",
+            value=lower,
+            relation=">=",
+            certainty=Certainty.PROVED,
+        ),
     ]
     with opened(engine) as macaulay2:
         found = closure(
@@ -136,7 +156,7 @@ def singular_point(
     )
     verdict: Verdict = "undecided"
     certainty = Certainty.PROBABLE
-    if lower > size.upper_bound:
+    if settled:
         verdict, certainty = "singular", Certainty.PROVED
     elif upper == size.image_dim:
         verdict, certainty = "smooth", Certainty.weakest([sure, size.certainty])
@@ -161,13 +181,7 @@ def singular_point(
         seed=seed,
         seconds=time.perf_counter() - start,
         peak_memory_bytes=found.peak_memory_bytes,
-        limit=found.limit,
-    )
-
-
-def _evidence(quantity: str, witness: str, method: str, value: int, **fields: Any) -> Evidence:
-    return Evidence(
-        quantity=quantity, witness=witness, method=method, value=value, certainty=Certainty.PROVED, **fields
+        limit=None if settled else found.limit,
     )
 
 
@@ -200,9 +214,28 @@ def _factors(A: np.ndarray, a: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _jacobian_rank(point: Point) -> int:
+    """Rank of the differential at the point, on the tangent space of the source, modulo a large prime."""
     weights = point.mod(_RANK_PRIME)
     jet = point.model.coordinates(seeded(weights, point.model.parameters))
-    return rank_mod(jet.tangents.values.reshape(point.model.parameter_count, -1), _RANK_PRIME)
+    table = jet.tangents.values.reshape(point.model.parameter_count, -1).T
+    rows = constraint_rows(point.model, weights, _RANK_PRIME)
+    return rank_mod(np.concatenate([table, rows]), _RANK_PRIME) - rank_mod(rows, _RANK_PRIME)
+
+
+def _tangent_lower(point: Point, seed: int) -> int:
+    """Tangent vectors of curves in the image through the point: how many are independent over QQ.
+
+    Where the weights satisfy equations, curves of first order only, and none where these equations have dependent differentials.
+    """
+    model = point.model
+    if not (isinstance(model, PolynomialMap) and model.constraints):
+        return exact_span(model, [point.weights], np.random.default_rng([seed, 6]))
+    differentials = integral_rows(np.asarray(model.equations.jacobian(point.weights["x"])).tolist())
+    known = rank_over_q(differentials)
+    if known < len(model.constraints):
+        return 0
+    images = integral_rows(np.asarray(model.system.jacobian(point.weights["x"])).tolist())
+    return rank_over_q(np.concatenate([images, differentials])) - known
 
 
 def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
@@ -213,7 +246,7 @@ def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
     InputError
         The point is not on the variety: which equation it violates, and its value there.
     """
-    if not found.equations:
+    if found.equations is None:
         return None, Certainty.PROBABLE
     p = found.characteristic
     image = _image(point, p)
@@ -226,11 +259,14 @@ def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
                 f"the point is not on the variety: equation {index} ({equation.text()[:60]}) is {value} there, {where}"
             )
         rows.append(equation.gradient(image))
+    if not rows:
+        return len(image), Certainty.PROVED
     if p:
         return len(image) - rank_mod(np.array(rows, dtype=object), p), Certainty.PROBABLE
-    cleared = [[int(x * lcm(*(Fraction(y).denominator for y in row))) for x in row] for row in rows]
     substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
-    return len(image) - rank_over_q(cleared), Certainty.PROVED if substituted else Certainty.PROBABLE
+    return len(image) - rank_over_q(
+        integral_rows(rows)
+    ), Certainty.PROVED if substituted else Certainty.PROBABLE
 
 
 def _image(point: Point, p: int) -> list[Any]:

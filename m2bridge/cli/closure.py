@@ -153,14 +153,15 @@ def _show(result: Closure, title: str, console: Console, *, equations: bool, evi
 
 def _print_equations(result: Closure, console: Console, *, wanted: bool) -> None:
     found = result.equations or ()
+    zero = f"= 0 (mod {result.characteristic})" if result.characteristic else "= 0"
     if not wanted:
         shown = [f for f in found if f.degree > 1]
         if len(shown) == 1 and len(shown[0].text()) <= _SHORT_EQUATION:
-            console.print(f"  {shown[0].text()} = 0", markup=False)
+            console.print(f"  {shown[0].text()} {zero}", markup=False)
         return
     used = sorted({i for f in found for m in f.monomials for i in m})
     meaning = "" if result.model.startswith("map:") else "coefficient of "
     for i in used if result.variables else ():
         console.print(f"  z{i}: {meaning}{result.variables[i]}", markup=False, soft_wrap=True)  # type: ignore[index]
     for f in found:
-        console.print(f"  {f.text()} = 0", markup=False, soft_wrap=True)
+        console.print(f"  {f.text()} {zero}", markup=False, soft_wrap=True)

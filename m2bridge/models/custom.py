@@ -16,6 +16,7 @@ import numpy as np
 from m2bridge.errors import InputError, NotPolynomialError, SpecError
 from m2bridge.models.arrays import Mod
 from m2bridge.models.base import Model, Shape, Weights
+from m2bridge.models.constraints import refuse_products
 from m2bridge.models.points import point_on_variety
 from m2bridge.models.polynomials import (
     NAME,
@@ -92,14 +93,24 @@ class PolynomialMap(Model):
     def _source_dim(self) -> int:
         from flint import nmod_mat
 
+        refuse_products(self.constraints, self.variables)
         point = self.draw_weights(np.random.default_rng(0), _RANK_PRIME)["x"]
         table = self.equations.jacobian(Mod(point, _RANK_PRIME)).values
-        rank = nmod_mat(*table.shape, table.reshape(-1).tolist(), _RANK_PRIME).rank()
-        return len(self.variables) - int(rank)
+        rank = int(nmod_mat(*table.shape, table.reshape(-1).tolist(), _RANK_PRIME).rank())
+        if rank < len(self.constraints):
+            raise InputError(
+                f"{self.name}: at a random point of the source the differentials of the {len(self.constraints)} constraints have "
+                f"rank {rank}; leave out constraints that follow from others, and give the equations of a reduced source"
+            )
+        return len(self.variables) - rank
 
     @property
     def parameter_dim(self) -> int:
-        """Number of variables minus the rank of the constraints' differentials at a random point over F_p."""
+        """Number of variables minus that of the constraints, which are independent at a random point over F_p.
+
+        That is the dimension of the source for up to two constraints: they are irreducible and not proportional. More of them
+        might meet in a component that is larger than expected.
+        """
         return self._source_dim if self.constraints else len(self.variables)
 
     def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.models.arrays import Mod, lift, zeros
+from m2bridge.models.arrays import Mod, lift, object_array, zeros
+from m2bridge.models.jets import Jet
 from m2bridge.models.polynomials import Polynomial, derivative
 
 _MOST_DENSE = 20_000_000
@@ -138,11 +139,12 @@ def scaled(array: Any, value: int | Fraction) -> Any:
             from flint import fmpq
 
             factor = fmpq(value.numerator, value.denominator) if isinstance(value, Fraction) else value
-            return np.array([entry * factor for entry in array.reshape(-1)] + [None], dtype=object)[
-                :-1
-            ].reshape(array.shape)
+            entries = [e * (value if isinstance(e, (int, Fraction)) else factor) for e in array.reshape(-1)]
+            return object_array(entries, array.shape)
         return array * float(value)
     if isinstance(value, int):
         return array * value
+    if isinstance(array, Jet):
+        return Jet(scaled(array.value, value), scaled(array.tangents, value))
     own: Any = array.scaled
     return own(value)

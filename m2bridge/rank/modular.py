@@ -239,7 +239,7 @@ class _Work:
     def panel(self, top: int, left: int, right: int) -> list[int]:
         """Eliminate a narrow panel column by column; the pivot columns."""
         matrix, field = self.matrix, self.field
-        panel = np.ascontiguousarray(matrix[top:, left:right])
+        panel = np.array(matrix[top:, left:right], order="C")  # a copy, also when it is all of the matrix
         local = np.arange(panel.shape[0])
         found: list[int] = []
         for column in range(right - left):

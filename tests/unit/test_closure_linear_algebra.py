@@ -26,7 +26,7 @@ from m2bridge.rank.modular import echelon_mod, kernel_mod
 
 
 @pytest.mark.parametrize("p", [2, 7, 32003, 8388593])
-@pytest.mark.parametrize("shape", [(1, 1), (5, 9), (90, 70), (130, 200)])
+@pytest.mark.parametrize("shape", [(1, 1), (5, 9), (90, 70), (130, 200), (3, 16), (600, 12)])
 def test_echelon_is_flints(p: int, shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(shape[0])
     low = rng.integers(0, p, size=(shape[0], max(1, shape[1] // 2)))

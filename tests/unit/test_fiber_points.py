@@ -181,3 +181,10 @@ def test_a_map_takes_its_variables_by_name() -> None:
     only = parse_spec("map:x->x^2")  # a variable may be called as the list is
     for value in ([3], np.array([3]), 3):
         assert given_point(only, {"x": value}).weights["x"].tolist() == [3]
+
+
+def test_a_point_outside_the_source_is_refused() -> None:
+    cone = parse_spec("map:x,y,z->x;y|x*y-z^2")
+    assert given_point(cone, {"x": 4, "y": 1, "z": -2}).weights["x"].tolist() == [4, 1, -2]
+    with pytest.raises(InputError, match="not on the source: constraint 1 is 12"):
+        given_point(cone, {"x": 3, "y": 4, "z": 0})

@@ -265,3 +265,26 @@ def test_an_inline_map_has_limits_and_subscripts() -> None:
     assert parse_spec("map: x_(0,1) , y ->x_(0,1)*y").coordinate_names == ("x_(0,1)*y",)
     with pytest.raises(SpecError, match="too long"):
         parse_spec("map:x->" + "x+" * 600_000 + "x")
+
+
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        ("x^2", r"constraint 1 is a product, \(x\)\^2"),
+        ("x*y-x", r"constraint 1 is a product, \([^)]*\) \* \([^)]*\)"),
+        ("x-y;(x-z)^2*y", "constraint 2 is a product"),
+        ("3", "constraint 1 is constant"),
+        ("x*y*z^0-x*y", "constraint 1 is constant"),
+    ],
+)
+def test_a_source_is_irreducible_and_reduced(constraints: str, message: str) -> None:
+    model = parse_spec(f"map:x,y,z->x;y;z|{constraints}")
+    with pytest.raises(InputError, match=message):
+        assert model.parameter_dim
+
+
+def test_a_source_with_dependent_equations_is_refused() -> None:
+    assert parse_spec("map:x,y,z->x;y|x*y-z^2").parameter_dim == 2
+    model = parse_spec("map:x,y,z->x;y;z|z-x*y;z-x*y+x-y-1+(y-x+1)*z")
+    with pytest.raises(InputError):
+        assert model.parameter_dim

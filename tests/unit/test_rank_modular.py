@@ -8,7 +8,7 @@ import pytest
 
 from m2bridge.errors import InputError
 from m2bridge.rank.integer import rank_over_q
-from m2bridge.rank.modular import eliminate, kernel_mod, rank_mod
+from m2bridge.rank.modular import echelon_residues, eliminate, kernel_mod, rank_mod
 from m2bridge.rank.residues import DEFAULT_PRIME, Field, is_prime
 
 
@@ -103,3 +103,17 @@ def test_primality() -> None:
         3215031751
     )  # strong pseudoprime to the bases 2, 3, 5, 7 (Pomerance, Selfridge, Wagstaff 1980)
     assert is_prime(2**61 - 1)
+
+
+@pytest.mark.parametrize("shape", [(3, 16), (16, 3), (40, 16), (5, 5), (40, 30)])
+def test_the_blocked_echelon_form_keeps_its_rows_when_they_are_exchanged(shape: tuple[int, int]) -> None:
+    p = 101
+    matrix = np.random.default_rng(3).integers(0, p, size=shape)
+    matrix[0, 0] = 0  # the first pivot is in another row
+    field = Field(p)
+    pivots, floats = echelon_residues(field.residues(matrix), field)
+    theirs, rank = flint.nmod_mat(*shape, matrix.ravel().tolist(), p).rref()
+    assert len(pivots) == rank
+    assert field.canonical(floats).tolist() == [
+        [int(theirs[i, j]) for j in range(shape[1])] for i in range(rank)
+    ]

@@ -223,3 +223,48 @@ def test_formats_and_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         ["--max-degree", "0"],
     ):
         assert main(["closure", "--d", "2", "--dp", "1", *bad]) == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "forms"),
+    [
+        ("map:s,t->s;t;s+t", ["z0 + z1 - z2"]),
+        ("map:s,t->s^2;t^2;0;2*s^2-3*t^2", ["z2", "2*z0 - 3*z1 - z3"]),
+    ],
+)
+def test_linear_forms_over_the_rationals_by_the_kernel(engine: Engine, spec: str, forms: list[str]) -> None:
+    found = closure(spec, method="kernel", field="QQ", engine=engine)
+    assert [f.text() for f in found.equations or ()] == forms
+    assert (found.certainty, found.agreement) == (Certainty.PROVED, True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "counts", "image_dim"),
+    [
+        ("map:s->s^2;s^3", {3: 1}, 1),  # no cone
+        ("map:t->t^2-1;t^3-t", {3: 1}, 1),
+        ("map:s->1;2", {}, 0),
+        ("map:s->0;0", {}, 0),
+        ("map:x,y->x;y|x*y-1", {2: 1}, 1),
+    ],
+)
+def test_both_methods_where_the_image_is_no_cone_or_a_point(
+    engine: Engine, spec: str, counts: dict[int, int], image_dim: int
+) -> None:
+    for method in ("kernel", "interpolation"):
+        found = closure(spec, method=method, engine=engine)
+        assert (dict(found.generator_counts), found.image_dim, found.agreement) == (counts, image_dim, True)
+
+
+def test_a_prime_that_shrinks_the_span_is_refused_and_not_chosen(engine: Engine) -> None:
+    spec = "map:s,t->s+32003*t;s+64006*t;s"
+    with pytest.raises(InputError, match="use another prime"):
+        closure(spec, engine=engine)
+    found = closure(spec, field="QQ", engine=engine)
+    assert [f.text() for f in found.equations or ()] == ["2*z0 - z1 - z2"]
+
+
+def test_over_a_small_field_the_degree_is_that_of_the_equations(engine: Engine) -> None:
+    found = closure("map:s->s;s^2;s^3;s^4", field=5, engine=engine)
+    assert (found.degree, found.completeness) == (4, "up-to-degree")
+    assert any("too small" in line for line in found.not_shown)

@@ -79,3 +79,25 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     (saved,) = tmp_path.glob("singular-point-*.json")
     assert records.to_document(records.load(saved)) == document
     assert main(["singular-point", "map:t->t^2;t^3", "--at", str(weights), "--stratum", "rank_a=1"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "at", "verdict", "rank"),
+    [
+        ("map:x,y->x;y|x*y-1", {"x": 1, "y": 1}, "smooth", 1),
+        ("map:x,y,z->x;y;z|x*y-z^2", {"x": 4, "y": 1, "z": 2}, "smooth", 2),
+        ("map:x,y,z->x;y;z|x*y-z^2", {"x": 0, "y": 0, "z": 0}, "singular", 3),
+        ("map:x,y->x;y", None, "smooth", 2),
+        ("mlp(widths=[2,2,2],r=2)", None, "smooth", 6),
+        ("map:x->1/2*x^2;x^3", {"x": 0}, "singular", 0),
+        ("map:x->1/2*x^2;x^3", {"x": "1/3"}, "smooth", 1),
+        ("map:s,t->s;s*t;t^2", {"s": 0, "t": 2}, "singular", 2),
+    ],
+)
+def test_known_points_of_maps(
+    engine: Engine, spec: str, at: dict[str, Any] | None, verdict: str, rank: int
+) -> None:
+    found = singular_point(spec, at=at, engine=engine)
+    assert (found.verdict, found.jacobian_rank, found.agreement) == (verdict, rank, True)
+    assert found.tangent_upper is not None
+    assert found.tangent_lower <= found.tangent_upper

@@ -14,12 +14,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from m2bridge.analyses.clock import Clock
 from m2bridge.analyses.closure import inside
 from m2bridge.analyses.closure.asking import Asking
 from m2bridge.analyses.closure.comparing import compare_primes
-from m2bridge.analyses.closure.image import image_of
-from m2bridge.analyses.closure.primes import check_prime
+from m2bridge.analyses.closure.image import LARGE_PRIME, Image, image_of
+from m2bridge.analyses.closure.primes import LARGEST_M2_PRIME, check_prime, primes_below
 from m2bridge.analyses.closure.result import Closure
 from m2bridge.analyses.closure.work import Work
 from m2bridge.analyses.workbench import model_of
@@ -78,6 +80,8 @@ def closure(
     clock = Clock(limits.wall_seconds, limits.memory_bytes)
     model = model_of(model)
     image = image_of(model)
+    if field == "QQ":
+        prime = _lucky_prime(image, seed)
     with open_engine(warm=True) if engine is None else nullcontext(engine) as opened:
         asking = Asking(opened, limits, clock, keep=keep, progress=progress)
         work = Work(
@@ -107,3 +111,12 @@ def closure(
                 "cross_check": cross_check,
             },
         )  # fmt: skip
+
+
+def _lucky_prime(image: Image, seed: int) -> int:
+    """A prime over which the image spans as much as over a large one: the user, who asked for QQ, has chosen none."""
+    wanted = image.span(np.random.default_rng(seed), LARGE_PRIME).dim
+    for p in (DEFAULT_PRIME, *primes_below(LARGEST_M2_PRIME, count=8, without=DEFAULT_PRIME)):
+        if image.span(np.random.default_rng(seed), p).dim == wanted:
+            return p
+    return DEFAULT_PRIME

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import comb
 
+import numpy as np
+
 from m2bridge.analyses.clock import LimitReached
 from m2bridge.analyses.closure import accounting
 from m2bridge.analyses.closure.image import LARGE_PRIME
@@ -83,6 +85,20 @@ def _lift(
     return work.lifted is not None
 
 
+def lift_forms(work: Work) -> Sequence[Rational] | None:
+    """The linear forms over QQ, from the span modulo several primes; None when these do not determine them."""
+    primes: list[int] = []
+    forms: list[Sequence[Polynomial]] = []
+    for p in primes_below(LARGE_PRIME, count=6, without=work.prime):
+        span = work.image.span(np.random.default_rng(work.seed), p)
+        primes.append(p)
+        forms.append(as_polynomials(span))
+        lifted = lift_polynomials([*forms, as_polynomials(work.span)], [*primes, work.prime])
+        if lifted is not None:
+            return lifted
+    return None
+
+
 def _check_lift(work: Work) -> None:
     """Fresh points over a second prime; for QQ exact substitution into the coordinates as integer polynomials."""
     assert work.lifted is not None
@@ -96,22 +112,14 @@ def _check_lift(work: Work) -> None:
         work.proved = False
         return
     work.tell("exact substitution")
-    exact = _substitute(work)
+    exact = substitute(work)
     if exact is None:
         work.not_shown.append(
             "that the lifted equations vanish identically: no exact substitution (too many terms, or constraints)"
         )
         work.proved = False
         return
-    work.evidence.append(Evidence(
-        quantity="vanishing", witness="substitution", method="exact substitution of the coordinates over ZZ",
-        value=exact, certainty=Certainty.PROVED,
-    ))  # fmt: skip
     work.proved = work.proved and exact and _minimal(work)
-    if exact:
-        work.shown.append(
-            "over QQ every equation vanishes identically on the parametrization (exact substitution)"
-        )
 
 
 def _minimal(work: Work) -> bool:
@@ -142,15 +150,25 @@ def _minimal(work: Work) -> bool:
     return True
 
 
-def _substitute(work: Work) -> bool | None:
+def substitute(work: Work) -> bool | None:
+    """Whether every lifted equation vanishes identically on the parametrization, with the evidence; None when out of reach."""
     coordinates = work.image.polynomials
     if coordinates is None or work.lifted is None or work.lifted_forms is None:
         return None
     chosen = [coordinates[i] for i in work.span.basis]
     try:
-        return all(vanishes_exactly(f, chosen, work.asking.clock) for f in work.lifted) and all(
+        exact = all(vanishes_exactly(f, chosen, work.asking.clock) for f in work.lifted) and all(
             vanishes_exactly(f, coordinates, work.asking.clock) for f in work.lifted_forms
         )
     except LimitReached as reached:
         work.limit = work.limit or reached.reason
         return None
+    work.evidence.append(Evidence(
+        quantity="vanishing", witness="substitution", method="exact substitution of the coordinates over ZZ",
+        value=exact, certainty=Certainty.PROVED,
+    ))  # fmt: skip
+    if exact:
+        work.shown.append(
+            "over QQ every equation vanishes identically on the parametrization (exact substitution)"
+        )
+    return exact

@@ -26,9 +26,10 @@ def written(equations: Sequence[Equation], count: int, p: int, form: str) -> str
     if form == "sympy":
         body = ",\n    ".join(f.text(power="**") for f in equations)
         symbols = f'{", ".join(names)} = symbols("{" ".join(names)}")' if count > 1 else 'z0 = symbols("z0")'
-        return f"from sympy import symbols\n\n{symbols}\nequations = [\n    {body},\n]\n"
+        note = f"modulus = {p}  # the coefficients are residues\n" if p else ""
+        return f"from sympy import symbols\n\n{symbols}\n{note}equations = [\n    {body},\n]\n"
     if form == "latex":
-        return "".join(f"{f.latex()} = 0 \\\\\n" for f in equations)
+        return "".join(f"{f.latex()} {latex_zero(p)} \\\\\n" for f in equations)
     if form == "json":
         document = [
             {
@@ -58,6 +59,11 @@ def sympy_polynomials(equations: Sequence[Equation], count: int, p: int) -> tupl
             terms[tuple(exponents)] = coefficient
         found.append(sympy.Poly(terms, *symbols, **options))
     return tuple(found)
+
+
+def latex_zero(p: int) -> str:
+    """What an equation says: that it vanishes, or that it does modulo p."""
+    return rf"\equiv 0 \pmod{{{p}}}" if p else "= 0"
 
 
 def latex_text(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from m2bridge.analyses.closure import accounting, kernels
+from m2bridge.analyses.closure.comparing import lift_forms, substitute
 from m2bridge.analyses.closure.image import Span
 from m2bridge.analyses.closure.interpolation import Interpolator
 from m2bridge.analyses.closure.lifting import reduce_polynomial
@@ -70,7 +71,7 @@ def by_kernel(work: Work, max_degree: int | None) -> None:
     work.measure()
     rng = np.random.default_rng(work.seed)
     work.span = work.image.span(rng, work.prime)
-    work.codim = work.span.dim - work.cone_dim
+    work.codim = work.codim_in(work.span)
     p = 0 if work.rational else work.prime
     work.tell("kernel")
     found, work.limit = kernels.kernel(work.asking, work.model, p=p, hilbert_degrees=max_degree or 6)
@@ -87,9 +88,12 @@ def by_kernel(work: Work, max_degree: int | None) -> None:
         f"the ideal is the kernel of the ring map over {'QQ' if work.rational else f'F_{work.prime}'}"
     )
     if work.rational:
-        work.lifted = list(found.polynomials)
         work.polynomials = [reduce_polynomial(f, work.prime) for f in found.polynomials]
-        work.proved = True
+        work.lifted_forms = lift_forms(work)
+        work.lifted = None if work.lifted_forms is None else list(found.polynomials)
+        if work.lifted is None:
+            work.not_shown.append("the linear forms over QQ: six primes did not determine them")
+        work.proved = bool(substitute(work)) or (work.lifted is not None and not work.lifted_forms)
     else:
         work.polynomials = list(found.polynomials)
     if found.codim is None or found.degree is None:
@@ -129,7 +133,7 @@ def by_graded_kernel(work: Work, max_degree: int) -> None:
     work.measure()
     interpolator = Interpolator(work.image, prime=work.prime, seed=work.seed, clock=work.asking.clock)
     work.span = interpolator.span
-    work.codim = work.span.dim - work.cone_dim
+    work.codim = work.codim_in(work.span)
     work.tell("components of the kernel")
     found, work.limit = kernels.graded_kernel(
         work.asking, work.image, work.span, interpolator.snapshot().grading, max_degree, p=work.prime

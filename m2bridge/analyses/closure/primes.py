@@ -5,6 +5,9 @@ from __future__ import annotations
 from m2bridge.errors import InputError
 from m2bridge.rank.residues import LARGEST_BLAS_PRIME, is_prime
 
+LARGEST_M2_PRIME = 32749
+"""Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one."""
+
 
 def check_prime(p: int) -> None:
     """Refuse a modulus that is not a prime in the range where float64 products are exact."""

@@ -150,7 +150,7 @@ class Closure(Result):
             return f"$$\\text{{{formats.latex_text(self.summary)}}}$$"
         return (
             "$$\\begin{aligned}"
-            + r" \\ ".join(f"&{f.latex()} = 0" for f in self.equations)
+            + r" \\ ".join(f"&{f.latex()} {formats.latex_zero(self.characteristic)}" for f in self.equations)
             + "\\end{aligned}$$"
         )
 

@@ -34,7 +34,8 @@ def torus_weights(image: Image, span: Span, rng: np.random.Generator) -> Ints:
     conditions = _conditions(image, span, rng, LARGE_PRIME)
     basis, _, _ = kernel_mod(conditions, LARGE_PRIME)
     rows = [_integral(row) for row in basis]
-    found = np.array([row for row in rows if row is not None], dtype=np.int64).reshape(-1, span.dim)
+    kept = [row for row in rows if row is not None]
+    found = np.array(kept, dtype=np.int64).reshape(len(kept), span.dim)
     grading = np.concatenate([ones, found])
     if not preserves(image, span, grading, rng, SECOND_PRIME):
         grading = ones

@@ -16,6 +16,7 @@ from m2bridge.analyses.closure.equations import Equation, equation
 from m2bridge.analyses.closure.image import LARGE_PRIME, Image, Span
 from m2bridge.analyses.closure.interpolation import Interpolation, Interpolator, Polynomial
 from m2bridge.analyses.closure.result import Closure, Completeness
+from m2bridge.errors import InputError
 from m2bridge.models.base import Model
 from m2bridge.results import Certainty, Evidence
 
@@ -24,6 +25,7 @@ _DEGREE_CAP = 12
 _DEGREE_CAP_UNKNOWN = 6
 _SMALL_SPAN = 14
 _LARGE_SPACE = 250
+_SMALLEST_SECTION_PRIME = 1000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,17 +82,40 @@ class Work:
                 certainty=Certainty.PROBABLE,
             ))  # fmt: skip
 
+    def codim_in(self, span: Span) -> int:
+        """Codimension of the image in its linear span; over an unlucky prime the span is smaller than the image.
+
+        Raises
+        ------
+        InputError
+            The prime is unlucky.
+        """
+        if span.dim < self.cone_dim:
+            raise InputError(
+                f"modulo {self.prime} the image spans {span.dim} dimensions, over QQ it has {self.cone_dim}: use another prime"
+            )
+        return span.dim - self.cone_dim
+
     def count_degree(self) -> None:
         """The degree, counted without equations: by a formula where one is proved, else on the parametrization.
 
-        With `thorough` both.
+        With `thorough` both. Not where nothing is to be counted (the span itself, a point), nor over a small field, where a
+        random section is often special.
         """
+        if not self.codim or self.cone_dim == 0:
+            return
         formula = degrees.formula_degree(self.model)
         if formula is not None:
             self.evidence.append(formula)
             if not self.thorough:
                 self.degree = self.known_degree
                 return
+        if self.prime < _SMALLEST_SECTION_PRIME:
+            self.not_shown.append(
+                f"an independent count of the degree: {self.prime} is too small for random sections"
+            )
+            self.degree = self.known_degree
+            return
         self.tell("degree of the parametrization")
         counted = degrees.section_degree(
             self.asking, self.image, self.span, self.prime, self.seed, self.patience
@@ -120,7 +145,7 @@ class Work:
         self.measure()
         interpolator = Interpolator(self.image, prime=self.prime, seed=self.seed, clock=self.asking.clock)
         self.span = interpolator.span
-        self.codim = self.span.dim - self.cone_dim
+        self.codim = self.codim_in(self.span)
         self.count_degree()
         account_ = self._advance(interpolator, max_degree)
         found = interpolator.snapshot()

@@ -73,7 +73,7 @@ def dimension(
     p = check_prime(prime)
     limits = limits or Limits()
     uppers = upper_bounds(model, p=p, seed=seed)
-    upper = min(item.value for item in uppers)
+    upper = min(item.value for item in uppers if item.certainty is Certainty.PROVED)
     shape = attention_shape(model)
     found: Found
     if shape is not None and (p < LARGEST_BLAS_PRIME or shape.softmax):

@@ -187,7 +187,10 @@ def _attention_dim(d: int, rank: int, symmetric: bool) -> int:
 
 
 def _parameters(model: Model) -> Evidence:
-    return _bound("parameters", "dimension of the space of weights", model.parameter_dim)
+    found = _bound("parameters", "dimension of the space of weights", model.parameter_dim)
+    if len(getattr(model, "constraints", ())) > 2:  # seen at one point: another component might be larger
+        return replace(found, certainty=Certainty.PROBABLE)
+    return found
 
 
 def _ambient(model: Model) -> int | None:

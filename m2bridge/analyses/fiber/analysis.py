@@ -129,7 +129,9 @@ def _answer(model: Model, bench: Workbench, *, at: Any, prime: int, seed: int, f
     verdict = Judgement.of(point, outcome, orbit_dim, generic_dim)
     counter = counterexample(point)
     bench.announce("real points")
-    found = real.real_points(point, seed) if model.polynomial else ()
+    found = (
+        real.real_points(point, seed) if model.polynomial and not getattr(model, "constraints", ()) else ()
+    )
     others = sum(1 for item in found if item.same_orbit is False)
     if verdict.orbits is not None and others:
         evidence.append(

@@ -150,6 +150,11 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
         weights = {"x": [weights[name] for name in names]}
     arrays = {name: _array(name, weights[name], shape) for name, shape in model.parameters.items()}
     _check_ranks(model, arrays)
+    if isinstance(model, PolynomialMap) and model.constraints:
+        values = np.asarray(model.equations(arrays["x"])).tolist()
+        for number, value in enumerate(values, start=1):
+            if value:
+                raise InputError(f"the point is not on the source: constraint {number} is {value} there")
     return Point(model=model, kind="weights", weights=arrays, detail=detail)
 
 

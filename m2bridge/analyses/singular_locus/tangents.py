@@ -22,8 +22,6 @@ from m2bridge.models.base import Model, Weights
 from m2bridge.rank.integer import rank_over_q
 from m2bridge.rank.numeric import NumericRank, numeric_rank
 
-_DENOMINATOR_POWER = 27
-"""Coordinates are polynomials of at most this degree in the weights (three layers of attention)."""
 _PATIENCE = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
 
@@ -43,24 +41,38 @@ def exact_span(model: Model, fiber: Sequence[Weights], rng: np.random.Generator)
     int
         A lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ.
     """
-    vectors: list[list[int]] = []
+    vectors: list[list[Fraction]] = []
     for weights in fiber:
         base = model.flatten({name: np.asarray(value) for name, value in weights.items()}).astype(object)
         unit = np.eye(model.parameter_count, dtype=int)
         first_order = [_leading(model, base, direction, orders=(1,)) for direction in unit]
         vectors += [v for v in first_order if any(v)]
-        kernel = _integer_kernel(np.array(first_order, dtype=object).T)
+        kernel = _integer_kernel(integral_rows(np.array(first_order, dtype=object).T.tolist()))
         vectors = _grow(vectors, partial(_kernel_curve, model, base, kernel, rng), len(kernel))
-    return rank_over_q(np.array(vectors, dtype=object)) if vectors else 0
+    return _rank(vectors)
 
 
-def _grow(vectors: list[list[int]], draw: Callable[[], list[int]], kernel_dim: int) -> list[list[int]]:
+def _rank(vectors: Sequence[Sequence[Fraction]]) -> int:
+    return rank_over_q(integral_rows(vectors)) if vectors else 0
+
+
+def integral_rows(rows: Sequence[Sequence[Any]]) -> np.ndarray:
+    """A rational matrix with each row multiplied by its common denominator: the same rank and the same kernel."""
+    scales = [lcm(*(Fraction(x).denominator for x in row)) for row in rows]
+    return np.array(
+        [[int(x * scale) for x in row] for row, scale in zip(rows, scales, strict=True)], dtype=object
+    )
+
+
+def _grow(
+    vectors: list[list[Fraction]], draw: Callable[[], list[Fraction]], kernel_dim: int
+) -> list[list[Fraction]]:
     """Add curves along random kernel directions until they stop adding to the span."""
-    rank = rank_over_q(np.array(vectors, dtype=object)) if vectors else 0
+    rank = _rank(vectors)
     idle = 0 if kernel_dim else _PATIENCE
     while idle < _PATIENCE:
         candidate = [*vectors, draw()]
-        new_rank = rank_over_q(np.array(candidate, dtype=object))
+        new_rank = _rank(candidate)
         if new_rank > rank:
             vectors, rank, idle = candidate, new_rank, 0
         else:
@@ -68,31 +80,24 @@ def _grow(vectors: list[list[int]], draw: Callable[[], list[int]], kernel_dim: i
     return vectors
 
 
-def _kernel_curve(model: Model, base: np.ndarray, kernel: np.ndarray, rng: np.random.Generator) -> list[int]:
+def _kernel_curve(
+    model: Model, base: np.ndarray, kernel: np.ndarray, rng: np.random.Generator
+) -> list[Fraction]:
     direction = rng.integers(-3, 4, size=len(kernel)).astype(object) @ kernel
     return _leading(model, base, direction, orders=range(2, 8))
 
 
-def _leading(model: Model, base: np.ndarray, direction: np.ndarray, orders: Sequence[int]) -> list[int]:
-    """First non-zero coefficient, among `orders`, of the image point along base + s * direction; zeros if none.
-
-    With rational weights the coefficient is multiplied by one number that depends on the weights alone, so that it is integral.
-    """
-    clear = lcm(*(Fraction(b).denominator for b in base)) ** _DENOMINATOR_POWER
+def _leading(model: Model, base: np.ndarray, direction: np.ndarray, orders: Sequence[int]) -> list[Fraction]:
+    """First non-zero coefficient, among `orders`, of the image point along base + s * direction; zeros if none."""
     entries = [_line(b, v) for b, v in zip(base, direction, strict=True)]
     point = [
         _polynomial(c) for c in model.coordinates(model.unflatten(object_array(entries, base.shape))).ravel()
     ]
     for order in orders:
-        coefficient = [Fraction(int(c[order].p), int(c[order].q)) * clear for c in point]
+        coefficient = [Fraction(int(c[order].p), int(c[order].q)) for c in point]
         if any(coefficient):
-            scale = lcm(*(c.denominator for c in coefficient))
-            if scale != 1:
-                raise ArithmeticError(
-                    "a coefficient has a larger denominator than weights of this degree can give"
-                )
-            return [int(c) for c in coefficient]
-    return [0] * len(point)
+            return coefficient
+    return [Fraction(0)] * len(point)
 
 
 def _line(start: Any, direction: Any) -> Any:
