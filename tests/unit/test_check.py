@@ -23,6 +23,8 @@ SPECS = (
     "lightning(d=2,dp=1)",
     "deep-lightning(d=[3,3,3],a=[2,2],t=3)",
     "softmax(d=[3,3,3],a=[2,2],t=3)",
+    "softmax(d=[3,2],a=[2],t=2)",
+    "softmax(d=[3,2,1],a=[1,1],t=2)",
     "mlp(widths=[3,5,1],r=4)",
     "mlp(widths=[5,7,1],r=3)",
     "linear(widths=[3,2,3])",
