@@ -240,10 +240,13 @@ def _ball(shape: AttentionSlice, found: Found, seed: int) -> Document:
         point = replace(point, inputs=point.inputs[used])
         mantissa, exponent = minor_determinant(shape, point, proof.outputs, proof.columns, rows)
         value = [str(mantissa), exponent]
+    weights = [[matrix.tolist() for matrix in layer] for layer in point.layers]
+    if shape.widths[-1] < shape.widths[-2]:
+        weights[-1][2][proof.outputs :] = [[0] * shape.widths[-2]] * (shape.widths[-1] - proof.outputs)
     return {
         "kind": "ball",
         "bits": proof.bits,
-        "weights": [[matrix.tolist() for matrix in layer] for layer in point.layers],
+        "weights": weights,
         "inputs": point.inputs.tolist(),
         "outputs": proof.outputs,
         "columns": list(proof.columns),

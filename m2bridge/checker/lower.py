@@ -266,7 +266,7 @@ def _ball(network: Network, claim: Any) -> int:
     columns = _indices(claim["columns"], len(free))
     samples = len(claim["inputs"])
     inputs = [nested(flat(x, (w[0], t)), (w[0], t)) for x in claim["inputs"]]
-    layers = _slice_weights(network, claim["weights"], bits)
+    layers = _slice_weights(network, claim["weights"], bits, outputs)
     width = outputs * w[-2] + len(columns)
     chosen = [free[c] for c in columns]
     if width > PLAIN:
@@ -284,8 +284,11 @@ def _ball(network: Network, claim: Any) -> int:
     return w[-1] * w[-2] + len(columns)
 
 
-def _slice_weights(network: Network, weights: Any, bits: int) -> Any:
-    """Weights of the right shapes; the last V must be [I; 0] when it has at least as many rows as columns."""
+def _slice_weights(network: Network, weights: Any, bits: int, outputs: int) -> Any:
+    """Weights of the right shapes; the last V must be [I; 0] when it has at least as many rows as columns.
+
+    When it has fewer, its rows below the outputs are not used, and must be zero: nothing is free in a certificate.
+    """
     w = network.widths
     ranks = [min(a, d) for a, d in zip(network.ranks, w, strict=False)]
     if len(weights) != len(ranks):
@@ -298,4 +301,6 @@ def _slice_weights(network: Network, weights: Any, bits: int) -> Any:
     unit = [[(1 << bits) * int(i == j) for j in range(w[-2])] for i in range(w[-1])]
     if w[-1] >= w[-2] and layers[-1][2] != unit:
         raise Rejected("the last V is not [I; 0]")
+    if w[-1] < w[-2] and any(any(row) for row in layers[-1][2][outputs:]):
+        raise Rejected("rows of the last V that are not used are not zero")
     return layers
