@@ -84,7 +84,8 @@ def plan(shape: AttentionSlice, *, samples: int | None = None, outputs: int | No
     tokens, before = shape.tokens, shape.widths[-2]
     available = min(before, shape.widths[-1])
     if outputs is None:
-        outputs = min(available, max(1, tokens - 1 if shape.softmax else tokens))
+        enough = max(1, tokens - 1 if shape.softmax else tokens)
+        outputs = available if tokens == 1 else min(available, enough)  # one token: rows of V see different weights
     columns = shape.inner_count
     if samples is None:
         samples = _least_samples(shape, outputs)

@@ -205,3 +205,19 @@ def test_symmetries_lie_in_the_kernel_of_the_jacobian() -> None:
         for symmetry in model.symmetries:
             moved = matrix.astype(object) @ symmetry.generators(lifted).values.T.astype(object)
             assert not (moved % p).any()
+
+
+@pytest.mark.parametrize(
+    ("spec", "dim"),
+    [
+        ("softmax(d=[3,2,2],a=[1,1],t=1)", 6),  # one token: all 2 x 3 matrices
+        ("softmax(d=[3,2,3],a=[1,1],t=1)", 8),  # 3 x 3 matrices of rank at most 2
+        ("deep-lightning(d=[2,3,2],a=[3,2],t=2)", None),
+    ],
+)
+def test_one_token_and_small_primes_do_not_confuse_the_witnesses(spec: str, dim: int | None) -> None:
+    found = dimension(spec, engine=False)
+    assert found.agreement is not False
+    assert dim is None or found.image_dim == dim
+    if dim is None:  # rows are exchanged in a narrow elimination
+        assert dimension(spec, engine=False, prime=101).lower_bound <= found.image_dim
