@@ -85,7 +85,9 @@ def plan(shape: AttentionSlice, *, samples: int | None = None, outputs: int | No
     available = min(before, shape.widths[-1])
     if outputs is None:
         enough = max(1, tokens - 1 if shape.softmax else tokens)
-        outputs = available if tokens == 1 else min(available, enough)  # one token: rows of V see different weights
+        outputs = (
+            available if tokens == 1 else min(available, enough)
+        )  # one token: rows of V see different weights
     columns = shape.inner_count
     if samples is None:
         samples = _least_samples(shape, outputs)

@@ -324,3 +324,8 @@ def test_real_points_are_evaluated_again(engine):
 def test_reach_is_estimated(engine):
     assert analysis.in_reach(parse_spec(LAYER), 32003, 0)
     assert not analysis.in_reach(parse_spec(VIRTUAL3), 32003, 0)
+
+
+def test_a_cone_that_splits_over_one_prime_only_is_no_contradiction(engine: Engine) -> None:
+    found = fiber("map:s,t->s^2+t^2", at={"s": 0, "t": 0}, engine=engine)
+    assert (found.fiber_dim, found.degree, found.agreement) == (1, 2, True)

@@ -7,6 +7,7 @@ Every way to compute a fiber (also :mod:`factored` and :mod:`lifting` beside thi
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -230,7 +231,12 @@ def _again(bench: Workbench, outcome: Outcome, question: Question, values: Value
         said("degree", "Groebner basis of the fiber's equations", second.integer("degree"), other, seconds)
     )
     shapes = [_shapes(v) for v in (values, second)]
-    if None not in shapes:
+    if shapes[0] != shapes[1] and _by_dimension(shapes[0]) == _by_dimension(shapes[1]):
+        outcome.notes.append(
+            f"components split differently over F_{question.prime} and {'QQ' if rational else f'F_{other}'}: "
+            "over the algebraic closure there may be more of them"
+        )
+    elif None not in shapes:
         outcome.evidence.append(
             said("components", "minimal primes: dimension, degree, multiplicity", shapes[0], question.prime)
         )
@@ -242,10 +248,20 @@ def _again(bench: Workbench, outcome: Outcome, question: Question, values: Value
             outcome.certainty = Certainty.PROVED
 
 
+def _by_dimension(shapes: list[list[int]] | None) -> Counter[int] | None:
+    """Degree of all components of each dimension, with multiplicity: it does not depend on how they split."""
+    if shapes is None:
+        return None
+    total: Counter[int] = Counter()
+    for dim, degree, multiplicity in shapes:
+        total[dim] += degree * multiplicity
+    return total
+
+
 def _shapes(values: Values) -> list[list[int]] | None:
     """Dimension, degree and multiplicity of the components, sorted; None unless each has a point with coordinates in the field.
 
-    A component with such a point, smooth on it, is irreducible over the closure too: its shape cannot depend on the field.
+    A component with such a point, smooth on it, is irreducible over the closure too: its shape does not depend on the field.
     """
     if "multiplicities" not in values or "component_points" not in values:
         return None
