@@ -38,14 +38,14 @@ DIMENSIONS = (
     "convolution(filters=[2,2],r=2)", "linear(widths=[2,1,2])",
 )  # fmt: skip
 MIX = (
-    ("dimension", DIMENSIONS, 0.75),
+    ("dimension", DIMENSIONS, 0.70),
     (
         "closure",
         ("lightning(d=2,dp=1,a=1)", "mlp(widths=[2,2,1],r=2)", "convolution(filters=[2,2],r=2)"),
         0.15,
     ),
-    ("singular-locus", ("lightning(d=2,dp=1,a=1)",), 0.08),
-    ("fiber", ("lightning(d=2,dp=1,a=2)",), 0.02),
+    ("singular-locus", ("lightning(d=2,dp=1,a=1)",), 0.10),
+    ("fiber", ("lightning(d=2,dp=1,a=2)",), 0.05),
 )
 """Analysis, models, share of the jobs; the seed tells jobs of one model apart."""
 
