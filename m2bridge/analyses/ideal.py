@@ -141,7 +141,7 @@ def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
     p = given.characteristic if field is None else 0 if field == "QQ" else int(field)
     p = DEFAULT_PRIME if p is None else p
     if p:
-        check_prime(p)
+        check_prime(p, "--field" if field is not None else "the file's ring, characteristic")
     return p
 
 

@@ -54,6 +54,31 @@ def test_the_command_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["ideal", str(file)]) == 2
 
 
+def test_the_zero_ideal_has_a_component_that_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "zero.txt"
+    file.write_text("variables: x, y\n0\n")
+    assert main(["ideal", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert "Ideal of 1 polynomial in x, y" in printed
+    assert "component 1: codimension 0, degree 1: 0\n" in printed
+
+
+def test_a_modulus_that_is_no_prime_is_named_as_it_was_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "line.txt"
+    file.write_text("x - y")
+    assert main(["ideal", str(file), "--field", "6"]) == 2
+    assert "--field 6: a prime below" in capsys.readouterr().err
+    file.write_text("ZZ/6[x,y] ideal(x - y)")
+    assert main(["ideal", str(file)]) == 2
+    assert "the file's ring, characteristic 6: a prime below" in capsys.readouterr().err
+    assert main(["closure", "map:s->s;s^2", "--prime", "6"]) == 2
+    assert "--prime 6: a prime below" in capsys.readouterr().err
+
+
 def test_a_template_of_ones_own(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "hilbert.m2.j2"
     file.write_text(TEMPLATE)

@@ -6,10 +6,10 @@ from m2bridge.errors import InputError
 from m2bridge.rank.residues import LARGEST_BLAS_PRIME, is_prime
 
 
-def check_prime(p: int) -> None:
-    """Refuse a modulus that is not a prime in the range where float64 products are exact."""
+def check_prime(p: int, option: str = "--prime") -> None:
+    """Refuse a modulus that is not a prime in the range where float64 products are exact; `option` is what set it."""
     if p >= LARGEST_BLAS_PRIME or not is_prime(p):
-        raise InputError(f"--prime {p}: a prime below {LARGEST_BLAS_PRIME} is needed here")
+        raise InputError(f"{option} {p}: a prime below {LARGEST_BLAS_PRIME} is needed here")
 
 
 def primes_below(start: int, *, count: int, without: int = 0) -> list[int]:
