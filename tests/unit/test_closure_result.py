@@ -10,7 +10,6 @@ import sympy
 
 from m2bridge.analyses.closure import FORMATS, Closure, Equation
 from m2bridge.analyses.closure.equations import equation
-from m2bridge.analyses.custom_template import parse_setting
 from m2bridge.errors import InputError
 from m2bridge.records import from_document, to_document
 from m2bridge.results import Certainty
@@ -81,13 +80,6 @@ def test_an_equation_is_primitive_balanced_and_dehomogenized() -> None:
 
 def test_the_record_comes_back_equal() -> None:
     assert from_document(json.loads(json.dumps(to_document(answer())))) == answer()
-
-
-def test_settings_of_a_template() -> None:
-    assert parse_setting("n=[[1,2],[3,4]]") == ("n", [[1, 2], [3, 4]])
-    for bad in ("n", "2n=1", "n=0.5", 'n={"a":1}'):
-        with pytest.raises(InputError):
-            parse_setting(bad)
 
 
 def test_in_documents_generators_are_counted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from m2bridge.analyses.custom_template import run_template
 from m2bridge.analyses.ideal import ideal
 from m2bridge.cli import main
 from m2bridge.engine import Engine
-from m2bridge.errors import InputError, ScriptError
+from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
 from m2bridge.results import Certainty
 
@@ -88,9 +89,36 @@ def test_a_template_of_ones_own(engine: Engine, tmp_path: Path, capsys: pytest.C
         run_template(file, {"m": 2}, engine=engine)
     assert main(["template", str(file), "--set", "n=1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["values"] == {"hilbert": [1, 1, 1, 1]}
-    file.write_text(TEMPLATE.replace("hilbertFunction(k, S)", "nonsense(k)"))
-    with pytest.raises(ScriptError):
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("hilbertFunction(k, S)", "nonsense(k)", 5, "no method for adjacent objects: nonsense"),
+        ("S = ZZ/101[vars(0..n-1)]", "S = ZZ/101[vars(0..n-1)", 4, 'expected "]"'),
+        ("n = 3;", "n = 3/0;", 1, "division by zero"),
+        ('"hilbert"', '"Hilbert"', None, "a tag is a lower-case letter"),
+        ("emitEnd();", "", None, "should end with emitEnd()"),
+        ("emitEnd();", 'emit("hilbert", 1); emitEnd();', None, "emits 'hilbert' a second time"),
+    ],
+)
+def test_a_mistake_in_a_template_is_bad_input(
+    old: str, new: str, line: int | None, says: str, engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    file = tmp_path / "own.m2.j2"
+    file.write_text(TEMPLATE.replace(old, new))
+    with pytest.raises(InputError) as caught:
         run_template(file, engine=engine)
+    assert caught.value.line == line
+    assert main(["template", str(file)]) == 2
+    message = capsys.readouterr().err
+    assert says in message
+    assert message.startswith("m2bridge: template own.m2.j2")
+    if line is not None:
+        rendered = caught.value.run.script.text.split("\n")
+        shown = re.search(rf", line {line} \(line (\d+) of the rendered script", message)
+        assert shown is not None
+        assert rendered[int(shown[1]) - 1] == file.read_text().split("\n")[line - 1]
 
 
 def test_a_template_can_ask_for_a_model(engine: Engine, tmp_path: Path) -> None:
