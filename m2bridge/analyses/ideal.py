@@ -27,7 +27,9 @@ from m2bridge.models.ideal_text import GivenIdeal, read_ideal
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.rank.modular import echelon_mod
 from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
+from m2bridge.scripts import Script, render
 
+TEMPLATE = "ideal"
 DEFAULT_PRIME = 32003
 _MOST_MONOMIALS = 1500
 _HIGHEST_CHECKED = 8
@@ -96,18 +98,14 @@ def ideal(
     started = time.monotonic()
     limits = limits or Limits()
     clock = Clock(limits.wall_seconds, limits.memory_bytes)
-    terms = [[[c.numerator, c.denominator, list(m)] for m, c in f.items()] for f in given.polynomials if f]
     if p and any(c.denominator % p == 0 for f in given.polynomials for c in f.values()):
         raise InputError(
             f"a coefficient of the ideal has no meaning modulo {p}; use another prime or the field QQ"
         )
-    request = {
-        "p": p, "variableCount": len(given.variables), "polynomials": terms,
-        "wantComponents": components, "wantSingular": singular,
-    }  # fmt: skip
+    request = _request(given, p, components=components, singular=singular)
     with open_engine() if engine is None else nullcontext(engine) as opened:
         asking = Asking(opened, limits, clock, keep=keep, progress=progress)
-        values, limit = asking.ask("ideal", request)
+        values, limit = asking.ask(TEMPLATE, request)
         evidence = _evidence(given, values.get("h_vector"), values.get("dim"), p, clock)
         found = values.get("components")
         not_shown = [] if "singular_skipped" not in values else [
@@ -135,6 +133,24 @@ def ideal(
             singular_dim=values.get("singular_dim"), singular_degree=values.get("singular_degree"),
             not_shown=tuple(not_shown),
         )  # fmt: skip
+
+
+def _request(given: GivenIdeal, p: int, *, components: bool, singular: bool) -> dict[str, object]:
+    """Values for the template."""
+    terms = [[[c.numerator, c.denominator, list(m)] for m, c in f.items()] for f in given.polynomials if f]
+    return {
+        "p": p, "variableCount": len(given.variables), "polynomials": terms,
+        "wantComponents": components, "wantSingular": singular,
+    }  # fmt: skip
+
+
+def script_of(found: IdealSummary) -> Script:
+    """The script that led to a summary, rendered again from what the summary says."""
+    polynomials = tuple(parse_polynomial(text, found.variables) for text in found.generators)
+    given = GivenIdeal(variables=found.variables, polynomials=polynomials)
+    p = 0 if found.field == "QQ" else int(found.field.removeprefix("F_"))
+    wanted = {name: bool(found.options.get(name, True)) for name in ("components", "singular")}
+    return render(TEMPLATE, _request(given, p, **wanted))
 
 
 def _characteristic(field: int | str | None, given: GivenIdeal) -> int:

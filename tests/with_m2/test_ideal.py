@@ -55,6 +55,23 @@ def test_the_command_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["ideal", str(file)]) == 2
 
 
+@pytest.mark.parametrize(
+    "text", ["x*y - z^2, 1/2*x^3 - x*x*y", "QQ[x,y] ideal(x^2, x - x, y)", "variables: x\n0"]
+)
+def test_a_saved_ideal_is_explained_with_the_script_that_ran(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, kept = tmp_path / "mine.txt", tmp_path / "kept"
+    file.write_text(text)
+    kept.mkdir()
+    assert main(["ideal", str(file), "--save", str(tmp_path), "--keep", str(kept)]) == 0
+    capsys.readouterr()
+    (record,) = tmp_path.glob("*.json")
+    assert main(["explain", str(record)]) == 0
+    (script,) = kept.glob("*.m2")
+    assert script.read_text().rstrip() in capsys.readouterr().out
+
+
 def test_the_zero_ideal_has_a_component_that_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
