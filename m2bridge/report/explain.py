@@ -83,8 +83,11 @@ def _script(result: Result) -> Any:
     maker = getattr(module, "script", None)
     if maker is None:
         return None
-    prime = {"prime": result.options["prime"]} if "prime" in result.options else {}
-    return maker(parse_spec(result.model), seed=result.seed, **prime)
+    chosen = {"prime": result.options["prime"]} if "prime" in result.options else {}
+    if "field" in result.options:
+        field = str(result.options["field"])
+        chosen = {"prime": 0 if field == "QQ" else int(field.removeprefix("F_"))}
+    return maker(parse_spec(result.model), seed=result.seed, **chosen)
 
 
 def _unprinted(result: Result) -> list[str]:
