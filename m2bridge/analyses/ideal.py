@@ -93,7 +93,7 @@ def ideal(
     components, singular: what to compute besides dimension and degree.
     """
     if not isinstance(given, GivenIdeal):
-        given = read_ideal(given if isinstance(given, str) else "\n".join(given))
+        given = read_ideal(given if isinstance(given, str) else "\n".join(_lines(given)))
     p = _characteristic(field, given)
     started = time.monotonic()
     limits = limits or Limits()
@@ -133,6 +133,15 @@ def ideal(
             singular_dim=values.get("singular_dim"), singular_degree=values.get("singular_degree"),
             not_shown=tuple(not_shown),
         )  # fmt: skip
+
+
+def _lines(given: object) -> list[str]:
+    if not isinstance(given, Sequence) or not all(isinstance(line, str) for line in given):
+        raise InputError(
+            "an ideal is given by its text or by a list of polynomials as texts, "
+            f"not by the {type(given).__name__} {str(given)[:40]!r}"
+        )
+    return list(given)
 
 
 def _request(given: GivenIdeal, p: int, *, components: bool, singular: bool) -> dict[str, object]:
