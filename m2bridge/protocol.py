@@ -25,12 +25,20 @@ from m2bridge.errors import (
     TimeLimitError,
 )
 
+TAGS = "a tag is a lower-case letter, then lower-case letters, digits and underscores"
 _VALUE = re.compile(r"@m2b ([a-z][a-z0-9_]*) (.*)")
+_BAD_TAG = re.compile(r"@m2b (\S+) .*")
 _END = re.compile(r"@m2b-end ([0-9]{1,9})")
 _STEP = re.compile(r"@m2b-step (.*)")
 _ERROR = re.compile(
     r"^(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)[^\n]*?: error: (?P<error>.*)$", re.MULTILINE
 )
+_PLACE = re.compile(r"^(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)", re.MULTILINE)
+_DETAIL = re.compile(r"\n--(?P<detail>.*)")
+_UNMATCHED = re.compile(
+    r"\n(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)[^\n]*?: error:\s+\.\.\. to match this"
+)
+_LONGEST_DETAIL = 300
 _DEEPEST = 16
 
 
@@ -125,8 +133,9 @@ def parse(run: Run) -> Values:
                 )
             complete = True
         elif not _STEP.fullmatch(line):
+            hint = f"; {TAGS}" if _BAD_TAG.fullmatch(line) else ""
             raise OutputError(
-                f"output line {number} is malformed: {line[:80]!r}", run=run, line_number=number
+                f"output line {number} is malformed: {line[:80]!r}{hint}", run=run, line_number=number
             )
     if complete and cut_off.startswith("@m2b"):
         raise OutputError("output goes on after the last line", run=run, line_number=len(lines) + 1)
@@ -142,8 +151,10 @@ def read(run: Run) -> Values:
         raise _failure(run)
     values = parse(run)
     if not values.complete:
+        name = run.script.name
         raise OutputError(
-            f"the output of script {run.script.name} is truncated: its last line is missing", run=run
+            f"the output of script {name} is truncated: its last line is missing; a template should end with emitEnd()",
+            run=run,
         )
     return values
 
@@ -174,13 +185,34 @@ def _failure(run: Run) -> EngineError:
             f"Macaulay2 died of signal {run.signal} in script {name} {after}", run=run, signal=run.signal
         )
     if match := _ERROR.search(run.stderr):
-        where = {"file": match["file"], "line": int(match["line"]), "column": int(match["column"])}
-        message = f"Macaulay2 stopped in script {name}, line {match['line']}, column {match['column']}: {match['error']}"
-        return ScriptError(message, run=run, error=match["error"], **where)
+        return _script_error(run, match)
     tail = run.stderr.strip().splitlines()[-1:] or ["(nothing on standard error)"]
     return ScriptError(
         f"Macaulay2 stopped in script {name} with exit status {run.exit_status}: {tail[0]}",
         run=run, error=tail[0], file=None, line=None, column=None,
+    )  # fmt: skip
+
+
+def _script_error(run: Run, match: re.Match[str]) -> ScriptError:
+    """The error at its place in the script.
+
+    That is a line of the back trace when one of Macaulay2's own files raised the error, and the bracket that is not closed.
+    """
+    name = run.script.name
+    places = _PLACE.finditer(run.stderr, match.start())
+    place = next((m for m in places if m["file"].rpartition("/")[2] == f"{name}.m2"), match)
+    raised = "" if place["file"] == match["file"] else f" (raised in {match['file'].rpartition('/')[2]})"
+    details, end = [match["error"]], match.end()
+    while detail := _DETAIL.match(run.stderr, end):
+        details.append(detail["detail"])
+        end = detail.end()
+    if opened := _UNMATCHED.match(run.stderr, end):
+        place = opened
+        details.append("to match this")
+    said = " ".join(" ".join(details).split())[:_LONGEST_DETAIL]
+    return ScriptError(
+        f"Macaulay2 stopped in script {name}, line {place['line']}, column {place['column']}{raised}: {said}",
+        run=run, error=match["error"], said=said, file=place["file"], line=int(place["line"]), column=int(place["column"]),
     )  # fmt: skip
 
 

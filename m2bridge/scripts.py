@@ -132,6 +132,21 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
     return Script(name=name.removesuffix(SUFFIX), text=text, preload=isinstance(template, Path))
 
 
+def line_in_template(source: str, text: str, line: int) -> int | None:
+    """The line of a template that became this line of the script; None for what was put in at the parameters.
+
+    Lines before the caller's values keep their number; those after are counted from the end, as long as they are the same.
+
+    >>> line_in_template('n = 1;\\n--% include "_params.m2.j2"\\nf n', "n = 1;\\nn = 2;\\n-- more\\nf n", 4)
+    3
+    """
+    ours, theirs = source.split("\n"), text.split("\n")
+    if ours[:line] == theirs[:line]:
+        return line
+    same = len(theirs) - line + 1
+    return len(ours) - same + 1 if 0 < same <= len(ours) and ours[-same:] == theirs[-same:] else None
+
+
 def default_partial(source: str) -> str | None:
     """The model partial that a template loads when it runs as it stands; None for a template that needs no model."""
     return next((name for name in _LOADED.findall(source) if name != "_emit"), None)

@@ -5,7 +5,8 @@ The contract, which is that of the package's own templates:
 * default values come first, one assignment a line at column 0 (``n = 3;``); they name the parameters;
 * then ``rendered = false;`` and the line ``--% include "_params.m2.j2"``, where the caller's values are put;
 * values are sent with ``emit("tag", value)`` as soon as they are known: integers, booleans, null, one-line strings, and lists of
-  these (anything else as ``toString``); ``announce "text"`` names a step; ``emitEnd()`` is the last line;
+  these (anything else as ``toString``); a tag is a lower-case letter, then lower-case letters, digits and underscores, and is
+  sent once; ``announce "text"`` names a step; ``emitEnd()`` is the last line;
 * with a model, the script also has ``R``, ``weights`` and ``coordinates`` of that model.
 
 For example::
@@ -34,10 +35,11 @@ from m2bridge.analyses.clock import Clock
 from m2bridge.analyses.closure.asking import Asking
 from m2bridge.engine import open_engine
 from m2bridge.engine.base import Engine, Limits
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, OutputError, ScriptError
 from m2bridge.literals import NAME
 from m2bridge.models.base import Model
 from m2bridge.results import Certainty, Result, register_result
+from m2bridge.scripts import line_in_template
 
 
 @register_result
@@ -76,6 +78,12 @@ def run_template(
     parameters: values for the parameters it declares.
     model: a model whose ``R``, ``weights`` and ``coordinates`` the script gets; `prime` is then the field's characteristic
         (32003 unless given).
+
+    Raises
+    ------
+    InputError
+        The template cannot be rendered, Macaulay2 stops in it (fields `line`, in the file, and `run`), or what it prints is not
+        what :mod:`m2bridge.protocol` reads.
     """
     if not path.name.endswith(".m2.j2"):
         raise InputError(f"template {path}: the name of a template ends in .m2.j2")
@@ -90,7 +98,10 @@ def run_template(
         asking = Asking(
             opened, limits, Clock(limits.wall_seconds, limits.memory_bytes), keep=keep, progress=progress
         )
-        values, limit = asking.ask(path, given, model)
+        try:
+            values, limit = asking.ask(path, given, model)
+        except (ScriptError, OutputError) as error:
+            raise _mistake(path, error) from error
         return TemplateValues(
             model="none" if model is None else model.spec, options={k: _plain(v) for k, v in given.items()},
             certainty=Certainty.PROBABLE, agreement=None, evidence=(), engine=asking.engine_use,
@@ -100,10 +111,27 @@ def run_template(
         )  # fmt: skip
 
 
-def parse_setting(text: str) -> tuple[str, object]:
-    """A parameter from ``name=value``, the value in JSON (a bare word is a string).
+def _mistake(path: Path, error: ScriptError | OutputError) -> InputError:
+    """An error in a user's own template, with its line in the user's file where that is known."""
+    if isinstance(error, OutputError):
+        return InputError(f"template {path.name}: {error.message}", line=None, run=error.run)
+    line = error.line and line_in_template(
+        path.read_text(encoding="utf-8"), error.run.script.text, error.line
+    )
+    if not line:
+        return InputError(f"template {path.name}: {error.message}", line=None, run=error.run)
+    return InputError(
+        f"template {path.name}, line {line} (line {error.line} of the rendered script, which --keep keeps), "
+        f"column {error.column}: Macaulay2 stopped: {error.said}",
+        line=line,
+        run=error.run,
+    )
 
-    >>> parse_setting("n=[1,2]"), parse_setting("kind=odd")
+
+def parse_setting(text: str) -> tuple[str, object]:
+    """A parameter from ``name=value``, the value in JSON.
+
+    >>> parse_setting("n=[1,2]"), parse_setting('kind="odd"')
     (('n', [1, 2]), ('kind', 'odd'))
     """
     name, equals, value = text.partition("=")
@@ -111,11 +139,18 @@ def parse_setting(text: str) -> tuple[str, object]:
         raise InputError(f"--set {text!r}: write name=value")
     try:
         parsed = json.loads(value)
-    except ValueError:
-        parsed = value.strip()
+    except (ValueError, RecursionError):
+        raise InputError(_no_json(name.strip(), value.strip())) from None
     if _has_float(parsed):
         raise InputError(f"--set {text!r}: only exact values, no decimal fractions or objects")
     return name.strip(), parsed
+
+
+def _no_json(name: str, value: str) -> str:
+    text = f"--set {name}={value[:40]}: the value is not JSON"
+    if NAME.fullmatch(value):
+        return f"{text}; a string is written --set {name}='\"{value[:40]}\"'"
+    return f"{text}: write an integer, true, false, null, a list of these, or a string in double quotes"
 
 
 def _has_float(value: object) -> bool:

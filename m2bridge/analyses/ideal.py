@@ -1,14 +1,13 @@
 """Analyses stage: an ideal that a user brings, as a file of polynomials: dimension, degree, radical, components, singularities.
 
-Text enters and is parsed into polynomials (:func:`read_ideal`); they travel to Macaulay2 as integers, never as text. The second
-witness is the Hilbert function in low degrees, by exact ranks over F_p of the multiples of the generators.
+Text enters and is parsed into polynomials (:mod:`m2bridge.models.ideal_text`); they travel to Macaulay2 as integers, never as
+text. The second witness is the Hilbert function in low degrees, by exact ranks over F_p of the multiples of the generators.
 """
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from math import comb
@@ -23,30 +22,17 @@ from m2bridge.analyses.closure.monomials import monomials_of_degree
 from m2bridge.analyses.closure.primes import check_prime
 from m2bridge.engine import open_engine
 from m2bridge.engine.base import Engine, Limits
-from m2bridge.errors import InputError, ParseError
-from m2bridge.models.polynomials import NAME, Coefficient, parse_polynomial, polynomial_text
+from m2bridge.errors import InputError
+from m2bridge.models.ideal_text import GivenIdeal, read_ideal
+from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.rank.modular import echelon_mod
 from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
+from m2bridge.scripts import Script, render
 
-Terms = Mapping[tuple[int, ...], Coefficient]
+TEMPLATE = "ideal"
 DEFAULT_PRIME = 32003
-_ENDLESS_NAME = re.compile(r"[A-Za-z]\w{64}")
-_RING = re.compile(r"(?:[A-Za-z]\w*\s*=\s*)?(QQ|ZZ/\s*(\d+))\s*\[([^\]]*)\]")
-_RANGE = re.compile(r"([A-Za-z][A-Za-z']*_?)(\d+)\s*\.\.\s*([A-Za-z][A-Za-z']*_?)(\d+)")
 _MOST_MONOMIALS = 1500
 _HIGHEST_CHECKED = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenIdeal:
-    """Generators in named variables, as a file states them; `characteristic` when the file states a ring, else None."""
-
-    variables: tuple[str, ...]
-    polynomials: tuple[Terms, ...]
-    characteristic: int | None = None
-
-    def texts(self) -> tuple[str, ...]:
-        return tuple(polynomial_text(f, self.variables) for f in self.polynomials)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,93 +72,6 @@ class IdealSummary(Result):
     not_shown: tuple[str, ...] = ()
 
 
-def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
-    """Polynomials from text: one a line, or a Macaulay2-style list ``ideal(f, g)`` or ``{f, g}``, with or without a ring.
-
-    Comments begin with ``--``, ``//`` or ``#``. Variables come from a ring such as ``QQ[x_0..x_3]``, from a line
-    ``variables: x, y, z``, or else from the polynomials, in the order of appearance.
-
-    >>> given = read_ideal("R = QQ[x,y,z]; I = ideal(y^2*z - x^3, x*y)")
-    >>> given.variables, given.texts()
-    (('x', 'y', 'z'), ('-x^3 + y^2*z', 'x*y'))
-    """
-    if match := _ENDLESS_NAME.search(text):
-        raise ParseError(
-            f"{source}: the name {match[0][:20]}... has more than 64 characters",
-            source=source,
-            line=None,
-            column=None,
-        )
-    plain = "\n".join(re.split(r"--|//|#", line, maxsplit=1)[0] for line in text.splitlines())
-    variables: list[str] | None = None
-    characteristic: int | None = None
-    if match := _RING.search(plain):
-        characteristic = int(match[2]) if match[2] else 0
-        variables = _names(match[3], source)
-        plain = plain[: match.start()] + plain[match.end() :]
-    if match := re.search(r"^\s*variables:(.*)$", plain, re.MULTILINE):
-        variables = _names(match[1], source)
-        plain = plain[: match.start()] + plain[match.end() :]
-    bodies = [body for body in _split(_inside(plain)) if body.strip()]
-    if not bodies:
-        raise ParseError(f"{source} has no polynomials in it", source=source, line=None, column=None)
-    if variables is None:
-        variables = list(dict.fromkeys(m.group(0) for body in bodies for m in NAME.finditer(body)))
-    if not variables:
-        raise ParseError(
-            f"{source} has no variables in it; declare them in a line `variables: x, y`",
-            source=source,
-            line=None,
-            column=None,
-        )
-    polynomials = tuple(
-        parse_polynomial(body.strip(), variables, source=f"{source}, polynomial {i}")
-        for i, body in enumerate(bodies, 1)
-    )
-    return GivenIdeal(variables=tuple(variables), polynomials=polynomials, characteristic=characteristic)
-
-
-def _names(text: str, source: str) -> list[str]:
-    def spread(match: re.Match[str]) -> str:
-        if match[1] != match[3] or int(match[4]) - int(match[2]) > 10_000:
-            raise ParseError(
-                f"{source}: {match[0]!r} is not a range of variables", source=source, line=None, column=None
-            )
-        return ",".join(f"{match[1]}{i}" for i in range(int(match[2]), int(match[4]) + 1))
-
-    names = [name.strip() for name in _split(_RANGE.sub(spread, text)) if name.strip()]
-    for name in names:
-        if not NAME.fullmatch(name):
-            raise ParseError(
-                f"{source}: {name!r} is not the name of a variable", source=source, line=None, column=None
-            )
-    if len(set(names)) != len(names):
-        raise ParseError(f"{source}: a variable is declared twice", source=source, line=None, column=None)
-    return names
-
-
-def _inside(text: str) -> str:
-    """What is inside ``ideal(...)``, ``ideal {...}``, ``matrix {{...}}`` or ``{...}``; else the lines as a list."""
-    if match := re.search(r"(?:ideal\s*\(|(?:ideal\s*)?\{)", text):
-        start = match.end()
-        closing = {"(": ")", "{": "}"}[text[start - 1]]
-        end = text.rfind(closing)
-        return text[start:end] if end > start else text[start:]
-    return re.sub(r"[;\n]", ",", text)
-
-
-def _split(text: str) -> list[str]:
-    """Split at commas outside parentheses; subscripts such as ``x_(0,1)`` stay whole."""
-    parts, depth, start = [], 0, 0
-    for place, char in enumerate(text):
-        depth += char in "([{"
-        depth -= char in ")]}"
-        if char == "," and depth == 0:
-            parts.append(text[start:place])
-            start = place + 1
-    return [*parts, text[start:]]
-
-
 def ideal(
     given: GivenIdeal | Sequence[str] | str,
     *,
@@ -189,28 +88,24 @@ def ideal(
 
     Parameters
     ----------
-    given: the ideal, or its text (see :func:`read_ideal`).
+    given: the ideal, or its text (see :func:`~m2bridge.models.ideal_text.read_ideal`).
     field: a prime, or ``"QQ"``; by default what the file states, else F_32003.
     components, singular: what to compute besides dimension and degree.
     """
     if not isinstance(given, GivenIdeal):
-        given = read_ideal(given if isinstance(given, str) else "\n".join(given))
+        given = read_ideal(given if isinstance(given, str) else "\n".join(_lines(given)))
     p = _characteristic(field, given)
     started = time.monotonic()
     limits = limits or Limits()
     clock = Clock(limits.wall_seconds, limits.memory_bytes)
-    terms = [[[c.numerator, c.denominator, list(m)] for m, c in f.items()] for f in given.polynomials if f]
     if p and any(c.denominator % p == 0 for f in given.polynomials for c in f.values()):
         raise InputError(
             f"a coefficient of the ideal has no meaning modulo {p}; use another prime or the field QQ"
         )
-    request = {
-        "p": p, "variableCount": len(given.variables), "polynomials": terms,
-        "wantComponents": components, "wantSingular": singular,
-    }  # fmt: skip
+    request = _request(given, p, components=components, singular=singular)
     with open_engine() if engine is None else nullcontext(engine) as opened:
         asking = Asking(opened, limits, clock, keep=keep, progress=progress)
-        values, limit = asking.ask("ideal", request)
+        values, limit = asking.ask(TEMPLATE, request)
         evidence = _evidence(given, values.get("h_vector"), values.get("dim"), p, clock)
         found = values.get("components")
         not_shown = [] if "singular_skipped" not in values else [
@@ -240,11 +135,38 @@ def ideal(
         )  # fmt: skip
 
 
+def _lines(given: object) -> list[str]:
+    if not isinstance(given, Sequence) or not all(isinstance(line, str) for line in given):
+        raise InputError(
+            "an ideal is given by its text or by a list of polynomials as texts, "
+            f"not by the {type(given).__name__} {str(given)[:40]!r}"
+        )
+    return list(given)
+
+
+def _request(given: GivenIdeal, p: int, *, components: bool, singular: bool) -> dict[str, object]:
+    """Values for the template."""
+    terms = [[[c.numerator, c.denominator, list(m)] for m, c in f.items()] for f in given.polynomials if f]
+    return {
+        "p": p, "variableCount": len(given.variables), "polynomials": terms,
+        "wantComponents": components, "wantSingular": singular,
+    }  # fmt: skip
+
+
+def script_of(found: IdealSummary) -> Script:
+    """The script that led to a summary, rendered again from what the summary says."""
+    polynomials = tuple(parse_polynomial(text, found.variables) for text in found.generators)
+    given = GivenIdeal(variables=found.variables, polynomials=polynomials)
+    p = 0 if found.field == "QQ" else int(found.field.removeprefix("F_"))
+    wanted = {name: bool(found.options.get(name, True)) for name in ("components", "singular")}
+    return render(TEMPLATE, _request(given, p, **wanted))
+
+
 def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
     p = given.characteristic if field is None else 0 if field == "QQ" else int(field)
     p = DEFAULT_PRIME if p is None else p
     if p:
-        check_prime(p)
+        check_prime(p, "--field" if field is not None else "the file's ring, characteristic")
     return p
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from m2bridge import protocol, scripts
 from m2bridge.engine import Engine, Limits, Run, open_engine
-from m2bridge.errors import LimitError
+from m2bridge.errors import InputError, LimitError
 from m2bridge.models import Model, parse_spec
 from m2bridge.protocol import Values
 from m2bridge.results import EngineUse, ScriptUse
@@ -28,8 +28,20 @@ def opened(engine: Engine | None) -> Iterator[Engine]:
 
 
 def model_of(model: Model | str) -> Model:
-    """A model, given as itself or by its spec string."""
-    return parse_spec(model) if isinstance(model, str) else model
+    """A model, given as itself or by its spec string; anything else is an InputError."""
+    if isinstance(model, str):
+        return parse_spec(model)
+    if not isinstance(model, Model):
+        raise InputError(
+            f"a model or its spec, such as 'lightning(d=2,dp=1)', is needed here, not {_named(model)}"
+        )
+    return model
+
+
+def _named(thing: object) -> str:
+    if callable(thing) and not isinstance(thing, type):
+        return "a function; m2bridge.from_callable makes a model of it"
+    return f"the {type(thing).__name__} {str(thing)[:40]!r}"
 
 
 class Workbench:

@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.analyses.ideal import IdealSummary, ideal, read_ideal
+from m2bridge.analyses.ideal import IdealSummary, ideal
 from m2bridge.cli import common
 from m2bridge.cli.closure import parse_field
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
+from m2bridge.models.ideal_text import read_ideal
 
 _LARGEST_FILE = 16 * 2**20
 
@@ -42,7 +43,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Dimension, degree, Hilbert series, radical, components and singular locus of an ideal of yours.
 
-        The file has one polynomial a line, or a list such as ideal(x*y - z^2, x^3); a ring QQ[x,y,z] or a line
+        The file has one polynomial a line, or a list such as ideal(x*y - z^2, x^3); a ring QQ\\[x,y,z] or a line
         "variables: x, y, z" declares the variables.
         """
         given = read_ideal(_text(file), source="standard input" if file == "-" else Path(file).name)
@@ -73,9 +74,9 @@ def _text(file: str) -> str:
 
 
 def _show(result: IdealSummary, console: Console, *, evidence: bool) -> None:
-    console.print(
-        f"[bold]Ideal[/] of {len(result.generators)} polynomials in {escape(', '.join(result.variables))} over {result.field}"
-    )
+    count = "1 polynomial" if len(result.generators) == 1 else f"{len(result.generators)} polynomials"
+    variables = escape(", ".join(result.variables))
+    console.print(f"[bold]Ideal[/] of {count} in {variables} over {result.field}")
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in (
         ("homogeneous", result.homogeneous), ("dimension (affine)", result.dim), ("codimension", result.codim),
@@ -86,7 +87,7 @@ def _show(result: IdealSummary, console: Console, *, evidence: bool) -> None:
             table.add_row(name, str(value))
     console.print(table)
     for number, part in enumerate(result.components or (), start=1):
-        shown = ", ".join(part.generators)
+        shown = ", ".join(part.generators) or "0"
         text = shown if len(shown) <= 200 else f"{len(part.generators)} generators"
         console.print(
             f"  component {number}: codimension {part.codim}, degree {part.degree}: {text}", markup=False

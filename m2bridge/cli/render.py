@@ -23,18 +23,29 @@ def register(app: typer.Typer) -> None:
         dp: common.DpOption = None,
         a: common.AOption = None,
         t: common.TOption = None,
-        prime: common.PrimeOption = 32003,
+        prime: Annotated[
+            int | None,
+            typer.Option(
+                "--prime", help="Characteristic of the finite field (default: that of the question)."
+            ),
+        ] = None,
         seed: common.SeedOption = 0,
     ) -> None:
         """Print the Macaulay2 script that an analysis runs; `M2 --script FILE` gives the same lines.
+
+        For fiber that is the first script, at a random point; for closure, the script of --method kernel.
 
         Example: m2bridge render singular-locus --d 2 --dp 1 > script.m2
         """
         makers = script_makers()
         if analysis not in makers:
-            raise InputError(f"there is no script for {analysis!r}; there are: {', '.join(sorted(makers))}")
+            known = ", ".join(sorted(makers))
+            raise InputError(
+                f"there is no script for {analysis!r}; there are: {known}; other questions leave theirs with --keep DIRECTORY"
+            )
         module = importlib.import_module(makers[analysis])
-        typer.echo(module.script(model_from(spec, d, dp, a, t), prime=prime, seed=seed).text, nl=False)
+        chosen = {} if prime is None else {"prime": prime}
+        typer.echo(module.script(model_from(spec, d, dp, a, t), seed=seed, **chosen).text, nl=False)
 
 
 def script_makers() -> dict[str, str]:

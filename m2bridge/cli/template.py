@@ -24,7 +24,10 @@ def register(app: typer.Typer) -> None:
         ],
         settings: Annotated[
             list[str] | None,
-            typer.Option("--set", help="A parameter, name=value, the value in JSON; may be repeated."),
+            typer.Option(
+                "--set",
+                help="A parameter, name=value, the value in JSON: n=3, n=\\[1,2], n='\"abc\"'; may be repeated.",
+            ),
         ] = None,
         model: Annotated[
             str | None,
@@ -42,7 +45,8 @@ def register(app: typer.Typer) -> None:
         """Run a Macaulay2 template of your own and print the values it emits.
 
         A template begins with default values, then has the lines `rendered = false;` and `--% include "_params.m2.j2"`, sends
-        values with emit("tag", value) and ends with emitEnd().
+        values with emit("tag", value) and ends with emitEnd(). A tag is a lower-case letter, then lower-case letters, digits and
+        underscores.
         """
         parameters = dict(parse_setting(text) for text in settings or [])
         limits = common.parse_limits(timeout, memory)

@@ -127,6 +127,10 @@ def parse_spec(text: str) -> Model:
         The text cannot be read, the family is not known, or the sizes are impossible; one line, with the
         position.
     """
+    if not isinstance(text, str):
+        raise SpecError(
+            f"a spec is a text such as 'lightning(d=2,dp=1)', not the {type(text).__name__} {str(text)[:40]!r}"
+        )
     text = text.strip()
     if text.startswith("file:"):
         return read_map(text.removeprefix("file:"))

@@ -1,8 +1,9 @@
 """Models stage: polynomials as text and as data, and the parser between them.
 
 Polynomial text (a user's file, or what Macaulay2's ``toString`` printed) enters; a sparse polynomial
-``{exponents: coefficient}`` leaves. The parser knows integers, fractions, ``+ - * / ^``, parentheses and
-declared variables (``x``, ``x_0``, ``x_(0,1)``); it evaluates no code, and limits bound its work.
+``{exponents: coefficient}`` leaves. The parser knows integers, fractions, ``+ - * / ^``, parentheses, one sign in
+front of a factor (``x + -3*y``) and declared variables (``x``, ``x_0``, ``x_(0,1)``); it evaluates no code, and limits
+bound its work.
 
 >>> parse_polynomial("3*x_0^2*x_1 - (x_1 - 1/2)^2", ["x_0", "x_1"]) == {
 ...     (2, 1): 3, (0, 2): -1, (0, 1): 1, (0, 0): Fraction(-1, 4)}
@@ -126,10 +127,7 @@ class _Parser:
 
     def expression(self) -> dict[Exponents, Coefficient]:
         total: dict[Exponents, Coefficient] = {}
-        sign = 1
-        if self.kind == "sign" and self.token in "+-":
-            sign = -1 if self.token == "-" else 1
-            self.advance()
+        sign = self.sign()
         while True:
             for exponents, coefficient in self.term(sign).items():
                 value = total.get(exponents, 0) + coefficient
@@ -139,10 +137,20 @@ class _Parser:
                     total.pop(exponents, None)
             if len(total) > self.limits.terms:
                 self.fail(f"the polynomial has more than {self.limits.terms} terms")
-            if self.kind != "sign" or self.token not in "+-":
+            if not self.signed():
                 return {exponents: _whole(value) for exponents, value in total.items()}
-            sign = -1 if self.token == "-" else 1
-            self.advance()
+            sign = self.sign()
+
+    def signed(self) -> bool:
+        return self.kind == "sign" and self.token in "+-"
+
+    def sign(self) -> int:
+        """The sign that follows, 1 if none does."""
+        if not self.signed():
+            return 1
+        value = -1 if self.token == "-" else 1
+        self.advance()
+        return value
 
     def term(self, sign: int) -> dict[Exponents, Coefficient]:
         """A product; plain factors are collected in one monomial, parentheses are multiplied out."""
@@ -150,6 +158,7 @@ class _Parser:
         exponents = [0] * len(self.variables)
         rest: dict[Exponents, Coefficient] | None = None
         while True:
+            coefficient *= self.sign()
             place = self.start
             if self.kind == "number":
                 coefficient *= self.power_of(self.integer(), place)
@@ -163,7 +172,8 @@ class _Parser:
                 for _ in range(self.exponent(place)):
                     rest = factor if rest is None else self.product(rest, factor, place)
             else:
-                self.fail(f"expected a number, a variable or '(', found {self.found()}")
+                hint = "; one sign too many" if self.signed() else ""
+                self.fail(f"expected a number, a variable or '(', found {self.found()}{hint}")
             while self.token == "/":
                 coefficient = Fraction(coefficient) / self.divisor()
             if Fraction(coefficient).numerator.bit_length() > 16 * self.limits.digits:

@@ -231,11 +231,18 @@ class Node:
             from m2bridge.models.tape_numpy import joined
 
             return joined(function, *args, **kwargs)
+        from m2bridge.models.tape_einsum import FUNCTIONS
+
+        if function in FUNCTIONS:
+            return FUNCTIONS[function](*args, **kwargs)
         if function is np.sum:
             return self.sum(*args[1:], **kwargs)
         if function is np.transpose and len(args) == 1:
             return self.T
-        raise NotPolynomialError(f"numpy.{function.__name__} is not supported in a traced network")
+        raise NotPolynomialError(
+            f"NumPy's {function.__name__} is not supported in a traced network; use {_SUPPORTED}",
+            unsupported=True,
+        )
 
     def _refuse(self, *_: Any) -> Any:
         raise NotPolynomialError(
@@ -249,6 +256,7 @@ class Node:
         return Node(lift(integers, self.value), analytic=self.analytic)
 
 
+_SUPPORTED = "+ - * @ **, .T, indexing, reshape, and NumPy's sum, concatenate, stack, einsum, dot, inner, outer, tensordot, trace"
 _UFUNCS: dict[Any, Callable[..., Any]] = {
     np.add: lambda a, b: a + b,
     np.subtract: lambda a, b: a - b,

@@ -162,7 +162,8 @@ def _run(function: Callable[..., Any], arguments: dict[str, Any], name: str) -> 
     try:
         result = function(**arguments)
     except NotPolynomialError as error:
-        raise NotPolynomialError(f"{name} is not polynomial: {error.message}") from error
+        verdict = "" if error.fields.get("unsupported") else " is not polynomial"
+        raise NotPolynomialError(f"{name}{verdict}: {error.message}") from error
     except M2BridgeError:
         raise
     except Exception as error:
@@ -189,7 +190,7 @@ def from_callable(
     ----------
     function
         Called with keyword arguments; uses ``+ - * @``, ``**``, ``.T``, indexing, ``sum``,
-        ``np.concatenate``, ``np.stack``.
+        ``np.concatenate``, ``np.stack``, ``np.einsum``, ``np.dot``, ``np.tensordot``, ``np.outer``, ``np.trace``.
     shapes
         Names and shapes of the weights.
     inputs
@@ -199,7 +200,7 @@ def from_callable(
     ------
     NotPolynomialError
         The function divides, takes an exponential, compares, or asks NumPy for something else that is not
-        polynomial.
+        polynomial or not supported.
 
     Examples
     --------

@@ -10,12 +10,15 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+from m2bridge.analyses.custom_template import TemplateValues
 from m2bridge.analyses.dimension import Dimension
+from m2bridge.analyses.ideal import IdealSummary, script_of
 from m2bridge.analyses.singular_locus import SingularLocus
 from m2bridge.analyses.singular_locus.orbits import Orbit
 from m2bridge.claims.ledger import Ledger
 from m2bridge.errors import InputError, M2BridgeError
 from m2bridge.models import parse_spec
+from m2bridge.report import own
 from m2bridge.report.ledger import ledger_markdown
 from m2bridge.results import Certainty, Result, settle
 
@@ -34,6 +37,11 @@ def explain(result: Result, *, form: Format = "markdown") -> str:
         if form == "latex":
             raise InputError("a ledger is explained in Markdown; leave --latex out")
         return ledger_markdown(result)
+    title = f"{result.ANALYSIS}: {result.model}"
+    if isinstance(result, IdealSummary):
+        title = own.ideal_title(result)
+    elif isinstance(result, TemplateValues):
+        title = f"template: {result.template}"
     sections = [
         ("What was asked", _question(result)),
         ("What was found", _findings(result)),
@@ -42,10 +50,12 @@ def explain(result: Result, *, form: Format = "markdown") -> str:
     if (certificate := getattr(result, "certificate", None)) is not None:
         sections.append(("The certificate", _certificate(certificate)))
     script = reproducing_script(result)
-    if script is None and result.scripts:
+    if isinstance(result, TemplateValues):
+        sections.append(("How to repeat it", own.template_repeated(result)))
+    elif script is None and result.scripts:
         sections.append(("In Macaulay2", _unprinted(result)))
     write = _markdown if form == "markdown" else _latex
-    return write(f"{result.ANALYSIS}: {result.model}", sections, script)
+    return write(title, sections, script)
 
 
 def reproducing_script(result: Result) -> str | None:
@@ -54,17 +64,30 @@ def reproducing_script(result: Result) -> str | None:
     A record names the scripts that ran by their sha256. A fiber through given weights, for one, ran another script than the
     fiber through random ones, and that other question is not passed off as this one.
     """
-    module = importlib.import_module(type(result).__module__.rpartition(".")[0])
-    maker = getattr(module, "script", None)
-    if maker is None:
-        return None
     try:
-        script = maker(parse_spec(result.model), prime=result.options.get("prime", 32003), seed=result.seed)
-    except (M2BridgeError, TypeError):
+        script = _script(result)
+    except (M2BridgeError, TypeError, ValueError):
+        return None
+    if script is None:
         return None
     ran = {used.sha256 for used in result.scripts}
     text: str = script.text
     return text if not ran or script.sha256 in ran else None
+
+
+def _script(result: Result) -> Any:
+    """The script of the question that the record answers, rendered again; None where the analysis has none."""
+    if isinstance(result, IdealSummary):
+        return script_of(result)
+    module = importlib.import_module(type(result).__module__.rpartition(".")[0])
+    maker = getattr(module, "script", None)
+    if maker is None:
+        return None
+    chosen = {"prime": result.options["prime"]} if "prime" in result.options else {}
+    if "field" in result.options:
+        field = str(result.options["field"])
+        chosen = {"prime": 0 if field == "QQ" else int(field.removeprefix("F_"))}
+    return maker(parse_spec(result.model), seed=result.seed, **chosen)
 
 
 def _unprinted(result: Result) -> list[str]:
@@ -73,12 +96,16 @@ def _unprinted(result: Result) -> list[str]:
 
 
 def _question(result: Result) -> list[str]:
-    model = parse_spec(result.model)
-    options = [f"{name} = {value}" for name, value in result.options.items()]
-    lines = [
-        f"The question `{result.ANALYSIS}` about {model.title}.",
-        "; ".join([f"Seed {result.seed}", *options]) + ".",
-    ]
+    if isinstance(result, IdealSummary):
+        lines = own.ideal_question(result)
+    elif isinstance(result, TemplateValues):
+        lines = own.template_question(result)
+    else:
+        options = [f"{name} = {value}" for name, value in result.options.items()]
+        lines = [
+            f"The question `{result.ANALYSIS}` about {parse_spec(result.model).title}.",
+            "; ".join([f"Seed {result.seed}", *options]) + ".",
+        ]
     if result.engine is not None:
         lines.append(f"Macaulay2 {result.engine.version}.")
     return lines
@@ -91,7 +118,10 @@ def _findings(result: Result) -> list[str]:
         False: "**Independent witnesses contradict each other: trust nothing below.**",
         None: "No quantity has two independent witnesses.",
     }
-    return [*writer(result), f"As a whole this is {_SURE[result.certainty]}.", agreement[result.agreement]]
+    lines = writer(result)
+    if not isinstance(result, TemplateValues):
+        lines += [f"As a whole this is {_SURE[result.certainty]}.", agreement[result.agreement]]
+    return lines if result.limit is None else [*lines, f"A limit was reached: {result.limit}."]
 
 
 def _plain_findings(result: Result) -> list[str]:
@@ -130,10 +160,14 @@ def _singular_findings(result: SingularLocus) -> list[str]:
 _WRITERS: dict[type, Callable[[Any], list[str]]] = {
     Dimension: _dimension_findings,
     SingularLocus: _singular_findings,
+    IdealSummary: own.ideal_findings,
+    TemplateValues: own.template_findings,
 }
 
 
 def _grounds(result: Result) -> list[str]:
+    if isinstance(result, TemplateValues):
+        return own.template_grounds(result)
     lines = []
     for item in result.evidence:
         if item.value is None:
@@ -143,7 +177,9 @@ def _grounds(result: Result) -> list[str]:
             f"{item.quantity} {_RELATION[item.relation]} {_short(item.value)}: {item.witness}, {item.method}{over} "
             f"({item.certainty.value})."
         )
-    return lines
+    if not lines and isinstance(result, IdealSummary):
+        return own.ideal_grounds(result)
+    return lines or ["No evidence is recorded."]
 
 
 def _short(value: Any, longest: int = 120) -> str:

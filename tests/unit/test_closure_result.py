@@ -10,9 +10,7 @@ import sympy
 
 from m2bridge.analyses.closure import FORMATS, Closure, Equation
 from m2bridge.analyses.closure.equations import equation
-from m2bridge.analyses.custom_template import parse_setting
-from m2bridge.analyses.ideal import read_ideal
-from m2bridge.errors import InputError, ParseError
+from m2bridge.errors import InputError
 from m2bridge.records import from_document, to_document
 from m2bridge.results import Certainty
 
@@ -82,39 +80,6 @@ def test_an_equation_is_primitive_balanced_and_dehomogenized() -> None:
 
 def test_the_record_comes_back_equal() -> None:
     assert from_document(json.loads(json.dumps(to_document(answer())))) == answer()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x*y - z^2\nx^3",
-        "QQ[x,y,z]\nideal(x*y - z^2, x^3)",
-        "R = QQ[x,y,z];\nI = {x*y-z^2, -- a conic\n x^3};",
-        "variables: x,y,z\nx*y-z^2, x^3",
-    ],
-)
-def test_an_ideal_is_read_from_lines_or_lists(text: str) -> None:
-    given = read_ideal(text)
-    assert given.variables == ("x", "y", "z")
-    assert given.polynomials == ({(1, 1, 0): 1, (0, 0, 2): -1}, {(3, 0, 0): 1})
-
-
-def test_ranges_subscripts_and_characteristic_of_an_ideal() -> None:
-    given = read_ideal("ZZ/101[x_0..x_2]; ideal(x_0*x_2-x_1^2)")
-    assert (given.variables, given.characteristic) == (("x_0", "x_1", "x_2"), 101)
-
-
-@pytest.mark.parametrize("text", ["", "1", "x +* y", "QQ[x,x] ideal(x)", "QQ[x] ideal(y)", 'ideal(run "ls")'])
-def test_a_bad_ideal_is_a_parse_error(text: str) -> None:
-    with pytest.raises(ParseError):
-        read_ideal(text)
-
-
-def test_settings_of_a_template() -> None:
-    assert parse_setting("n=[[1,2],[3,4]]") == ("n", [[1, 2], [3, 4]])
-    for bad in ("n", "2n=1", "n=0.5", 'n={"a":1}'):
-        with pytest.raises(InputError):
-            parse_setting(bad)
 
 
 def test_in_documents_generators_are_counted() -> None:

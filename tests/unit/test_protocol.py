@@ -247,6 +247,49 @@ def test_script_error_says_where() -> None:
     assert "line 33, column 12" in str(error)
 
 
+RAISED_ELSEWHERE = """\
+question.m2:3:1:(3):[7]: warning: something unimportant
+/usr/share/Macaulay2/Core/robust.m2:102:26:(1):[8]: error: no method for adjacent objects:
+--            nonsense (of class Symbol)
+--    SPACE   3 (of class ZZ)
+question.m2:25:11:(3):[7]: --back trace--
+Macaulay2/Core/startup.m2.in:66:17:(0):[7]: --back trace--
+question.m2:9:1:(3):[7]: --back trace--
+"""
+UNMATCHED = """\
+question.m2:24:1:(3):[7]: error: expected "]"
+question.m2:22:11:(3):[7]: error:  ... to match this
+"""
+
+
+def test_an_error_raised_elsewhere_is_placed_in_the_script() -> None:
+    with pytest.raises(ScriptError) as caught:
+        read(a_run("", Outcome.SCRIPT_ERROR, stderr=RAISED_ELSEWHERE, exit_status=1))
+    error = caught.value
+    assert (error.file, error.line, error.column) == ("question.m2", 25, 11)
+    assert str(error) == (
+        "Macaulay2 stopped in script question, line 25, column 11 (raised in robust.m2): "
+        "no method for adjacent objects: nonsense (of class Symbol) SPACE 3 (of class ZZ)"
+    )
+
+
+def test_a_bracket_that_is_not_closed_is_where_the_error_is() -> None:
+    with pytest.raises(ScriptError, match='expected "]" to match this') as caught:
+        read(a_run("", Outcome.SCRIPT_ERROR, stderr=UNMATCHED, exit_status=1))
+    assert (caught.value.line, caught.value.column) == (22, 11)
+
+
+@pytest.mark.parametrize("tag", ["I", "1a", "a-b"])
+def test_a_bad_tag_is_told_which_tags_there_are(tag: str) -> None:
+    with pytest.raises(OutputError, match="a tag is a lower-case letter, then"):
+        parse(a_run(f"@m2b {tag} 1\n"))
+
+
+def test_output_without_an_end_names_what_ends_it() -> None:
+    with pytest.raises(OutputError, match=r"should end with emitEnd\(\)"):
+        read(a_run("@m2b a 1\n"))
+
+
 @pytest.mark.parametrize(
     ("stderr", "says"),
     [

@@ -10,7 +10,7 @@ import pytest
 from m2bridge import scripts
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
-from m2bridge.scripts import Script, declared_model_parameters, declared_parameters, render
+from m2bridge.scripts import Script, declared_model_parameters, declared_parameters, line_in_template, render
 
 OWN = """\
 -- computes nothing
@@ -154,3 +154,18 @@ def test_sha256_is_of_the_text_and_stable() -> None:
 def test_the_model_declares_what_its_partial_reads() -> None:
     source = (scripts.template_directory() / "_lightning.m2.j2").read_text()
     assert set(Lightning(d=2, dp=1).m2_parameters) <= declared_model_parameters(source)
+
+
+@pytest.mark.parametrize("extra", ["", "--% if true\nx = 1;\n--% endif\n"])
+def test_a_line_of_the_script_is_found_in_the_template(own: Path, extra: str) -> None:
+    source = OWN.replace("emit(", extra + "emit(")
+    own.write_text(source)
+    text = render(own, {"n": 2}).text
+    lines = [line_in_template(source, text, i + 1) for i in range(text.count("\n"))]
+    rendered, written = text.split("\n"), source.split("\n")
+    assert all(written[k - 1] == rendered[i] for i, k in enumerate(lines) if k is not None)
+    assert lines[:4] == [1, 2, 3, 4]
+    assert lines[-2:] == [source.count("\n") - 1, source.count("\n")]
+    inserted = rendered.index("rendered = true;")
+    assert lines[inserted] is None
+    assert lines[rendered.index("n = 2;")] is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from m2bridge.analyses.custom_template import run_template
 from m2bridge.analyses.ideal import ideal
 from m2bridge.cli import main
 from m2bridge.engine import Engine
-from m2bridge.errors import InputError, ScriptError
+from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
 from m2bridge.results import Certainty
 
@@ -54,6 +55,48 @@ def test_the_command_reads_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["ideal", str(file)]) == 2
 
 
+@pytest.mark.parametrize(
+    "text", ["x*y - z^2, 1/2*x^3 - x*x*y", "QQ[x,y] ideal(x^2, x - x, y)", "variables: x\n0"]
+)
+def test_a_saved_ideal_is_explained_with_the_script_that_ran(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, kept = tmp_path / "mine.txt", tmp_path / "kept"
+    file.write_text(text)
+    kept.mkdir()
+    assert main(["ideal", str(file), "--save", str(tmp_path), "--keep", str(kept)]) == 0
+    capsys.readouterr()
+    (record,) = tmp_path.glob("*.json")
+    assert main(["explain", str(record)]) == 0
+    (script,) = kept.glob("*.m2")
+    assert script.read_text().rstrip() in capsys.readouterr().out
+
+
+def test_the_zero_ideal_has_a_component_that_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "zero.txt"
+    file.write_text("variables: x, y\n0\n")
+    assert main(["ideal", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert "Ideal of 1 polynomial in x, y" in printed
+    assert "component 1: codimension 0, degree 1: 0\n" in printed
+
+
+def test_a_modulus_that_is_no_prime_is_named_as_it_was_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "line.txt"
+    file.write_text("x - y")
+    assert main(["ideal", str(file), "--field", "6"]) == 2
+    assert "--field 6: a prime below" in capsys.readouterr().err
+    file.write_text("ZZ/6[x,y] ideal(x - y)")
+    assert main(["ideal", str(file)]) == 2
+    assert "the file's ring, characteristic 6: a prime below" in capsys.readouterr().err
+    assert main(["closure", "map:s->s;s^2", "--prime", "6"]) == 2
+    assert "--prime 6: a prime below" in capsys.readouterr().err
+
+
 def test_a_template_of_ones_own(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "hilbert.m2.j2"
     file.write_text(TEMPLATE)
@@ -63,9 +106,36 @@ def test_a_template_of_ones_own(engine: Engine, tmp_path: Path, capsys: pytest.C
         run_template(file, {"m": 2}, engine=engine)
     assert main(["template", str(file), "--set", "n=1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["values"] == {"hilbert": [1, 1, 1, 1]}
-    file.write_text(TEMPLATE.replace("hilbertFunction(k, S)", "nonsense(k)"))
-    with pytest.raises(ScriptError):
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("hilbertFunction(k, S)", "nonsense(k)", 5, "no method for adjacent objects: nonsense"),
+        ("S = ZZ/101[vars(0..n-1)]", "S = ZZ/101[vars(0..n-1)", 4, 'expected "]"'),
+        ("n = 3;", "n = 3/0;", 1, "division by zero"),
+        ('"hilbert"', '"Hilbert"', None, "a tag is a lower-case letter"),
+        ("emitEnd();", "", None, "should end with emitEnd()"),
+        ("emitEnd();", 'emit("hilbert", 1); emitEnd();', None, "emits 'hilbert' a second time"),
+    ],
+)
+def test_a_mistake_in_a_template_is_bad_input(
+    old: str, new: str, line: int | None, says: str, engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    file = tmp_path / "own.m2.j2"
+    file.write_text(TEMPLATE.replace(old, new))
+    with pytest.raises(InputError) as caught:
         run_template(file, engine=engine)
+    assert caught.value.line == line
+    assert main(["template", str(file)]) == 2
+    message = capsys.readouterr().err
+    assert says in message
+    assert message.startswith("m2bridge: template own.m2.j2")
+    if line is not None:
+        rendered = caught.value.run.script.text.split("\n")
+        shown = re.search(rf", line {line} \(line (\d+) of the rendered script", message)
+        assert shown is not None
+        assert rendered[int(shown[1]) - 1] == file.read_text().split("\n")[line - 1]
 
 
 def test_a_template_can_ask_for_a_model(engine: Engine, tmp_path: Path) -> None:

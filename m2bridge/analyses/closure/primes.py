@@ -9,10 +9,10 @@ LARGEST_M2_PRIME = 32749
 """Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one."""
 
 
-def check_prime(p: int) -> None:
-    """Refuse a modulus that is not a prime in the range where float64 products are exact."""
+def check_prime(p: int, option: str = "--prime") -> None:
+    """Refuse a modulus that is not a prime in the range where float64 products are exact; `option` is what set it."""
     if p >= LARGEST_BLAS_PRIME or not is_prime(p):
-        raise InputError(f"--prime {p}: a prime below {LARGEST_BLAS_PRIME} is needed here")
+        raise InputError(f"{option} {p}: a prime below {LARGEST_BLAS_PRIME} is needed here")
 
 
 def primes_below(start: int, *, count: int, without: int = 0) -> list[int]:

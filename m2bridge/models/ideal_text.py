@@ -1,0 +1,141 @@
+"""Models stage: an ideal as a user writes it: a text of polynomials enters, :class:`GivenIdeal` leaves.
+
+Every part of the text keeps its place, so that an error names the line and column of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from m2bridge.errors import ParseError
+from m2bridge.models.polynomials import NAME, Coefficient, parse_polynomial, polynomial_text
+
+Terms = Mapping[tuple[int, ...], Coefficient]
+_ENDLESS_NAME = re.compile(r"[A-Za-z]\w{64}")
+_COMMENT = re.compile(r"--|//|#")
+_TWO_SIGNS = re.compile(r"[\w)]--[\w(]")
+_RING = re.compile(r"(?:[A-Za-z]\w*\s*=\s*)?(QQ|ZZ/\s*(\d+))\s*\[([^\]]*)\]")
+_VARIABLES = re.compile(r"^[^\S\n]*variables:(.*)$", re.MULTILINE)
+_RANGE = re.compile(r"([A-Za-z][A-Za-z']*_?)(\d+)\s*\.\.\s*([A-Za-z][A-Za-z']*_?)(\d+)")
+_LIST = re.compile(r"(?:ideal\s*\(|(?:ideal\s*)?\{)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenIdeal:
+    """Generators in named variables, as a file states them; `characteristic` when the file states a ring, else None."""
+
+    variables: tuple[str, ...]
+    polynomials: tuple[Terms, ...]
+    characteristic: int | None = None
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(polynomial_text(f, self.variables) for f in self.polynomials)
+
+
+def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
+    """Polynomials from text: one a line, or a Macaulay2-style list ``ideal(f, g)`` or ``{f, g}``, with or without a ring.
+
+    Comments begin with ``--``, ``//`` or ``#``. Variables come from a ring such as ``QQ[x_0..x_3]``, from a line
+    ``variables: x, y, z``, or else from the polynomials, in the order of appearance.
+
+    >>> given = read_ideal("R = QQ[x,y,z]; I = ideal(y^2*z - x^3, x*y)")
+    >>> given.variables, given.texts()
+    (('x', 'y', 'z'), ('y^2*z-x^3', 'x*y'))
+    """
+    if match := _ENDLESS_NAME.search(text):
+        _fail(source, f"the name {match[0][:20]}... has more than 64 characters")
+    plain = "\n".join(_uncommented(line, source, i) for i, line in enumerate(text.splitlines(), 1))
+    variables: list[str] | None = None
+    characteristic: int | None = None
+    if match := _RING.search(plain):
+        characteristic = int(match[2]) if match[2] else 0
+        variables = _names(match[3], source, _line(plain, match.start(3)))
+        plain = _blanked(plain, match)
+    if match := _VARIABLES.search(plain):
+        variables = _names(match[1], source, _line(plain, match.start()))
+        plain = _blanked(plain, match)
+    bodies = [(place, body) for place, body in _bodies(plain) if body]
+    if not bodies:
+        _fail(source, "there are no polynomials in it")
+    if variables is None:
+        variables = list(dict.fromkeys(m.group(0) for _, body in bodies for m in NAME.finditer(body)))
+    if not variables:
+        _fail(source, "there are no variables in it; declare them in a line `variables: x, y`")
+    starts = [0, *(match.end() for match in re.finditer("\n", plain))]
+    polynomials = []
+    for i, (place, body) in enumerate(bodies, 1):
+        line = bisect_right(starts, place)
+        column = place - starts[line - 1] + 1
+        polynomials.append(
+            parse_polynomial(body, variables, source=f"{source}, polynomial {i}", line=line, column=column)
+        )
+    return GivenIdeal(
+        variables=tuple(variables), polynomials=tuple(polynomials), characteristic=characteristic
+    )
+
+
+def _fail(source: str, message: str, line: int | None = None) -> NoReturn:
+    where = source if line is None else f"{source}, line {line}"
+    raise ParseError(f"{where}: {message}", source=source, line=line, column=None)
+
+
+def _line(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1
+
+
+def _uncommented(line: str, source: str, number: int) -> str:
+    """A line without its comment; ``x--3*y`` could mean either, and is refused."""
+    match = _COMMENT.search(line)
+    if match is None:
+        return line
+    if match.start() and _TWO_SIGNS.match(line, match.start() - 1):
+        _fail(source, "'--' begins a comment: put a space before it, or write '- -' for two signs", number)
+    return line[: match.start()]
+
+
+def _blanked(text: str, match: re.Match[str]) -> str:
+    """The text with spaces in place of the match, so that everything after it keeps its place."""
+    return text[: match.start()] + re.sub(r"[^\n]", " ", match[0]) + text[match.end() :]
+
+
+def _names(text: str, source: str, line: int) -> list[str]:
+    def spread(match: re.Match[str]) -> str:
+        if match[1] != match[3] or int(match[4]) - int(match[2]) > 10_000:
+            _fail(source, f"{match[0]!r} is not a range of variables", line)
+        return ",".join(f"{match[1]}{i}" for i in range(int(match[2]), int(match[4]) + 1))
+
+    names = [name for _, name in _split(_RANGE.sub(spread, text)) if name]
+    for name in names:
+        if not NAME.fullmatch(name):
+            _fail(source, f"{name!r} is not the name of a variable", line)
+    if len(set(names)) != len(names):
+        _fail(source, "a variable is declared twice", line)
+    return names
+
+
+def _bodies(text: str) -> Iterator[tuple[int, str]]:
+    """The polynomials with their places: inside ``ideal(...)``, ``ideal {...}`` or ``{...}``, else one a line."""
+    if match := _LIST.search(text):
+        start = match.end()
+        closing = {"(": ")", "{": "}"}[text[start - 1]]
+        end = text.rfind(closing)
+        yield from _split(text[start:end] if end > start else text[start:], start)
+        return
+    for match in re.finditer(r"[^;\n]+", text):
+        yield from _split(match[0], match.start())
+
+
+def _split(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
+    """Parts between commas outside parentheses, each with its place; subscripts such as ``x_(0,1)`` stay whole."""
+    depth = begin = 0
+    for place, char in enumerate(text + ","):
+        depth += char in "([{"
+        depth -= char in ")]}"
+        if (char == "," and depth == 0) or place == len(text):
+            part = text[begin:place]
+            yield start + begin + len(part) - len(part.lstrip()), part.strip()
+            begin = place + 1

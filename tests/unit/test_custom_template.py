@@ -1,0 +1,34 @@
+"""Settings of a template of one's own: JSON, and what is said when it is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from m2bridge.analyses.custom_template import parse_setting
+from m2bridge.errors import InputError
+
+
+def test_settings_are_json() -> None:
+    assert parse_setting("n=[[1,2],[3,4]]") == ("n", [[1, 2], [3, 4]])
+    assert parse_setting('word="abc"') == ("word", "abc")
+    assert parse_setting(" n = true") == ("n", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("n", "write name=value"),
+        ("2n=1", "write name=value"),
+        ("n=0.5", "only exact values"),
+        ('n={"a":1}', "only exact values"),
+        ("n=abc", """a string is written --set n='"abc"'"""),
+        ("n=", "is not JSON: write an integer"),
+        ("n=1/2", "is not JSON: write an integer"),
+        ("n=" + "[" * 100_000, "is not JSON"),
+    ],
+)
+def test_a_bad_setting_is_told_what_to_write(text: str, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_setting(text)
+    assert says in str(caught.value)
+    assert len(str(caught.value)) < 300

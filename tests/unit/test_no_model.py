@@ -1,0 +1,50 @@
+"""Every question refuses, by name, a thing that is neither a model nor a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import m2bridge
+from m2bridge.engine import ReplayEngine
+from m2bridge.errors import InputError
+
+QUESTIONS: list[Callable[..., Any]] = [
+    m2bridge.boundary,
+    m2bridge.closure,
+    m2bridge.dimension,
+    m2bridge.fiber,
+    m2bridge.singular_locus,
+    m2bridge.singular_point,
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.__name__)
+@pytest.mark.parametrize(
+    "thing", [5, None, Fraction(1, 2), ["lightning(d=2,dp=1)"], b"lightning", m2bridge.Lightning]
+)
+def test_a_thing_that_is_no_model_is_bad_input(
+    question: Callable[..., Any], thing: object, replay: ReplayEngine
+) -> None:
+    with pytest.raises(InputError, match="a model or its spec, such as") as caught:
+        question(thing, engine=replay)
+    assert type(thing).__name__ in str(caught.value)
+
+
+def test_a_function_is_told_how_to_become_a_model() -> None:
+    with pytest.raises(InputError, match="from_callable makes a model of it"):
+        m2bridge.dimension(lambda W: W)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("thing", [5, None, {"x"}, ["x", 5]])
+def test_a_thing_that_is_no_ideal_is_bad_input(thing: Any, replay: ReplayEngine) -> None:
+    with pytest.raises(InputError, match="an ideal is given by its text"):
+        m2bridge.ideal(thing, engine=replay)
+
+
+def test_a_thing_that_is_no_spec_is_bad_input() -> None:
+    with pytest.raises(InputError, match="not the int '5'"):
+        m2bridge.parse_spec(5)  # type: ignore[arg-type]

@@ -1,0 +1,61 @@
+"""``m2bridge render`` prints the very text that a question runs, with the question's own defaults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from m2bridge.cli import main
+from m2bridge.cli.render import script_makers
+
+LAYER = "lightning(d=2,dp=1)"
+QUESTIONS: list[tuple[str, ...]] = [
+    ("boundary", LAYER),
+    ("closure", LAYER, "--method", "kernel"),
+    ("closure", "mlp(widths=[2,2,2],r=2)", "--method", "kernel"),
+    ("closure", "map:s,t->s^3;s^2*t;s*t^2;t^3", "--method", "kernel"),
+    ("dimension", LAYER),
+    ("dimension", "mlp(widths=[2,2,1],r=2)"),
+    ("fiber", LAYER),
+    ("fiber", "mlp(widths=[2,1,1],r=2)"),
+    ("singular-locus", LAYER),
+]
+
+
+OPTIONS: list[tuple[str, ...]] = [(), ("--seed", "5"), ("--prime", "101")]
+ASKED = [
+    (arguments, options)
+    for arguments in QUESTIONS
+    for options in OPTIONS
+    if arguments[0] != "boundary" or "--prime" not in options  # a boundary is over QQ
+]
+
+
+@pytest.mark.parametrize(("arguments", "options"), ASKED, ids=" ".join)
+def test_the_script_is_one_that_the_question_runs(
+    arguments: tuple[str, ...], options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, *options, "--keep", str(tmp_path), "--json"]) == 0
+    capsys.readouterr()
+    assert main(["render", *arguments[:2], *options]) == 0
+    ran = [path.read_text() for path in tmp_path.glob("*.m2")]
+    assert capsys.readouterr().out in ran
+
+
+def test_every_script_is_compared() -> None:
+    assert set(script_makers()) == {question for question, *_ in QUESTIONS}
+
+
+def test_a_closure_by_the_kernel_is_explained_with_its_script(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for field in ("QQ", "101"):
+        saved = tmp_path / field
+        saved.mkdir()
+        command = ["closure", LAYER, "--method", "kernel", "--field", field, "--json"]
+        assert main([*command, "--save", str(saved)]) == 0
+        capsys.readouterr()
+        (record,) = saved.glob("*.json")
+        assert main(["explain", str(record)]) == 0
+        assert f"p = {0 if field == 'QQ' else field};" in capsys.readouterr().out
