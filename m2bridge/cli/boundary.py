@@ -78,7 +78,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _show(result: Boundary, title: str, console: Console, *, evidence: bool) -> None:
-    console.print(f"[bold]Boundary[/]  {title}", highlight=False)
+    console.print(f"[bold]Boundary[/]  {escape(title)}", highlight=False)
     if result.point is not None:
         _point(result.point, console)
     console.print(_parts(result))
@@ -136,7 +136,7 @@ def _examples(result: Boundary) -> Table:
     table.add_column("coordinates", overflow="ellipsis", no_wrap=True)
     for point in result.examples:
         table.add_row(
-            point.name,
+            escape(point.name),
             f"[{_COLOUR[point.where]}]{point.where}[/]",
             str(point.rank_a),
             str(point.rank_v),

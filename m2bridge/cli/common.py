@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from m2bridge import records
@@ -64,7 +65,7 @@ def console(*, stderr: bool = False) -> Console:
     """A console that colours only on a terminal (and not with NO_COLOR); 100 columns in a pipe unless COLUMNS says otherwise."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else 100
-    return _Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+    return _Console(stderr=stderr, width=width, highlight=False, emoji=False, soft_wrap=False)
 
 
 def print_json(document: Any) -> None:
@@ -149,10 +150,8 @@ def print_grounds(result: Result, console: Console, *, evidence: bool, over: str
     console.print()
     console.print((evidence_table if evidence else summary_table)(result.evidence))
     engine = f"Macaulay2 {result.engine.version}" if result.engine and result.scripts else "no Macaulay2"
-    console.print(
-        f"\n{_AGREEMENT[result.agreement]}; {certainty_text(result.certainty)}; {engine}, {over}, seed={result.seed}, "
-        f"{result.seconds:.1f} s"
-    )
+    ground = f"{engine}, {over}, seed={result.seed}, {result.seconds:.1f} s"
+    console.print(f"\n{_AGREEMENT[result.agreement]}; {certainty_text(result.certainty)}; {escape(ground)}")
 
 
 def summary_table(evidence: tuple[Evidence, ...]) -> Table:
@@ -168,7 +167,9 @@ def summary_table(evidence: tuple[Evidence, ...]) -> Table:
     for quantity, settled in settle(evidence).items():
         words = dict.fromkeys(_word(item, settled.value) for item in by_quantity[quantity])
         value = "?" if settled.value is None else short(settled.value)
-        table.add_row(quantity, value, certainty_text(settled.certainty), ", ".join(words))
+        table.add_row(
+            escape(quantity), escape(value), certainty_text(settled.certainty), escape(", ".join(words))
+        )
     return table
 
 
@@ -199,9 +200,9 @@ def evidence_table(evidence: tuple[Evidence, ...]) -> Table:
         value = "undecided" if item.value is None else short(item.value)
         over = f" over F_{item.prime}" if item.prime else ""
         table.add_row(
-            item.quantity,
-            _RELATION[item.relation] + value,
-            f"{item.witness}: {item.method}{over}",
+            escape(item.quantity),
+            escape(_RELATION[item.relation] + value),
+            escape(f"{item.witness}: {item.method}{over}"),
             certainty_text(item.certainty),
             f"{item.seconds:.2f}",
         )
@@ -249,4 +250,4 @@ class Progress:
             return
         with console(stderr=True).status("") as status:
             while not self._done.wait(0.2):
-                status.update(f"{self.step} ({time.monotonic() - start:.0f} s)")
+                status.update(f"{escape(self.step)} ({time.monotonic() - start:.0f} s)")

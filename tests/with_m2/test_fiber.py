@@ -324,3 +324,12 @@ def test_real_points_are_evaluated_again(engine):
 def test_reach_is_estimated(engine):
     assert analysis.in_reach(parse_spec(LAYER), 32003, 0)
     assert not analysis.in_reach(parse_spec(VIRTUAL3), 32003, 0)
+
+
+def test_a_name_is_printed_as_it_was_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], engine_info: EngineInfo
+) -> None:
+    path = tmp_path / "map.toml"
+    path.write_text('name = "x [/foo] [bold]b[/bold]"\nvariables = ["s", "t"]\npolynomials = ["s^2", "t"]\n')
+    assert main(["fiber", f"file:{path}", "--engine", str(engine_info.path)]) == 0
+    assert "x [/foo] [bold]b[/bold], 2 polynomials" in capsys.readouterr().out
