@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -76,7 +76,31 @@ def build_app(wanted: str | None = None) -> typer.Typer:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line and return its exit code; 141 when a reader has closed the pipe, as for other programs."""
+    streams = sys.stdout, sys.stderr
+    try:
+        code = _run(arguments)
+        for stream in streams:
+            stream.flush()
+        return code
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        sys.stdout, sys.stderr = streams  # the option parser has wrapped them
+        for stream in streams:
+            _drop_if_closed(stream)
+        return 141
+
+
+def _drop_if_closed(stream: TextIO) -> None:
+    """Nothing more is written where nobody reads, not even at the end of the process."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _run(arguments: list[str] | None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     command = typer.main.get_command(build_app(given[0] if given else None))
     try:
@@ -94,8 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
         _complain("interrupted")
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        raise
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(
             error, "exit_code"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,3 +37,48 @@ def test_a_name_is_printed_as_it_was_written(
 def test_one_polynomial_in_one_variable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", map_file(tmp_path, "square", '"s"', '"s^2"')]) == 0
     assert "square, 1 polynomial in 1 variable\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("verify", "--list"),
+        ("schema", "dimension"),
+        ("models",),
+        ("dimension", "lightning(d=2,dp=1)", "--no-engine"),
+        ("--version",),
+        ("--help",),
+        ("render", "singular-locus", "--d", "2", "--dp", "1"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_closed_pipe_is_141_without_a_word(arguments: tuple[str, ...], buffered: bool) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    if not buffered:
+        environment["PYTHONUNBUFFERED"] = "1"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "m2bridge", *arguments],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env=environment,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_closed_pipe_for_complaints_too() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        command = [sys.executable, "-m", "m2bridge", "describe", "nothing"]
+        done = subprocess.run(command, stdout=writing, stderr=writing, timeout=60, check=False)
+    finally:
+        os.close(writing)
+    assert done.returncode == 141
