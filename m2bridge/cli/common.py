@@ -142,16 +142,34 @@ _AGREEMENT = {
 }
 
 
-def print_grounds(result: Result, console: Console, *, evidence: bool, over: str) -> None:
-    """What a result rests on: its witnesses (every piece of evidence if asked), and one closing line.
+def print_grounds(
+    result: Result, console: Console, *, evidence: bool, over: str, detailed: bool = False
+) -> None:
+    """What a result rests on: its witnesses, and one closing line.
 
-    `over` says in what it was computed, e.g. ``p=32003``.
+    `evidence` prints every piece of evidence, also that of witnesses that decided nothing; `detailed` every piece that says
+    something. `over` says in what it was computed, e.g. ``p=32003``.
     """
+    said = result.evidence if evidence else tuple(item for item in result.evidence if item.value is not None)
     console.print()
-    console.print((evidence_table if evidence else summary_table)(result.evidence))
-    engine = f"Macaulay2 {result.engine.version}" if result.engine and result.scripts else "no Macaulay2"
-    ground = f"{engine}, {over}, seed={result.seed}, {result.seconds:.1f} s"
+    console.print((evidence_table if evidence or detailed else summary_table)(said))
+    decided = {item.quantity for item in said}
+    if open_ := dict.fromkeys(item.quantity for item in result.evidence if item.quantity not in decided):
+        console.print(f"undecided: {', '.join(open_)} (--evidence says more)", markup=False)
+    ground = f"{engine_text(result)}, {over}, seed={result.seed}, {result.seconds:.1f} s"
     console.print(f"\n{_AGREEMENT[result.agreement]}; {certainty_text(result.certainty)}; {escape(ground)}")
+
+
+def engine_text(result: Result) -> str:
+    """Which Macaulay2 a result used, or why none."""
+    if result.engine and result.scripts:
+        return f"Macaulay2 {result.engine.version}"
+    silent = (item.method for item in result.evidence if item.witness == "macaulay2" and item.value is None)
+    reason = next(silent, "not asked")
+    if reason.startswith("not asked"):
+        _, colon, why = reason.partition(": ")
+        return f"Macaulay2 not asked ({why})" if colon else "Macaulay2 not asked"
+    return reason.partition(";")[0]
 
 
 def summary_table(evidence: tuple[Evidence, ...]) -> Table:
@@ -197,13 +215,14 @@ def evidence_table(evidence: tuple[Evidence, ...]) -> Table:
     ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for item in evidence:
-        value = "undecided" if item.value is None else short(item.value)
+        decided = item.value is not None
+        value = _RELATION[item.relation] + short(item.value) if decided else "undecided"
         over = f" over F_{item.prime}" if item.prime else ""
         table.add_row(
             escape(item.quantity),
-            escape(_RELATION[item.relation] + value),
+            escape(value),
             escape(f"{item.witness}: {item.method}{over}"),
-            certainty_text(item.certainty),
+            certainty_text(item.certainty) if decided else "",
             f"{item.seconds:.2f}",
         )
     return table

@@ -36,6 +36,7 @@ def register(app: typer.Typer) -> None:
         as_json: common.JsonOption = False,
         save: common.SaveOption = None,
         keep: common.KeepOption = None,
+        evidence: common.EvidenceOption = False,
     ) -> None:
         """The dimension of the neuromanifold and of the generic fiber, proved from both sides where possible.
 
@@ -64,14 +65,18 @@ def register(app: typer.Typer) -> None:
                 if chosen is not None and not isinstance(chosen, bool):
                     chosen.close()
         common.finish(
-            result, as_json=as_json, save=save, show=lambda console: _show(result, model.title, console)
+            result,
+            as_json=as_json,
+            save=save,
+            show=lambda console: _show(result, model.title, console, evidence=evidence),
         )
 
 
-def _show(result: Dimension, title: str, console: Console) -> None:
+def _show(result: Dimension, title: str, console: Console, *, evidence: bool) -> None:
     console.print(f"[bold]Dimension[/]  {escape(title)}", highlight=False)
     console.print(_facts(result))
-    common.print_grounds(result, console, evidence=True, over=f"p={result.options['prime']}")
+    over = f"p={result.options['prime']}"
+    common.print_grounds(result, console, evidence=evidence, over=over, detailed=True)
 
 
 def _facts(result: Dimension) -> Table:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.cli import main
+from m2bridge.cli import common, main
+from m2bridge.results import Certainty, Evidence, Result
 
 NAMES = ("x [/foo]", "my [bold]map[/bold]", "[link=a]", "a\\[b]", "I :heart: it", "[/]")
 
@@ -82,3 +83,55 @@ def test_a_closed_pipe_for_complaints_too() -> None:
     finally:
         os.close(writing)
     assert done.returncode == 141
+
+
+def test_witnesses_that_said_nothing_are_left_out_unless_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["dimension", "softmax(d=[2,2,2],a=2,t=2)"]
+    assert main(arguments) == 0
+    plain = capsys.readouterr().out
+    assert "undecided" not in plain
+    assert "no Macaulay2" not in plain
+    assert "Macaulay2 not asked (too large for it to be cheap, or not polynomial)" in " ".join(plain.split())
+    assert main([*arguments, "--evidence"]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if "undecided" in line)
+    assert "macaulay2: not asked" in row
+    assert "≥" not in row
+    assert "probable" not in row
+    assert main(["dimension", "lightning(d=2,dp=1)", "--no-engine"]) == 0
+    assert "; Macaulay2 not asked, p=" in capsys.readouterr().out
+
+
+def result(*evidence: Evidence) -> Result:
+    return Result(
+        model="m", certainty=Certainty.PROBABLE, agreement=None, evidence=evidence, seed=0, seconds=0.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ("not asked", "Macaulay2 not asked"),
+        ("not asked: too large", "Macaulay2 not asked (too large)"),
+        ("no Macaulay2 found; the other witnesses answer", "no Macaulay2 found"),
+        ("Macaulay2 failed: it crashed", "Macaulay2 failed: it crashed"),
+    ],
+)
+def test_why_macaulay2_said_nothing(method: str, says: str) -> None:
+    silent = Evidence(quantity="image_dim", witness="macaulay2", method=method, value=None)
+    assert common.engine_text(result(silent)) == says
+    assert common.engine_text(result()) == "Macaulay2 not asked"
+
+
+def test_a_quantity_that_nobody_decided_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    decided = Evidence(quantity="codim", witness="numpy", method="m", value=2)
+    silent = [
+        Evidence(quantity=name, witness="macaulay2", method="m", value=None) for name in ("codim", "degree")
+    ]
+    common.print_grounds(result(decided, *silent), common.console(), evidence=False, over="over QQ")
+    printed = capsys.readouterr().out
+    assert "macaulay2" not in printed
+    assert "undecided: degree (--evidence says more)" in printed
+    common.print_grounds(result(decided, *silent), common.console(), evidence=True, over="over QQ")
+    assert capsys.readouterr().out.count("macaulay2: m") == 2
