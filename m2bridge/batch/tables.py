@@ -81,7 +81,7 @@ def _folded(text: str, width: int) -> str:
     """Lines of at most `width`, broken between the arguments where possible.
 
     >>> _folded("mlp(widths=[2,3,2],r=2)", 19).split(chr(10))
-    ['mlp(', 'widths=[2,3,2],r=2)']
+    ['mlp(widths=[2,3,2],', 'r=2)']
     """
     lines = [""]
     for piece in _PIECE.findall(text):
