@@ -35,9 +35,11 @@ EngineOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-SaveOption = Annotated[Path | None, typer.Option("--save", help="Directory to write the record into.")]
+SaveOption = Annotated[
+    Path | None, typer.Option("--save", help="Directory to write the record into; made if missing.")
+]
 KeepOption = Annotated[
-    Path | None, typer.Option("--keep", help="Directory to keep scripts and raw output in.")
+    Path | None, typer.Option("--keep", help="Directory to keep scripts and raw output in; made if missing.")
 ]
 EvidenceOption = Annotated[
     bool, typer.Option("--evidence", help="Print every piece of evidence, with its method.")
@@ -98,11 +100,13 @@ def _parse_bytes(text: str) -> int | None:
 
 
 def check_directory(option: str, directory: Path | None) -> None:
-    """Refuse, before any work is done, a directory that is not there or cannot be written."""
+    """Make a directory that is not there; refuse, before any work is done, one that cannot be made or written to."""
     if directory is None:
         return
-    if not directory.is_dir():
-        raise InputError(f"{option} {directory}: there is no such directory; create it first")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{option} {directory}: no such directory can be made: {error.strerror}") from None
     if not os.access(directory, os.W_OK):
         raise InputError(f"{option} {directory}: the directory cannot be written to")
 

@@ -97,7 +97,8 @@ def _check_report(report: Path | None) -> None:
         return
     if report.suffix not in (".md", ".html"):
         raise InputError(f"--report {report}: the file's ending chooses the format, .md or .html")
-    common.check_directory("--report", report.absolute().parent)
+    if not report.absolute().parent.is_dir():
+        raise InputError(f"--report {report}: there is no such directory; create it first")
 
 
 def _line(item: Claim, entry: Entry) -> str:
