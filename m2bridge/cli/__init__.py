@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from typing import Annotated, TextIO
 
@@ -11,6 +12,7 @@ import typer
 
 from m2bridge._version import __version__
 from m2bridge.errors import DisagreementError, M2BridgeError
+from m2bridge.models.spec import suggestion
 
 COMMANDS = (
     "singular_locus",
@@ -126,7 +128,7 @@ def _run(arguments: list[str] | None) -> int:
             message = error.format_message()
             if not message:  # no arguments at all: the parser has printed the help
                 return 2
-            _complain(f"{message} (see m2bridge --help)")
+            _complain(f"{message.rstrip('.')}{_known_commands(error)} (see m2bridge --help)")
             return int(error.exit_code)
         if os.environ.get("M2BRIDGE_DEBUG"):
             raise
@@ -134,6 +136,15 @@ def _run(arguments: list[str] | None) -> int:
             f"unexpected error: {type(error).__name__}: {error} (set M2BRIDGE_DEBUG=1 for the traceback)"
         )
         return 1
+
+
+def _known_commands(error: Exception) -> str:
+    """For a command that does not exist, the nearest one, or all of a small group."""
+    context = getattr(error, "ctx", None)
+    wrong = re.fullmatch(r"No such command '(.*)'\.", str(getattr(error, "message", "")))
+    if context is None or wrong is None:
+        return ""
+    return f"; {suggestion(wrong[1], context.command.list_commands(context))}"
 
 
 def _complain(message: str) -> None:

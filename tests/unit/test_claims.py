@@ -349,6 +349,8 @@ def test_max_d_reaches_the_command(verify_command: Verify, capsys: pytest.Captur
         (("lemma-3.1", "--report", "report.pdf"), "the file's ending chooses the format, .md or .html"),
         (("lemma-3.1", "--report", "report"), "the file's ending chooses the format, .md or .html"),
         (("lemma-3.1", "--report", "missing/report.md"), "there is no such directory"),
+        (("teorem-3.4",), "there is no claim 'teorem-3.4'; did you mean theorem-3.4?"),
+        (("blah",), "there are: lemma-3.1, "),
         (
             ("lemma-3.1", "--save", "/dev/null/missing"),
             "--save /dev/null/missing: no such directory can be made",
