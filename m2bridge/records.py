@@ -73,13 +73,15 @@ def dumps(document: Mapping[str, Any]) -> str:
 
 
 def save(result: Result, directory: Path) -> Path:
-    """Write a result's record into `directory`, atomically and durably; returns the path.
+    """Write a result's record into `directory`, which is made if it is missing, atomically and durably; returns the path.
 
     The file name is made of the analysis and a hash of what determines the answer, so running the same question again
     replaces its record.
     """
-    if not directory.is_dir():
-        raise InputError(f"--save {directory}: there is no such directory; create it first")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--save {directory}: no such directory can be made: {error.strerror}") from None
     key = dumps({"model": result.model, "options": dict(result.options), "seed": result.seed})
     slug = re.sub(r"[^a-z0-9]+", "-", result.model.lower()).strip("-")[:60]
     path = directory / f"{result.ANALYSIS}-{slug}-{sha256(key.encode()).hexdigest()[:12]}.json"

@@ -6,8 +6,9 @@ code. :func:`weigh` compares the witnesses: it never decides by majority, it rep
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -235,6 +236,41 @@ class Result:
         """Pairs of evidence that contradict each other; empty unless `agreement` is False."""
         return weigh(self.evidence).conflicts
 
+    def __repr__(self) -> str:
+        """One line: type, model, the main quantities, how sure they are, whether the witnesses agree."""
+        own = {item.name: getattr(self, item.name) for item in fields(self)}
+        known = [f"{name}={own[name]}" for name in _MAIN if own.get(name) is not None]
+        stopped = "" if self.limit is None else ", stopped by a limit"
+        head = ", ".join([repr(_cut(self.model, 80)), *known[:3]])
+        return f"{type(self).__name__}({head}; {self.certainty.value}, {_AGREEMENT[self.agreement]}{stopped})"
+
+    def _repr_html_(self) -> str:
+        """The plain quantities as a table, for notebooks."""
+        common = {item.name for item in fields(Result)}
+        rows: dict[str, Any] = {"model": self.model}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name not in common and isinstance(value, (int, str)):
+                rows[item.name] = value
+        rows |= {"certainty": self.certainty.value, "witnesses": _AGREEMENT[self.agreement]}
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(_cut(str(value), 400))}</td></tr>"
+            for name, value in rows.items()
+        )
+        return f"<table>{cells}</table>"
+
+
+_MAIN = (
+    "verdict", "image_dim", "dim", "fiber_dim", "generic_fiber_dim", "singular_dim", "boundary_dim", "closure_only_dim",
+    "codim", "degree", "complete",
+)  # fmt: skip
+"""The quantities that stand for a result in one line: the first three that it has."""
+_AGREEMENT = {True: "witnesses agree", False: "witnesses disagree", None: "one witness only"}
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
 
 RESULT_TYPES: dict[str, type[Result]] = {}
 """Result types by the name of their analysis, as in the CLI: filled by :func:`register_result`."""
@@ -243,6 +279,7 @@ _R = TypeVar("_R", bound=Result)
 
 
 def register_result(kind: type[_R]) -> type[_R]:
-    """Class decorator: make a result type known to records by its ``ANALYSIS`` name."""
+    """Class decorator: make a result type known to records by its ``ANALYSIS`` name, and give it the repr of all results."""
     RESULT_TYPES[kind.ANALYSIS] = kind
+    kind.__repr__ = Result.__repr__  # type: ignore[method-assign] # in place of the dataclass's, which prints all evidence
     return kind

@@ -10,6 +10,7 @@ from typing import Any
 from m2bridge.batch.expressions import Expression, parse
 from m2bridge.errors import InputError, OutOfReachError, ParseError
 
+_HALF_RANGE = re.compile(r"\s*\w*\s*\.\.\s*\w*\s*")
 _RANGE = re.compile(r"\s*(.+?)\s*\.\.\s*(.+?)\s*")
 
 
@@ -50,6 +51,8 @@ def axis_of(value: Any) -> Axis:
         return tuple(value)
     if isinstance(value, str) and (match := _RANGE.fullmatch(value)):
         return Range(parse(match[1]), parse(match[2]))
+    if isinstance(value, str) and _HALF_RANGE.fullmatch(value):
+        raise ParseError(f"{value[:60]!r} is not a range: write first..last, such as 1..3", column=1)
     return (value,)
 
 

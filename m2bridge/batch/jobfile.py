@@ -23,9 +23,9 @@ DEEPEST = 8
 MOST_MISTAKES = 50
 LONGEST_TEXT = 2_000
 _TOP = ("defaults", "grid", "job")
-_COMMON = ("timeout", "memory", "tags", "priority", "prime", "seed")
+COMMON = ("timeout", "memory", "tags", "priority", "prime", "seed")
 _TAG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,63}")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
@@ -52,6 +52,10 @@ class Mistakes:
     def add(self, path: Sequence[str | int], message: str, column: int | None = None) -> None:
         place = self.places.of(path) if column is None else self.places.inside(path, column)
         self.found.add(Mistake(*place, " ".join(message.split())))
+
+    def has(self, path: Sequence[str | int]) -> bool:
+        """Whether something was written at `path` itself, and not filled in."""
+        return tuple(path) in self.places.offsets
 
     def add_error(self, path: Sequence[str | int], error: InputError) -> None:
         """An error about the value at `path`; one inside an expression keeps its column."""
@@ -148,9 +152,9 @@ def read_text(text: str, path: Path) -> JobFile:
         mistakes.add(("defaults",), "defaults should be a table")
         defaults = {}
     for key in defaults:
-        if key not in _COMMON:
+        if key not in COMMON:
             mistakes.add(
-                ("defaults", key), f"no default can be set for {_short(key)!r}; {suggestion(key, _COMMON)}"
+                ("defaults", key), f"no default can be set for {_short(key)!r}; {suggestion(key, COMMON)}"
             )
     sections = []
     for kind in ("job", "grid"):
@@ -201,7 +205,7 @@ def _check_section(section: Section, mistakes: Mistakes) -> None:
     elif len(given) != 1:
         mistakes.add(section.path, "a grid takes either model (a family's name) or spec (whole models)")
     for key, value in entries.items():
-        if not _NAME.fullmatch(key):
+        if not NAME.fullmatch(key):
             mistakes.add((*section.path, key), f"{_short(key)!r} is not a name")
         for part in _texts(value):
             if len(part) > LONGEST_TEXT or not part.isprintable():

@@ -10,11 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.markup import escape
-from rich.table import Table
-
 from m2bridge.batch.expressions import Expression
 from m2bridge.batch.index import COLUMNS, Index
+from m2bridge.batch.tables import text_of
 from m2bridge.errors import InputError
 
 FORMATS = ("table", "csv", "json", "parquet", "latex")
@@ -37,7 +35,24 @@ def select(index: Index, where: Expression | None) -> list[dict[str, Any]]:
     """The rows of which an expression holds; comparisons of a column with a value are left to SQLite."""
     if where is None:
         return list(index.rows())
-    return [row for row in index.rows(_conditions(where)) if where.holds(row)]
+    unknown = set(where.names)
+    found = []
+    for row in index.rows(_conditions(where)):
+        unknown.difference_update(row)
+        if where.holds(row):
+            found.append(row)
+    if unknown:
+        _refuse_unknown(
+            "--where", sorted(unknown), dict.fromkeys(name for row in index.rows() for name in row)
+        )
+    return found
+
+
+def _refuse_unknown(option: str, names: Sequence[str], known: Iterable[str]) -> None:
+    """Refuse names that no record has; where there are no records, none is known to be wrong."""
+    there = sorted(known)
+    if there and (unknown := [name for name in names if name not in there]):
+        raise InputError(f"{option}: no record has {', '.join(unknown)}; there are: {', '.join(there)}")
 
 
 def _conditions(where: Expression) -> list[tuple[str, str, Any]]:
@@ -56,17 +71,15 @@ def choose_columns(rows: Sequence[dict[str, Any]], wanted: str | None, *, everyt
     known = dict.fromkeys(name for row in rows for name in row)
     if wanted is not None:
         names = [name.strip() for name in wanted.split(",") if name.strip()]
-        if rows and (unknown := [name for name in names if name not in known]):
-            raise InputError(
-                f"--columns: no record has {', '.join(unknown)}; there are: {', '.join(sorted(known))}"
-            )
+        _refuse_unknown("--columns", names, known)
         return names
     if everything:
         return [*_FIRST, *(name for name in known if name not in _FIRST)]
     count: Counter[str] = Counter()
     for row in rows:
         count.update(name for name, value in row.items() if type(value) is int and name in _QUANTITIES)
-        if not count:
+    if not count:
+        for row in rows:
             hidden = _NOT_QUANTITIES | _arguments(row)
             count.update(name for name, value in row.items() if type(value) is int and name not in hidden)
     quantities = [name for name, _ in count.most_common(_MOST_QUANTITIES)]
@@ -85,19 +98,6 @@ def _arguments(row: dict[str, Any]) -> set[str]:
     """Names in the model's spec, which the model column shows already."""
     _, _, rest = row["model"].partition("(")
     return {part.partition("=")[0].strip(" )") for part in rest.split(",")}
-
-
-def as_table(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Table:
-    table = Table(show_edge=False, pad_edge=False)
-    for name in columns:
-        words = name in ("analysis", "model", "outcome", "certainty")
-        if name == "model":
-            table.add_column(name, min_width=20, overflow="fold")
-        else:
-            table.add_column(name.replace("_", " "), justify="left" if words else "right", no_wrap=words)
-    for row in rows:
-        table.add_row(*(escape(_text(row.get(name))) for name in columns))
-    return table
 
 
 def as_csv(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
@@ -124,7 +124,9 @@ def as_latex(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
         " & ".join(name.translate(_LATEX) for name in columns) + r" \\",
         r"\midrule",
     ]
-    lines += [" & ".join(_text(row.get(name)).translate(_LATEX) for name in columns) + r" \\" for row in rows]
+    lines += [
+        " & ".join(text_of(row.get(name)).translate(_LATEX) for name in columns) + r" \\" for row in rows
+    ]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
@@ -158,13 +160,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, dict)):
         return json.dumps(value)
     return {True: "true", False: "false"}[value] if isinstance(value, bool) else value
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.2f}"
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -5,26 +5,24 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from m2bridge.batch import registry
+from m2bridge.batch.entries import check_words, culprit, meant_as_list, plain, spec_of, unknown_entries
 from m2bridge.batch.expressions import parse
-from m2bridge.batch.grid import Axis, Grid, axis_of
+from m2bridge.batch.grid import Axis, Grid, Range, axis_of
 from m2bridge.batch.jobfile import JobFile, Section
 from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError, OutOfReachError, ParseError
-from m2bridge.models import FAMILIES, Model, parse_spec
-from m2bridge.models.spec import suggestion, written
+from m2bridge.models import Model, parse_spec
 from m2bridge.records import SCHEMA_VERSION
 
 MOST_JOBS = 100_000
 MOST_AXES = 32
 _NOT_AXES = frozenset({"when", "tags", "priority", "timeout", "memory", "options"})
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _MOST_MISTAKES_A_SECTION = 20
 
 
@@ -160,10 +158,12 @@ class _Builder:
     def __init__(self, file: JobFile, limits: JobLimits) -> None:
         self.file, self.mistakes, self.limits = file, file.mistakes, limits
         self.models: dict[str, tuple[str, Model]] = {}
+        self.unknown: dict[tuple[str | int, ...], frozenset[str]] = {}
 
     def grid(self, section: Section) -> Grid | None:
         """The grid of a section (of a job: one point), or None when it has mistakes that forbid counting."""
         axes: dict[str, Axis] = {}
+        placeholder: Axis = (None,)
         before = len(self.mistakes.found)
         entries = {key: value for key, value in section.entries.items() if key not in _NOT_AXES}
         options = section.entries.get("options")
@@ -175,8 +175,9 @@ class _Builder:
             try:
                 axes[key] = (value,) if section.kind == "job" else axis_of(value)
             except ParseError as error:
+                axes[key] = placeholder
                 self.mistakes.add(section.place_of(key), error.message)
-            if axes.get(key) == ():
+            if axes[key] == ():
                 self.mistakes.add(section.place_of(key), f"the list of {key} is empty")
         if len(axes) > MOST_AXES:
             self.mistakes.add(section.path, f"more than {MOST_AXES} entries")
@@ -189,29 +190,22 @@ class _Builder:
                     self.mistakes.add((*section.path, "when"), f"there is no {unknown[0]!r} in this grid")
             except ParseError as error:
                 self.mistakes.add_error((*section.path, "when"), error)
-        self.check_words(section, axes)
-        if len(self.mistakes.found) > before or "analysis" not in axes:
+        for name, axis in axes.items():
+            if isinstance(axis, Range) and (unknown := sorted(axis.names - set(axes))):
+                message = (
+                    f"the range of {name} depends on {', '.join(unknown)}, which this grid does not give"
+                )
+                self.mistakes.add(section.place_of(name), message)
+        check_words(section, axes, self.mistakes)
+        wrong = len(self.mistakes.found) > before
+        self.unknown[section.path] = unknown_entries(section, axes, self.mistakes)
+        if wrong or "analysis" not in axes:
             return None
         try:
             return Grid.of(axes, when)
         except InputError as error:
             self.mistakes.add(section.place_of(error.fields.get("argument", "")), error.message)
             return None
-
-    def check_words(self, section: Section, axes: dict[str, Axis]) -> None:
-        """Analyses and families must be known, before anything is counted."""
-        for word in ("analysis", "model", "spec"):
-            axis = axes.get(word, ())
-            for number, name in enumerate(axis if isinstance(axis, tuple) else ("1..2",)):
-                place = (*section.path, word, number)
-                if not isinstance(name, str):
-                    self.mistakes.add(place, f"{word} should be a text")
-                elif word == "analysis" and name not in registry.analyses():
-                    known = suggestion(name[:64], sorted(registry.analyses()))
-                    self.mistakes.add(place, f"there is no analysis {name[:64]!r}; {known}")
-                elif word == "model" and (name not in FAMILIES or FAMILIES[name].build is None):
-                    known = suggestion(name[:64], [f.name for f in FAMILIES.values() if f.build])
-                    self.mistakes.add(place, f"there is no family {name[:64]!r}; {known}")
 
     def jobs(self, section: Section, grid: Grid) -> Iterator[Job]:
         """The jobs of a section; its mistakes go into the collection, the first few of them."""
@@ -221,29 +215,43 @@ class _Builder:
                 try:
                     yield self.job(section, point)
                 except InputError as error:
-                    argument = error.fields.get("argument", "")
-                    known = (
-                        argument if argument in section.entries else "spec" if "spec" in point else "model"
-                    )
-                    self.mistakes.add(section.place_of(known), error.message)
+                    self.wrong_point(section, point, error)
                     if len(self.mistakes.found) > found + _MOST_MISTAKES_A_SECTION:
                         self.mistakes.add(section.path, "and more like these")
                         return
         except ParseError as error:
             self.mistakes.add_error(section.place_of("when"), error)
 
+    def wrong_point(self, section: Section, point: dict[str, Any], error: InputError) -> None:
+        """A mistake at the entry that it is about."""
+        key = culprit(section, error)
+        message = error.message
+        if key is not None and section.kind == "grid" and "model" in point:
+            rest, words = self.split(section, point)
+            arguments = {k: rest[k] for k in rest if k not in words}
+            if key in arguments and meant_as_list(section, point["model"], arguments, key):
+                whole = section.entries[key]
+                message = f"{point['model']} takes a list as {key}, and in a grid a list is a sweep: write {[whole]}"
+        self.mistakes.add(section.place_of(key or ("spec" if "spec" in point else "model")), message)
+
+    def split(self, section: Section, point: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
+        """The entries that are not the question's own, and which of them are options; the others are the model's arguments."""
+        left = {"analysis", "model", "spec"} | self.unknown.get(section.path, frozenset())
+        rest = {key: value for key, value in point.items() if key not in left}
+        if "spec" in point:
+            return rest, set(rest)
+        explicit = section.entries.get("options") or {}
+        known = registry.find(point["analysis"]).options
+        return rest, {k for k in rest if k in known or k in explicit or k == "prime"}
+
     def job(self, section: Section, point: dict[str, Any]) -> Job:
         analysis = registry.find(point["analysis"])
-        rest = {key: value for key, value in point.items() if key not in ("analysis", "model", "spec")}
-        explicit = section.entries.get("options") or {}
-        words = {k for k in rest if k in analysis.options or k in explicit or k == "prime"}
-        if "spec" in point:
-            words = set(rest)
-        options = {key: _plain(key, rest[key]) for key in rest if key in words}
+        rest, words = self.split(section, point)
+        options = {key: plain(key, rest[key]) for key in rest if key in words}
         spec, model = self.model(
             point["spec"]
             if "spec" in point
-            else _spec(point["model"], {k: rest[k] for k in rest if k not in words})
+            else spec_of(point["model"], {k: rest[k] for k in rest if k not in words})
         )
         entries = section.entries
         limits = JobLimits(
@@ -283,27 +291,3 @@ def _inside(directory: Path, name: str) -> Path:
             f"file:{name[:80]}: a job file names only files in its own directory", argument="spec"
         )
     return path
-
-
-def _spec(family: str, arguments: Mapping[str, Any]) -> str:
-    """The spec string of a family with these arguments, each of which must be a number, a word or a list of numbers."""
-    for name, value in arguments.items():
-        items = value if isinstance(value, list) else [value]
-        numbers = all(type(item) is int for item in items)
-        word = isinstance(value, bool) or (isinstance(value, str) and _WORD.fullmatch(value) is not None)
-        if not (word or (numbers and items)):
-            raise InputError(
-                f"{name} = {str(value)[:60]!r} should be an integer, a word, or a list of integers "
-                "(in a grid a list is a sweep: write [[3,3],[4,4]])",
-                argument=name,
-            )
-    return written(family, **{k: tuple(v) if isinstance(v, list) else v for k, v in arguments.items()})
-
-
-def _plain(name: str, value: Any) -> Any:
-    """An option's value: a number, a flag, a word, or a list of such."""
-    items = value if isinstance(value, list) else [value]
-    for item in items:
-        if type(item) not in (int, bool, float) and not (isinstance(item, str) and _WORD.fullmatch(item)):
-            raise InputError(f"{name} = {str(value)[:60]!r} should be a number or a word", argument=name)
-    return value

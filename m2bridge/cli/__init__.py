@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
 from m2bridge._version import __version__
 from m2bridge.errors import DisagreementError, M2BridgeError
+from m2bridge.models.spec import suggestion
 
 COMMANDS = (
     "singular_locus",
@@ -76,7 +78,31 @@ def build_app(wanted: str | None = None) -> typer.Typer:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line and return its exit code; 141 when a reader has closed the pipe, as for other programs."""
+    streams = sys.stdout, sys.stderr
+    try:
+        code = _run(arguments)
+        for stream in streams:
+            stream.flush()
+        return code
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        sys.stdout, sys.stderr = streams  # the option parser has wrapped them
+        for stream in streams:
+            _drop_if_closed(stream)
+        return 141
+
+
+def _drop_if_closed(stream: TextIO) -> None:
+    """Nothing more is written where nobody reads, not even at the end of the process."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _run(arguments: list[str] | None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     command = typer.main.get_command(build_app(given[0] if given else None))
     try:
@@ -94,8 +120,7 @@ def main(arguments: list[str] | None = None) -> int:
         _complain("interrupted")
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        raise
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(
             error, "exit_code"
@@ -103,7 +128,7 @@ def main(arguments: list[str] | None = None) -> int:
             message = error.format_message()
             if not message:  # no arguments at all: the parser has printed the help
                 return 2
-            _complain(f"{message} (see m2bridge --help)")
+            _complain(f"{message.rstrip('.')}{_known_commands(error)} (see m2bridge --help)")
             return int(error.exit_code)
         if os.environ.get("M2BRIDGE_DEBUG"):
             raise
@@ -111,6 +136,15 @@ def main(arguments: list[str] | None = None) -> int:
             f"unexpected error: {type(error).__name__}: {error} (set M2BRIDGE_DEBUG=1 for the traceback)"
         )
         return 1
+
+
+def _known_commands(error: Exception) -> str:
+    """For a command that does not exist, the nearest one, or all of a small group."""
+    context = getattr(error, "ctx", None)
+    wrong = re.fullmatch(r"No such command '(.*)'\.", str(getattr(error, "message", "")))
+    if context is None or wrong is None:
+        return ""
+    return f"; {suggestion(wrong[1], context.command.list_commands(context))}"
 
 
 def _complain(message: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group
 from rich.markup import escape
 from rich.table import Table
 
@@ -78,7 +78,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _show(result: Boundary, title: str, console: Console, *, evidence: bool) -> None:
-    console.print(f"[bold]Boundary[/]  {title}", highlight=False)
+    console.print(f"[bold]Boundary[/]  {escape(title)}", highlight=False)
     if result.point is not None:
         _point(result.point, console)
     console.print(_parts(result))
@@ -127,24 +127,26 @@ def _parts(result: Boundary) -> Table:
     return table
 
 
-def _examples(result: Boundary) -> Table:
+def _examples(result: Boundary) -> Group:
     table = Table(title="\nExamples", title_justify="left", show_edge=False, pad_edge=False)
     for name, justify in (("example", "left"), ("where", "left"), ("rk A", "right"), ("rk V", "right")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     table.add_column("e2", justify="right")
     table.add_column("search", justify="right")
-    table.add_column("coordinates", overflow="ellipsis", no_wrap=True)
+    places = Table.grid(padding=(0, 2))
+    places.add_column(max_width=30)
+    places.add_column(overflow="fold")
     for point in result.examples:
         table.add_row(
-            point.name,
+            escape(point.name),
             f"[{_COLOUR[point.where]}]{point.where}[/]",
             str(point.rank_a),
             str(point.rank_v),
-            "" if point.e2 is None else str(point.e2),
+            "" if point.e2 is None else common.short(point.e2, 10),
             "" if point.distance is None else f"{point.distance:.0e}",
-            ", ".join(map(str, point.coordinates)),
         )
-    return table
+        places.add_row(escape(point.name), common.short(", ".join(map(str, point.coordinates)), _LONGEST))
+    return Group(table, "\ncoordinates", places)
 
 
 def _statement(check: TheoremCheck, console: Console) -> None:

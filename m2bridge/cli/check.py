@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from m2bridge.checker import Rejected, check
 from m2bridge.cli import common
@@ -29,7 +30,7 @@ def register(app: typer.Typer) -> None:
         if as_json:
             common.print_json({"record": record.name, "verified": True, "statement": said})
         else:
-            common.console().print(f"[green]verified[/]  {said}", highlight=False)
+            common.console().print(f"[green]verified[/]  {escape(said)}", highlight=False)
 
 
 def verify(path: Path) -> str:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from m2bridge import records
@@ -34,9 +35,11 @@ EngineOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-SaveOption = Annotated[Path | None, typer.Option("--save", help="Directory to write the record into.")]
+SaveOption = Annotated[
+    Path | None, typer.Option("--save", help="Directory to write the record into; made if missing.")
+]
 KeepOption = Annotated[
-    Path | None, typer.Option("--keep", help="Directory to keep scripts and raw output in.")
+    Path | None, typer.Option("--keep", help="Directory to keep scripts and raw output in; made if missing.")
 ]
 EvidenceOption = Annotated[
     bool, typer.Option("--evidence", help="Print every piece of evidence, with its method.")
@@ -64,7 +67,7 @@ def console(*, stderr: bool = False) -> Console:
     """A console that colours only on a terminal (and not with NO_COLOR); 100 columns in a pipe unless COLUMNS says otherwise."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else 100
-    return _Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+    return _Console(stderr=stderr, width=width, highlight=False, emoji=False, soft_wrap=False)
 
 
 def print_json(document: Any) -> None:
@@ -97,11 +100,13 @@ def _parse_bytes(text: str) -> int | None:
 
 
 def check_directory(option: str, directory: Path | None) -> None:
-    """Refuse, before any work is done, a directory that is not there or cannot be written."""
+    """Make a directory that is not there; refuse, before any work is done, one that cannot be made or written to."""
     if directory is None:
         return
-    if not directory.is_dir():
-        raise InputError(f"{option} {directory}: there is no such directory; create it first")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{option} {directory}: no such directory can be made: {error.strerror}") from None
     if not os.access(directory, os.W_OK):
         raise InputError(f"{option} {directory}: the directory cannot be written to")
 
@@ -141,18 +146,34 @@ _AGREEMENT = {
 }
 
 
-def print_grounds(result: Result, console: Console, *, evidence: bool, over: str) -> None:
-    """What a result rests on: its witnesses (every piece of evidence if asked), and one closing line.
+def print_grounds(
+    result: Result, console: Console, *, evidence: bool, over: str, detailed: bool = False
+) -> None:
+    """What a result rests on: its witnesses, and one closing line.
 
-    `over` says in what it was computed, e.g. ``p=32003``.
+    `evidence` prints every piece of evidence, also that of witnesses that decided nothing; `detailed` every piece that says
+    something. `over` says in what it was computed, e.g. ``p=32003``.
     """
+    said = result.evidence if evidence else tuple(item for item in result.evidence if item.value is not None)
     console.print()
-    console.print((evidence_table if evidence else summary_table)(result.evidence))
-    engine = f"Macaulay2 {result.engine.version}" if result.engine and result.scripts else "no Macaulay2"
-    console.print(
-        f"\n{_AGREEMENT[result.agreement]}; {certainty_text(result.certainty)}; {engine}, {over}, seed={result.seed}, "
-        f"{result.seconds:.1f} s"
-    )
+    console.print((evidence_table if evidence or detailed else summary_table)(said))
+    decided = {item.quantity for item in said}
+    if open_ := dict.fromkeys(item.quantity for item in result.evidence if item.quantity not in decided):
+        console.print(f"undecided: {', '.join(open_)} (--evidence says more)", markup=False)
+    ground = f"{engine_text(result)}, {over}, seed={result.seed}, {result.seconds:.1f} s"
+    console.print(f"\n{_AGREEMENT[result.agreement]}; {certainty_text(result.certainty)}; {escape(ground)}")
+
+
+def engine_text(result: Result) -> str:
+    """Which Macaulay2 a result used, or why none."""
+    if result.engine and result.scripts:
+        return f"Macaulay2 {result.engine.version}"
+    silent = (item.method for item in result.evidence if item.witness == "macaulay2" and item.value is None)
+    reason = next(silent, "not asked")
+    if reason.startswith("not asked"):
+        _, colon, why = reason.partition(": ")
+        return f"Macaulay2 not asked ({why})" if colon else "Macaulay2 not asked"
+    return reason.partition(";")[0]
 
 
 def summary_table(evidence: tuple[Evidence, ...]) -> Table:
@@ -168,7 +189,9 @@ def summary_table(evidence: tuple[Evidence, ...]) -> Table:
     for quantity, settled in settle(evidence).items():
         words = dict.fromkeys(_word(item, settled.value) for item in by_quantity[quantity])
         value = "?" if settled.value is None else short(settled.value)
-        table.add_row(quantity, value, certainty_text(settled.certainty), ", ".join(words))
+        table.add_row(
+            escape(quantity), escape(value), certainty_text(settled.certainty), escape(", ".join(words))
+        )
     return table
 
 
@@ -196,13 +219,14 @@ def evidence_table(evidence: tuple[Evidence, ...]) -> Table:
     ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for item in evidence:
-        value = "undecided" if item.value is None else short(item.value)
+        decided = item.value is not None
+        value = _RELATION[item.relation] + short(item.value) if decided else "undecided"
         over = f" over F_{item.prime}" if item.prime else ""
         table.add_row(
-            item.quantity,
-            _RELATION[item.relation] + value,
-            f"{item.witness}: {item.method}{over}",
-            certainty_text(item.certainty),
+            escape(item.quantity),
+            escape(value),
+            escape(f"{item.witness}: {item.method}{over}"),
+            certainty_text(item.certainty) if decided else "",
             f"{item.seconds:.2f}",
         )
     return table
@@ -249,4 +273,4 @@ class Progress:
             return
         with console(stderr=True).status("") as status:
             while not self._done.wait(0.2):
-                status.update(f"{self.step} ({time.monotonic() - start:.0f} s)")
+                status.update(f"{escape(self.step)} ({time.monotonic() - start:.0f} s)")

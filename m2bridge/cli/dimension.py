@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.analyses.dimension import Dimension, dimension
@@ -35,6 +36,7 @@ def register(app: typer.Typer) -> None:
         as_json: common.JsonOption = False,
         save: common.SaveOption = None,
         keep: common.KeepOption = None,
+        evidence: common.EvidenceOption = False,
     ) -> None:
         """The dimension of the neuromanifold and of the generic fiber, proved from both sides where possible.
 
@@ -63,14 +65,18 @@ def register(app: typer.Typer) -> None:
                 if chosen is not None and not isinstance(chosen, bool):
                     chosen.close()
         common.finish(
-            result, as_json=as_json, save=save, show=lambda console: _show(result, model.title, console)
+            result,
+            as_json=as_json,
+            save=save,
+            show=lambda console: _show(result, model.title, console, evidence=evidence),
         )
 
 
-def _show(result: Dimension, title: str, console: Console) -> None:
-    console.print(f"[bold]Dimension[/]  {title}", highlight=False)
+def _show(result: Dimension, title: str, console: Console, *, evidence: bool) -> None:
+    console.print(f"[bold]Dimension[/]  {escape(title)}", highlight=False)
     console.print(_facts(result))
-    common.print_grounds(result, console, evidence=True, over=f"p={result.options['prime']}")
+    over = f"p={result.options['prime']}"
+    common.print_grounds(result, console, evidence=evidence, over=over, detailed=True)
 
 
 def _facts(result: Dimension) -> Table:
@@ -93,13 +99,13 @@ def _facts(result: Dimension) -> Table:
         table.add_row("formula", "none known")
     elif result.formula.value is None:
         failing = ", ".join(name for name, holds in result.formula.hypotheses if not holds)
-        table.add_row("formula", f"does not apply ({failing}): {result.formula.citation}")
+        table.add_row("formula", f"does not apply ({escape(failing)}): {escape(result.formula.citation)}")
     else:
         verdict = "[green]agrees[/]" if result.formula.agrees else "[bold red]does not agree[/]"
-        table.add_row("formula", f"{result.formula.value}, {verdict}: {result.formula.citation}")
+        table.add_row("formula", f"{result.formula.value}, {verdict}: {escape(result.formula.citation)}")
     if result.numeric is not None:
         rank = "undecided" if result.numeric.rank is None else str(result.numeric.rank)
         gap = "" if result.numeric.gap is None else f", gap {result.numeric.gap:.1e}"
         table.add_row("float64", f"{rank}{gap}")
-    table.add_row("", result.statement)
+    table.add_row("", escape(result.statement))
     return table

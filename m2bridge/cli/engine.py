@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.cli.common import JsonOption, console, print_json
@@ -76,15 +77,11 @@ def candidate_table(found: tuple[Candidate, ...]) -> Table:
     used = next((candidate for candidate in found if candidate.works), None)
     for candidate in found:
         verdict = (
-            f"[green]{candidate.info.version} works[/]"
+            f"[green]{escape(candidate.info.version)} works[/]"
             if candidate.info is not None
-            else f"[yellow]passed over: {_escaped(candidate.reason or '')}[/]"
+            else f"[yellow]passed over: {escape(candidate.reason or '')}[/]"
         )
         mark = "→" if candidate is used else ""
         origin = ORIGINS.get(candidate.origin, candidate.origin)
-        table.add_row(mark, _escaped(str(candidate.path)), origin, verdict)
+        table.add_row(mark, escape(str(candidate.path)), origin, verdict)
     return table
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")

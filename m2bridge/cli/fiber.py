@@ -100,7 +100,7 @@ def _chosen(at: Path | None, stratum: str | None, random: bool) -> Any:
 
 
 def _show(result: Fiber, title: str, console: Console, *, evidence: bool) -> None:
-    console.print(f"[bold]Fiber[/]  {title}", highlight=False)
+    console.print(f"[bold]Fiber[/]  {escape(title)}", highlight=False)
     console.print(_facts(result))
     if result.components:
         console.print(_components(result))
@@ -118,7 +118,7 @@ def _facts(result: Fiber) -> Table:
     table.add_column(overflow="fold")
     kind = {"random": "random integers", "weights": "given weights", "stratum": "stratum"}[result.at["kind"]]
     detail = f" {escape(result.at['detail'])}" if result.at["detail"] else ""
-    table.add_row("point", f"{kind}{detail}: {_weights(result.at['weights'])}")
+    table.add_row("point", f"{kind}{detail}: {escape(_weights(result.at['weights']))}")
     degree = "" if result.degree is None else f", degree {result.degree}"
     table.add_row("fiber", f"dimension {common.maybe(result.fiber_dim)}{degree} ({result.method})")
     table.add_row("symmetries", f"an orbit of dimension {result.symmetry_dim} through the point")
@@ -129,11 +129,12 @@ def _facts(result: Fiber) -> Table:
     probability = "" if result.probability in (None, 1.0) else f", probability >= {result.probability:.6f}"
     verdict = f"[{_COLOUR[result.verdict]}]{result.verdict}[/] ({result.certainty.value}{probability})"
     table.add_row("verdict", verdict)
-    table.add_row("", result.explanation)
+    table.add_row("", escape(result.explanation))
     for point in result.real_points:
         same = {True: "a rescaling", False: "not a rescaling", None: ""}[point.same_orbit]
         table.add_row(
-            "real point", f"{point.found_by}, residual {point.residual:.0e}{', ' if same else ''}{same}"
+            "real point",
+            f"{escape(point.found_by)}, residual {point.residual:.0e}{', ' if same else ''}{same}",
         )
     return table
 

@@ -22,12 +22,9 @@ from m2bridge.figures import figure1, figure3, finite_elements, orbits, plotting
 from m2bridge.models import DeepLightning, Softmax, parse_spec
 from m2bridge.results import Result
 
-OutputOption = Annotated[
-    Path,
-    typer.Option(
-        "-o", "--output", help="The file; its ending chooses the format. Data go beside it as JSON and CSV."
-    ),
-]
+_FILE = "The file; its ending chooses the format: {}. Data go beside it as JSON and CSV."
+StaticOption = Annotated[Path, typer.Option("-o", "--output", help=_FILE.format("png, pdf or svg"))]
+OutputOption = Annotated[Path, typer.Option("-o", "--output", help=_FILE.format("png, pdf, svg or html"))]
 RecordOption = Annotated[
     list[Path] | None,
     typer.Option("--record", help="Draw from this saved record instead of computing; may be repeated."),
@@ -103,7 +100,7 @@ def slice_command(
 
 
 def orbits_command(
-    output: OutputOption,
+    output: StaticOption,
     spec: Annotated[str | None, typer.Argument(help="A one-layer model, e.g. 'lightning(d=2,dp=1)'.")] = None,
     d: common.DOption = None,
     dp: common.DpOption = None,

@@ -6,6 +6,13 @@ from m2bridge.errors import InputError
 from m2bridge.models import Lightning, Model, parse_spec
 
 
+def read_model(spec: str) -> Model:
+    """The model of a specification; nothing at all is no specification."""
+    if not spec.strip():
+        raise InputError("the model is missing: give a specification such as 'lightning(d=2,dp=1)'")
+    return parse_spec(spec)
+
+
 def model_from(spec: str | None, d: int | None, dp: int | None, a: int | None, t: int | None) -> Model:
     """The model that the arguments name; exactly one of the two ways must be used."""
     sizes = {"--d": d, "--dp": dp, "--a": a, "--t": t}
@@ -13,7 +20,7 @@ def model_from(spec: str | None, d: int | None, dp: int | None, a: int | None, t
     if spec is not None:
         if given:
             raise InputError(f"give either a model specification or {', '.join(given)}, not both")
-        return parse_spec(spec)
+        return read_model(spec)
     if d is None or dp is None:
         raise InputError(
             "say which model: a specification such as 'lightning(d=2,dp=1)', or --d and --dp for one layer"

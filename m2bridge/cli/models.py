@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.cli.common import JsonOption, console, maybe, print_json
-from m2bridge.models import FAMILIES, parse_spec
+from m2bridge.cli.layer import read_model
+from m2bridge.models import FAMILIES
 from m2bridge.models.description import describe
 
 
@@ -44,7 +45,7 @@ def register(app: typer.Typer) -> None:
         as_json: JsonOption = False,
     ) -> None:
         """Say what is known about a model: parameters, target, symmetries, formula and hypotheses."""
-        document = describe(parse_spec(spec))
+        document = describe(read_model(spec))
         if as_json:
             print_json(document)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from m2bridge.batch import listing
 from m2bridge.batch.expressions import parse
 from m2bridge.batch.index import Index
 from m2bridge.batch.store import Store
+from m2bridge.batch.tables import fit
 from m2bridge.cli import common
 from m2bridge.errors import InputError, RecordError
 
@@ -58,7 +59,7 @@ def register(app: typer.Typer) -> None:
             return
         names = listing.choose_columns(rows, columns, everything=form in ("csv", "json", "parquet"))
         if form == "table":
-            common.console().print(listing.as_table(rows, names))
+            _print_table(rows, names, asked=columns is not None)
         elif form == "parquet":
             if sys.stdout.isatty():
                 raise InputError("--format parquet is not for a terminal; redirect it into a file")
@@ -66,6 +67,16 @@ def register(app: typer.Typer) -> None:
         else:
             write = {"csv": listing.as_csv, "json": listing.as_json, "latex": listing.as_latex}[form]
             print(write(rows, names), end="" if form == "csv" else "\n")
+
+
+def _print_table(rows: list[dict[str, Any]], names: list[str], *, asked: bool) -> None:
+    console = common.console()
+    fitted = fit(rows, names, console.width, asked=asked)
+    console.width = fitted.width
+    console.print(fitted.table)
+    if fitted.left_out:
+        left = ", ".join(fitted.left_out)
+        console.print(f"\nno room for: {left}; --columns chooses, --format csv has everything", markup=False)
 
 
 def _verify(store: Store) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.analyses.singular_locus import Component, SingularLocus, singular_locus
@@ -67,7 +68,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _show(result: SingularLocus, title: str, console: Console, *, evidence: bool) -> None:
-    console.print(f"[bold]Singular locus[/]  {title}", highlight=False)
+    console.print(f"[bold]Singular locus[/]  {escape(title)}", highlight=False)
     console.print(_facts(result))
     console.print(_strata(result))
     _theorem(result, console)
@@ -91,7 +92,7 @@ def _facts(result: SingularLocus) -> Table:
         table.add_row("equations", counts)
         for equation in result.equations:
             if len(equation) <= _LONGEST and len(result.equations) <= 6:
-                table.add_row("", f"{equation} = 0")
+                table.add_row("", escape(f"{equation} = 0"))
     elif result.codim is None:
         table.add_row(
             "closure", "not computed whole at this size; equations up to degree 4 serve as upper bounds"
@@ -100,7 +101,7 @@ def _facts(result: SingularLocus) -> Table:
     table.add_row("singular locus", f"dimension {common.maybe(result.singular_dim)}{degree}")
     for name, components in (("components", result.components), ("embedded", result.embedded)):
         if components is not None:
-            table.add_row(f"  {name}", "; ".join(_component(c) for c in components) or "none")
+            table.add_row(f"  {name}", escape("; ".join(_component(c) for c in components)) or "none")
     return table
 
 
@@ -135,7 +136,7 @@ def _strata(result: SingularLocus) -> Table:
 
 def _theorem(result: SingularLocus, console: Console) -> None:
     check = result.theorem
-    console.print(f"\n{check.name}: {check.statement}.")
+    console.print(f"\n{check.name}: {check.statement}.", markup=False)
     if not check.applies:
         console.print("Its hypotheses do not hold here: it says nothing about this size.")
     elif check.agrees:

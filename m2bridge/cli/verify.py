@@ -16,6 +16,7 @@ from m2bridge.claims.ledger import Entry, Ledger, describe, select_sizes, verify
 from m2bridge.cli import common
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
+from m2bridge.models.spec import suggestion
 from m2bridge.records import write_atomically
 from m2bridge.report import ledger_html, ledger_markdown
 
@@ -88,8 +89,19 @@ def _select(names: list[str]) -> tuple[Claim, ...]:
     chosen: list[Claim] = []
     for name in names:
         found = [item for item in all_claims() if item.id == name or item.id.startswith(f"{name}-")]
-        chosen += found or [claim(name)]
+        if not found:
+            parts = dict.fromkeys(part for item in all_claims() for part in _beginnings(item.id))
+            raise InputError(
+                f"there is no claim {name!r}; {suggestion(name, tuple(parts))} (see verify --list)"
+            )
+        chosen += found
     return tuple({item.id: item for item in chosen}.values())
+
+
+def _beginnings(identifier: str) -> list[str]:
+    """What a claim can be called: ``theorem-3.4-closed`` also answers to ``theorem-3.4``."""
+    parts = identifier.split("-")
+    return ["-".join(parts[:count]) for count in range(2, len(parts) + 1)]
 
 
 def _check_report(report: Path | None) -> None:
@@ -97,7 +109,8 @@ def _check_report(report: Path | None) -> None:
         return
     if report.suffix not in (".md", ".html"):
         raise InputError(f"--report {report}: the file's ending chooses the format, .md or .html")
-    common.check_directory("--report", report.absolute().parent)
+    if not report.absolute().parent.is_dir():
+        raise InputError(f"--report {report}: there is no such directory; create it first")
 
 
 def _line(item: Claim, entry: Entry) -> str:

@@ -73,7 +73,8 @@ class PolynomialMap(Model):
 
     @property
     def title(self) -> str:
-        return f"{self.name}, {len(self.polynomials)} polynomials in {len(self.variables)} variables"
+        m, n = len(self.polynomials), len(self.variables)
+        return f"{self.name}, {m} polynomial{'s' * (m != 1)} in {n} variable{'s' * (n != 1)}"
 
     @cached_property
     def system(self) -> PolynomialSystem:

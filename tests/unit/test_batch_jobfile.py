@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.batch import jobfile, registry
+from m2bridge.batch import entries, jobfile, registry
 from m2bridge.batch.grid import Grid, axis_of
 from m2bridge.batch.places import of_json, of_toml
 from m2bridge.batch.plan import Plan, expand
 from m2bridge.errors import InputError, ParseError
+from m2bridge.models.catalogue import FAMILIES, Family
+from m2bridge.models.spec import read
 
 EXAMPLE = """\
 [[grid]]
@@ -240,3 +242,68 @@ def test_counting_needs_no_expansion() -> None:
     grid = Grid.of({"a": axis_of("1..d"), "d": axis_of("1..100"), "b": axis_of("1..10")}, None)
     assert grid.count(10**6) == 5050 * 10
     assert sum(1 for _ in grid.points()) == 5050 * 10
+
+
+def said(text: str) -> list[tuple[int, str]]:
+    return [(line, message) for line, _, message in mistakes_of(text)]
+
+
+def test_an_entry_that_means_nothing_is_named_with_the_nearest() -> None:
+    for misspelt in ('timout = "3s"', "timout = 3", 'timout = "soon"', "timout = [1, 2]"):
+        assert said(f"{EXAMPLE}{misspelt}\n") == [
+            (9, "there is no entry 'timout' in this grid; did you mean timeout?")
+        ]
+    assert said('[[job]]\nanalysis = "dimension"\nspec = "lightning(d=2,dp=1)"\nsede = 1\n') == [
+        (4, "there is no entry 'sede' in this job; did you mean seed?")
+    ]
+    softmax = (
+        '[[grid]]\nanalysis = "dimension"\nmodel = "softmax"\nd = [[2,2]]\na = 2\nt = 2\ntemperature = 1\n'
+    )
+    assert plan_of(softmax).jobs  # a family's own argument, and no other's
+    assert said(softmax.replace("softmax", "deep-lightning"))[0][0] == 7
+
+
+def test_a_list_that_was_meant_as_one_value_is_hinted_at_once() -> None:
+    text = '[[grid]]\nanalysis = "dimension"\nmodel = "mlp"\nwidths = [2,2,1]\nr = [2,3]\n'
+    assert said(text) == [
+        (4, "mlp takes a list as widths, and in a grid a list is a sweep: write [[2, 2, 1]]")
+    ]
+    assert len(plan_of(text.replace("[2,2,1]", "[[2,2,1]]")).jobs) == 2
+    wrong = said('[[grid]]\nanalysis = "dimension"\nmodel = "lightning"\nd = [0, 2]\ndp = 1\n')
+    assert [line for line, _ in wrong] == [4]
+    assert "should be between 1 and" in wrong[0][1]
+
+
+def test_one_mistake_does_not_hide_another() -> None:
+    text = """\
+[[grid]]
+analysis = "dimension"
+model = "lightnin"
+d = "1.."
+dp = "1..q"
+a = "1..z"
+timout = "3s"
+[[grid]]
+analysis = "dimension"
+model = "lightning"
+d = 0
+dp = 1
+timout = 3
+"""
+    found = said(text)
+    assert [line for line, _ in found] == [3, 4, 5, 6, 7, 11, 13]
+    for (_, message), words in zip(
+        found,
+        ("did you mean lightning?", "is not a range", "depends on q", "depends on z", "no entry", "d should be", "no entry"),
+        strict=True,
+    ):  # fmt: skip
+        assert words in message
+
+
+def test_a_default_that_cannot_be_set_is_said_once() -> None:
+    assert [line for line, _ in said(f"[defaults]\ntimout = 3\n{EXAMPLE}")] == [2]
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES.values() if family.build is not None])
+def test_the_arguments_of_a_family_are_those_of_its_example(family: Family) -> None:
+    assert set(read(family.example).values) <= set(entries.arguments_of(family.name))

@@ -349,7 +349,12 @@ def test_max_d_reaches_the_command(verify_command: Verify, capsys: pytest.Captur
         (("lemma-3.1", "--report", "report.pdf"), "the file's ending chooses the format, .md or .html"),
         (("lemma-3.1", "--report", "report"), "the file's ending chooses the format, .md or .html"),
         (("lemma-3.1", "--report", "missing/report.md"), "there is no such directory"),
-        (("lemma-3.1", "--save", "missing"), "there is no such directory"),
+        (("teorem-3.4",), "there is no claim 'teorem-3.4'; did you mean theorem-3.4?"),
+        (("blah",), "there are: lemma-3.1, "),
+        (
+            ("lemma-3.1", "--save", "/dev/null/missing"),
+            "--save /dev/null/missing: no such directory can be made",
+        ),
         (("lemma-3.1", "--timeout", "soon"), "is not a duration"),
         (("lemma-3.1", "--seed", "-1"), "Invalid value for '--seed'"),
     ],

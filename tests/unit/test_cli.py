@@ -93,8 +93,8 @@ def complaint(capsys: pytest.CaptureFixture[str]) -> str:
         ((*LAYER, "--memory", "0"), "--memory '0' is not a size"),
         ((*LAYER, "--memory", "lots"), "--memory 'lots' is not a size"),
         ((*LAYER, "--memory", "-4G"), "--memory '-4G' is not a size"),
-        ((*LAYER, "--save", "no/such/place"), "--save no/such/place: there is no such directory"),
-        ((*LAYER, "--keep", "no/such/place"), "--keep no/such/place: there is no such directory"),
+        ((*LAYER, "--save", "/dev/null/x"), "--save /dev/null/x: no such directory can be made: Not a directory"),
+        ((*LAYER, "--keep", "/dev/null/x"), "--keep /dev/null/x: no such directory can be made: Not a directory"),
         ((*LAYER, "--nonsense"), "No such option: --nonsense"),
         ((*LAYER, "--jsn"), "No such option: --jsn"),
         (("lightning(d=2,dp=1)", *LAYER), "give either a model specification or --d, --dp, not both"),
@@ -103,7 +103,8 @@ def complaint(capsys: pytest.CaptureFixture[str]) -> str:
         (("lightning(d=2,dp=1,t=1)",), "needs t >= 2"),
         (("lightning(d=2,dp=1",), "expected"),
         (("lightnin(d=2,dp=1)",), "did you mean lightning?"),
-        (("",), ""),
+        (("",), "the model is missing"),
+        ((" ",), "the model is missing"),
         (("lightning(d=2,dp=1)", "more"), "unexpected extra argument"),
         (("softmax(widths=[2,2])",), ""),
         (("--d", "40", "--dp", "40"), "--force tries anyway"),
@@ -122,7 +123,16 @@ def test_bad_input(arguments: tuple[str, ...], says: str, capsys: pytest.Capture
 def test_a_file_is_not_a_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert main(["singular-locus", *LAYER, "--save", str(tmp_path / "file")]) == 2
-    assert "there is no such directory" in complaint(capsys)
+    assert "file: no such directory can be made" in complaint(capsys)
+
+
+def test_a_missing_directory_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save, keep = tmp_path / "a" / "b", tmp_path / "c" / "d"
+    arguments = ["dimension", *LAYER, "--no-engine", "--save", str(save), "--keep", str(keep)]
+    assert main(arguments) == 0
+    assert len(list(save.glob("dimension-*.json"))) == 1
+    assert keep.is_dir()
+    assert f"record: {save}" in capsys.readouterr().err
 
 
 def executable(path: Path, text: str) -> Path:
@@ -150,6 +160,10 @@ def test_an_engine_that_is_not_macaulay2(tmp_path: Path, capsys: pytest.CaptureF
     ("arguments", "says"),
     [
         (("no-such-command",), "No such command 'no-such-command'"),
+        (("figure", "2"), "No such command '2'; there are: 1, theorem-3.4, 3"),
+        (("dimensoin",), "Did you mean 'dimension'?"),
+        (("describe", ""), "the model is missing"),
+        (("dimension", ""), "the model is missing"),
         (("--nonsense",), "No such option"),
         (("render",), "Missing argument"),
         (("render", "nothing", *LAYER), "there is no script for 'nothing'"),

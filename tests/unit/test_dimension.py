@@ -181,7 +181,7 @@ def test_command_line_refuses(capsys: pytest.CaptureFixture[str]) -> None:
         ["--d", "0", "--dp", "1"],
         ["nonsense(3)"],
         ["lightning(d=2,dp=1)", "--prime", "4"],
-        ["lightning(d=2,dp=1)", "--save", "/nowhere/at/all"],
+        ["lightning(d=2,dp=1)", "--save", "/dev/null/at/all"],
         ["lightning(d=2,dp=1)", "--engine", "/bin/true", "--no-engine"],
         [],
     ):

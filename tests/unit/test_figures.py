@@ -322,3 +322,17 @@ def test_bad_input_is_one_line(
     assert main(["figure", *arguments]) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("figure", "interactive"), [("1", True), ("theorem-3.4", False), ("3", True)])
+def test_help_names_the_formats_that_can_be_written(
+    figure: str, interactive: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    main(["figure", figure, "--help"])
+    assert ("svg or html" in capsys.readouterr().out) is interactive
+    code = main(["figure", figure, "-o", "/dev/null/picture.html"])
+    complaint = capsys.readouterr().err
+    assert code == 2
+    assert ("there is no directory" in complaint) is interactive
+    assert ("use one of png, pdf, svg" in complaint) is not interactive

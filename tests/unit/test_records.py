@@ -229,12 +229,12 @@ def test_a_record_stays_in_its_directory(tmp_path: Path, model: str) -> None:
     assert len(path.name) < 120
 
 
-def test_saving_into_a_missing_directory_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no such directory"):
-        records.save(RESULT, tmp_path / "missing")
+def test_saving_makes_the_directory_or_is_an_input_error(tmp_path: Path) -> None:
+    assert records.load(records.save(RESULT, tmp_path / "not" / "there")) == RESULT
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="there is no such directory"):
-        records.save(RESULT, tmp_path / "file")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InputError, match="no such directory can be made"):
+            records.save(RESULT, place)
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from m2bridge.results import Certainty, Evidence, contradicts, settle, weigh
+from m2bridge import records
+from m2bridge.analyses.dimension import dimension
+from m2bridge.results import RESULT_TYPES, Certainty, Evidence, Result, contradicts, settle, weigh
 
 
 def says(
@@ -129,3 +133,33 @@ def test_settled_value_and_certainty(evidence: list[Evidence], value: int | None
 def test_settled_names_only_witnesses_that_decided() -> None:
     settled = settle([says(5, witness="a"), says(None, witness="b"), says(5, witness="a")])["image_dim"]
     assert settled.witnesses == ("a",)
+
+
+def test_results_have_a_short_repr_and_a_table() -> None:
+    """Nothing else changes: they are equal, pickled and recorded as before."""
+    found = dimension("lightning(d=2,dp=1)", engine=False)
+    assert repr(found) == (
+        "Dimension('lightning(d=2,dp=1,a=2,t=2)', image_dim=5, generic_fiber_dim=5; proved, witnesses agree)"
+    )
+    table = found._repr_html_()
+    for name, value in (("image_dim", 5), ("certainty", "proved"), ("witnesses", "witnesses agree")):
+        assert f">{name}</th><td>{value}</td>" in table
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert replace(found, image_dim=4) != found
+    assert records.from_document(records.to_document(found)) == found
+
+
+def test_a_repr_is_one_bounded_line_and_says_what_is_missing() -> None:
+    found = dimension("lightning(d=2,dp=1)", engine=False)
+    stopped = replace(found, model="map:<x>" + "+x" * 500, limit="time", agreement=False)
+    assert len(repr(stopped)) < 250
+    assert "\n" not in repr(stopped)
+    assert repr(stopped).endswith("; proved, witnesses disagree, stopped by a limit)")
+    assert "map:&lt;x&gt;" in stopped._repr_html_()
+    assert len(stopped._repr_html_()) < 3000
+
+
+@pytest.mark.parametrize("kind", RESULT_TYPES.values(), ids=lambda kind: kind.__name__)
+def test_every_result_type_has_the_short_repr(kind: type[Result]) -> None:
+    assert kind.__repr__ is Result.__repr__
+    assert callable(kind._repr_html_)

@@ -183,3 +183,24 @@ def test_fractions_survive_the_record(engine: Engine) -> None:
     assert isinstance(loaded, Boundary)
     assert loaded.point is not None
     assert loaded.point.coordinates[:3] == (Fraction(1, 3), Fraction(0), Fraction(-1, 7))
+
+
+def test_the_examples_can_be_read_in_eighty_columns(
+    engine_info: EngineInfo, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["boundary", "--d", "3", "--dp", "1", "--engine", str(engine_info.path)]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    shown = printed.partition("Examples")[2].partition("Theorem 3.4")[0]
+    header = next(line for line in shown.splitlines() if "rk V" in line)
+    assert [word.strip() for word in header.split("┃")] == [
+        "example",
+        "where",
+        "rk A",
+        "rk V",
+        "e2",
+        "search",
+    ]
+    assert "irrational conjugate factors │ closure-only" in shown
+    assert "37, 0, 0, 0, 0, 0, 0, 0, 0, 42, 0, 0, 20, 46, 5, 45, 24, 36" in " ".join(shown.split())

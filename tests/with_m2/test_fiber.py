@@ -329,3 +329,12 @@ def test_reach_is_estimated(engine):
 def test_a_cone_that_splits_over_one_prime_only_is_no_contradiction(engine: Engine) -> None:
     found = fiber("map:s,t->s^2+t^2", at={"s": 0, "t": 0}, engine=engine)
     assert (found.fiber_dim, found.degree, found.agreement) == (1, 2, True)
+
+
+def test_a_name_is_printed_as_it_was_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], engine_info: EngineInfo
+) -> None:
+    path = tmp_path / "map.toml"
+    path.write_text('name = "x [/foo] [bold]b[/bold]"\nvariables = ["s", "t"]\npolynomials = ["s^2", "t"]\n')
+    assert main(["fiber", f"file:{path}", "--engine", str(engine_info.path)]) == 0
+    assert "x [/foo] [bold]b[/bold], 2 polynomials" in capsys.readouterr().out

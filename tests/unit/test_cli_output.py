@@ -1,0 +1,137 @@
+"""What people see: a user's words as they wrote them, and tables that can be read in 80 columns."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from m2bridge.cli import common, main
+from m2bridge.results import Certainty, Evidence, Result
+
+NAMES = ("x [/foo]", "my [bold]map[/bold]", "[link=a]", "a\\[b]", "I :heart: it", "[/]")
+
+
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def map_file(directory: Path, name: str, variables: str = '"s", "t"', polynomials: str = '"s^2", "t"') -> str:
+    path = directory / "map.toml"
+    path.write_text(f"name = '{name}'\nvariables = [{variables}]\npolynomials = [{polynomials}]\n")
+    return f"file:{path}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("command", [("dimension", "--no-engine"), ("describe",)], ids=lambda c: c[0])
+def test_a_name_is_printed_as_it_was_written(
+    command: tuple[str, ...], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, map_file(tmp_path, name)]) == 0
+    assert f"{name}, 2 polynomials in 2 variables" in capsys.readouterr().out
+
+
+def test_one_polynomial_in_one_variable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["describe", map_file(tmp_path, "square", '"s"', '"s^2"')]) == 0
+    assert "square, 1 polynomial in 1 variable\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("verify", "--list"),
+        ("schema", "dimension"),
+        ("models",),
+        ("dimension", "lightning(d=2,dp=1)", "--no-engine"),
+        ("--version",),
+        ("--help",),
+        ("render", "singular-locus", "--d", "2", "--dp", "1"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_closed_pipe_is_141_without_a_word(arguments: tuple[str, ...], buffered: bool) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    if not buffered:
+        environment["PYTHONUNBUFFERED"] = "1"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "m2bridge", *arguments],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env=environment,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_closed_pipe_for_complaints_too() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        command = [sys.executable, "-m", "m2bridge", "describe", "nothing"]
+        done = subprocess.run(command, stdout=writing, stderr=writing, timeout=60, check=False)
+    finally:
+        os.close(writing)
+    assert done.returncode == 141
+
+
+def test_witnesses_that_said_nothing_are_left_out_unless_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["dimension", "softmax(d=[2,2,2],a=2,t=2)"]
+    assert main(arguments) == 0
+    plain = capsys.readouterr().out
+    assert "undecided" not in plain
+    assert "no Macaulay2" not in plain
+    assert "Macaulay2 not asked (too large for it to be cheap, or not polynomial)" in " ".join(plain.split())
+    assert main([*arguments, "--evidence"]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if "undecided" in line)
+    assert "macaulay2: not asked" in row
+    assert "≥" not in row
+    assert "probable" not in row
+    assert main(["dimension", "lightning(d=2,dp=1)", "--no-engine"]) == 0
+    assert "; Macaulay2 not asked, p=" in capsys.readouterr().out
+
+
+def result(*evidence: Evidence) -> Result:
+    return Result(
+        model="m", certainty=Certainty.PROBABLE, agreement=None, evidence=evidence, seed=0, seconds=0.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ("not asked", "Macaulay2 not asked"),
+        ("not asked: too large", "Macaulay2 not asked (too large)"),
+        ("no Macaulay2 found; the other witnesses answer", "no Macaulay2 found"),
+        ("Macaulay2 failed: it crashed", "Macaulay2 failed: it crashed"),
+    ],
+)
+def test_why_macaulay2_said_nothing(method: str, says: str) -> None:
+    silent = Evidence(quantity="image_dim", witness="macaulay2", method=method, value=None)
+    assert common.engine_text(result(silent)) == says
+    assert common.engine_text(result()) == "Macaulay2 not asked"
+
+
+def test_a_quantity_that_nobody_decided_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    decided = Evidence(quantity="codim", witness="numpy", method="m", value=2)
+    silent = [
+        Evidence(quantity=name, witness="macaulay2", method="m", value=None) for name in ("codim", "degree")
+    ]
+    common.print_grounds(result(decided, *silent), common.console(), evidence=False, over="over QQ")
+    printed = capsys.readouterr().out
+    assert "macaulay2" not in printed
+    assert "undecided: degree (--evidence says more)" in printed
+    common.print_grounds(result(decided, *silent), common.console(), evidence=True, over="over QQ")
+    assert capsys.readouterr().out.count("macaulay2: m") == 2
