@@ -72,12 +72,13 @@ def dumps(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
 
 
-def save(result: Result, directory: Path) -> Path:
+def save(result: Result, directory: Path | str) -> Path:
     """Write a result's record into `directory`, which is made if it is missing, atomically and durably; returns the path.
 
     The file name is made of the analysis and a hash of what determines the answer, so running the same question again
     replaces its record.
     """
+    directory = Path(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -89,8 +90,9 @@ def save(result: Result, directory: Path) -> Path:
     return path
 
 
-def load(path: Path) -> Result:
+def load(path: Path | str) -> Result:
     """Read a record from a file."""
+    path = Path(path)
     try:
         document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except OSError as error:

@@ -111,10 +111,11 @@ def ideal(
         not_shown = [] if "singular_skipped" not in values else [
             f"the singular locus: {values['singular_skipped']} Jacobian minors are too many"
         ]  # fmt: skip
-        if found is not None and len({c for c, _, _ in found}) > 1 and values.get("singular_dim") is not None:
-            not_shown.append(
-                "singularities on components of smaller dimension: the Jacobian criterion was used in the codimension of I"
-            )
+        singular_dim, singular_degree = values.get("singular_dim"), values.get("singular_degree")
+        if singular_dim is not None and (found is None or len({c for c, _, _ in found}) > 1):
+            # the minors of the size of the codimension do not see singularities of smaller components
+            not_shown.append("the singular locus: components may have different dimensions")
+            singular_dim = singular_degree = None
         if p:
             not_shown.append(f"that these numbers are the same over QQ: they were computed over F_{p}")
         return IdealSummary(
@@ -130,7 +131,7 @@ def ideal(
                 IdealComponent(codim=c, degree=d, generators=tuple(_renamed(g, given.variables) for g in gens))
                 for c, d, gens in found
             ),
-            singular_dim=values.get("singular_dim"), singular_degree=values.get("singular_degree"),
+            singular_dim=singular_dim, singular_degree=singular_degree,
             not_shown=tuple(not_shown),
         )  # fmt: skip
 
@@ -216,14 +217,14 @@ def _hilbert(given: GivenIdeal, degree: int, p: int, clock: Clock) -> int:
     n = len(given.variables)
     place = {tuple(row): i for i, row in enumerate(_exponents(n, degree))}
     rows: list[np.ndarray] = []
-    for f in given.polynomials:
+    for polynomial in given.polynomials:
+        residues = {m: c.numerator * pow(c.denominator, -1, p) % p for m, c in polynomial.items()}
+        f = {m: c for m, c in residues.items() if c}
         gap = degree - max((sum(m) for m in f), default=degree + 1)
         for shift in _exponents(n, gap) if gap >= 0 else []:
             row = np.zeros(len(place), dtype=np.int64)
             for m, c in f.items():
-                row[place[tuple(a + b for a, b in zip(m, shift, strict=True))]] = (
-                    c.numerator * pow(c.denominator, -1, p) % p
-                )
+                row[place[tuple(a + b for a, b in zip(m, shift, strict=True))]] = c
             rows.append(row)
     return len(place) - (len(echelon_mod(np.array(rows), p, clock.check)[1]) if rows else 0)
 

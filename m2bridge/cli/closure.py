@@ -13,6 +13,7 @@ from rich.table import Table
 
 from m2bridge.analyses.closure import FORMATS, Closure, closure
 from m2bridge.analyses.closure.analysis import DEFAULT_PRIME
+from m2bridge.analyses.closure.primes import check_prime
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
@@ -108,9 +109,11 @@ def parse_field(field: str | None, prime: int) -> int | Literal["QQ"]:
     if field.upper() == "QQ":
         return "QQ"
     try:
-        return int(field.removeprefix("F_").removeprefix("ZZ/"))
+        p = int(field.removeprefix("F_").removeprefix("ZZ/"))
     except ValueError:
         raise InputError(f"--field {field!r} is neither QQ nor a prime") from None
+    check_prime(p, "--field")
+    return p
 
 
 def _show(result: Closure, title: str, console: Console, *, equations: bool, evidence: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.analyses.singular_point import SingularPoint, singular_point
@@ -72,7 +73,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _show(result: SingularPoint, title: str, console: Console, *, evidence: bool) -> None:
-    console.print(f"[bold]Singular point?[/]  {title}", highlight=False)
+    console.print(f"[bold]Singular point?[/]  {escape(title)}", highlight=False)
     table = Table.grid(padding=(0, 2))
     colour = {"singular": "red", "smooth": "blue", "undecided": "yellow"}[result.verdict]
     table.add_row("verdict", f"[{colour}]{result.verdict}[/], {common.certainty_text(result.certainty)}")

@@ -144,3 +144,14 @@ def test_a_template_can_ask_for_a_model(engine: Engine, tmp_path: Path) -> None:
         'p = 101;\nrendered = false;\n--% include "_params.m2.j2"\nemit("count", numColumns coordinates);\nemitEnd();\n'
     )
     assert run_template(file, model=parse_spec("lightning(d=2,dp=1)"), engine=engine).values == {"count": 6}
+
+
+def test_singularities_of_smaller_components_are_not_overlooked(engine: Engine) -> None:
+    found = ideal("variables: x, y, z\nz*(x^2-y^3)\nz*(z-1)", field="QQ", engine=engine)
+    assert found.singular_dim is None  # there is a cusp on the curve in the plane z = 1
+    assert any("different dimensions" in line for line in found.not_shown)
+
+
+def test_a_leading_coefficient_that_vanishes_modulo_p(engine: Engine) -> None:
+    found = ideal("variables: x, y\n3*x^2+y", field=3, engine=engine)
+    assert (found.dim, found.degree, found.agreement) == (1, 1, True)
