@@ -8,6 +8,7 @@ each Macaulay2 that is to be supported: the default one, and those named in ``M2
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,12 @@ from m2bridge.engine import Engine, EngineInfo, ReplayEngine, find_engine, open_
 from m2bridge.errors import M2BridgeError
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
+
+
+def pytest_configure() -> None:
+    """A shell starts what runs in its background with interrupts ignored; commands under test must hear them."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _engines() -> list[EngineInfo | str]:
