@@ -133,7 +133,8 @@ for engine in engines:
     for script in (quick, long):
         threading.Thread(target=work, args=(engine, script), daemon=True).start()
 print("ready", flush=True)
-threading.Event().wait()
+while True:
+    threading.Event().wait(0.1)  # a signal may be delivered to another thread: look now and then
 """
 
 
