@@ -230,7 +230,7 @@ def test_ctrl_c_once_finishes_what_runs_twice_stops(tmp_path: Path) -> None:
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert process.returncode in (130, -signal.SIGINT)  # the second may arrive when Python is all but gone
     assert_no_orphan()
     assert finish(jobs, store).returncode == 0
     assert len(records_of(store)) == count
