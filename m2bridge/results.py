@@ -253,11 +253,7 @@ class Result:
             if item.name not in common and isinstance(value, (int, str)):
                 rows[item.name] = value
         rows |= {"certainty": self.certainty.value, "witnesses": _AGREEMENT[self.agreement]}
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(_cut(str(value), 400))}</td></tr>"
-            for name, value in rows.items()
-        )
-        return f"<table>{cells}</table>"
+        return html_table(rows)
 
 
 _MAIN = (
@@ -266,6 +262,15 @@ _MAIN = (
 )  # fmt: skip
 """The quantities that stand for a result in one line: the first three that it has."""
 _AGREEMENT = {True: "witnesses agree", False: "witnesses disagree", None: "one witness only"}
+
+
+def html_table(rows: Mapping[str, Any]) -> str:
+    """A two-column HTML table; long values are cut."""
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(_cut(str(value), 400))}</td></tr>"
+        for name, value in rows.items()
+    )
+    return f"<table>{cells}</table>"
 
 
 def _cut(text: str, longest: int) -> str:

@@ -12,8 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.analyses.closure import FORMATS, Closure, closure
-from m2bridge.analyses.closure.analysis import DEFAULT_PRIME
-from m2bridge.analyses.closure.primes import check_prime
+from m2bridge.analyses.closure.primes import DEFAULT_PRIME, check_prime
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
@@ -164,7 +163,8 @@ def _print_equations(result: Closure, console: Console, *, wanted: bool) -> None
         return
     used = sorted({i for f in found for m in f.monomials for i in m})
     meaning = "" if result.model.startswith("map:") else "coefficient of "
-    for i in used if result.variables else ():
-        console.print(f"  z{i}: {meaning}{result.variables[i]}", markup=False, soft_wrap=True)  # type: ignore[index]
+    names = result.variables or ()
+    for i in used if names else ():
+        console.print(f"  z{i}: {meaning}{names[i]}", markup=False, soft_wrap=True)
     for f in found:
         console.print(f"  {f.text()} {zero}", markup=False, soft_wrap=True)

@@ -268,3 +268,13 @@ def test_over_a_small_field_the_degree_is_that_of_the_equations(engine: Engine) 
     found = closure("map:s->s;s^2;s^3;s^4", field=5, engine=engine)
     assert (found.degree, found.completeness) == (4, "up-to-degree")
     assert any("too small" in line for line in found.not_shown)
+
+
+def test_a_kernel_that_does_not_vanish_on_the_map_is_not_proved(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel of another map, as a mistake in the template would give."""
+    wrong = from_text("another", ["s", "t"], ["s^3", "s^2*t", "s*t^2", "2*t^3"])
+    monkeypatch.setattr("m2bridge.analyses.closure.kernels.best_source", lambda _: wrong)
+    found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", method="kernel", field="QQ", engine=engine)
+    assert (found.certainty, found.agreement) == (Certainty.PROBABLE, False)

@@ -4,7 +4,7 @@ from m2bridge.analyses.closure.analysis import METHODS, closure
 from m2bridge.analyses.closure.equations import Equation
 from m2bridge.analyses.closure.formats import FORMATS
 from m2bridge.analyses.closure.interpolation import Interpolation, interpolate
-from m2bridge.analyses.closure.reference import script
+from m2bridge.analyses.closure.kernels import script
 from m2bridge.analyses.closure.result import Closure, Membership
 
 __all__ = [

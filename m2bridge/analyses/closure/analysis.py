@@ -21,7 +21,7 @@ from m2bridge.analyses.closure import inside
 from m2bridge.analyses.closure.asking import Asking
 from m2bridge.analyses.closure.comparing import compare_primes
 from m2bridge.analyses.closure.image import LARGE_PRIME, Image, image_of
-from m2bridge.analyses.closure.primes import LARGEST_M2_PRIME, check_prime, primes_below
+from m2bridge.analyses.closure.primes import DEFAULT_PRIME, LARGEST_M2_PRIME, check_prime, primes_below
 from m2bridge.analyses.closure.result import Closure
 from m2bridge.analyses.closure.work import Work
 from m2bridge.analyses.workbench import model_of
@@ -32,7 +32,6 @@ from m2bridge.models.base import Model
 from m2bridge.results import weigh
 
 METHODS = ("auto", "interpolation", "kernel", "graded-kernel")
-DEFAULT_PRIME = 32003
 _GRADED_DEGREE = 4
 
 

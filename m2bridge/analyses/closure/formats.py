@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from m2bridge.analyses.closure.equations import Equation
@@ -78,12 +77,3 @@ def latex_text(text: str) -> str:
         "%": r"\%",
     }
     return "".join(special.get(c, c) for c in text)
-
-
-def html_table(rows: Mapping[str, Any]) -> str:
-    """A two-column HTML table."""
-    cells = "".join(
-        f"<tr><th style='text-align:left'>{html.escape(k)}</th><td>{html.escape(str(v))}</td></tr>"
-        for k, v in rows.items()
-    )
-    return f"<table>{cells}</table>"

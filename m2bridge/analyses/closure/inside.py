@@ -74,7 +74,9 @@ def by_kernel(work: Work, max_degree: int | None) -> None:
     work.codim = work.codim_in(work.span)
     p = 0 if work.rational else work.prime
     work.tell("kernel")
-    found, work.limit = kernels.kernel(work.asking, work.model, p=p, hilbert_degrees=max_degree or 6)
+    found, work.limit = kernels.kernel(
+        work.asking, work.model, p=p, hilbert_degrees=max_degree or kernels.HILBERT_DEGREES
+    )
     work.kernel_used = True
     if found is None:
         work.not_shown.append("anything about equations: the kernel was not finished")
@@ -93,7 +95,8 @@ def by_kernel(work: Work, max_degree: int | None) -> None:
         work.lifted = None if work.lifted_forms is None else list(found.polynomials)
         if work.lifted is None:
             work.not_shown.append("the linear forms over QQ: six primes did not determine them")
-        work.proved = bool(substitute(work)) or (work.lifted is not None and not work.lifted_forms)
+        exact = substitute(work)
+        work.proved = bool(exact) or (exact is None and work.lifted is not None and not work.lifted_forms)
     else:
         work.polynomials = list(found.polynomials)
     if found.codim is None or found.degree is None:

@@ -9,9 +9,15 @@ from typing import Any
 
 from m2bridge.analyses.closure.asking import Asking, from_lists
 from m2bridge.analyses.closure.image import Image, Span
+from m2bridge.analyses.closure.primes import DEFAULT_PRIME, check_prime
 from m2bridge.errors import InputError
 from m2bridge.models.base import Model
 from m2bridge.models.lightning import Lightning
+from m2bridge.scripts import Script, render
+
+TEMPLATE = "closure_kernel"
+HILBERT_DEGREES = 6
+"""How far the Hilbert function is computed unless the caller knows better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +43,30 @@ def best_source(model: Model) -> Model:
     return model
 
 
+def script(model: Model, *, prime: int = DEFAULT_PRIME, seed: int = 0) -> Script:
+    """The script that ``closure(model, method="kernel")`` runs; over QQ for the prime 0. It draws nothing, whatever `seed` is."""
+    if prime:
+        check_prime(prime)
+    source = best_source(model)
+    return render(
+        TEMPLATE, {**source.m2_parameters, **_question(prime, HILBERT_DEGREES)}, partial=source.m2_partial
+    )
+
+
+def _question(p: int, hilbert_degrees: int) -> dict[str, object]:
+    return {"p": p, "hilbertDegrees": hilbert_degrees}
+
+
 def kernel(
-    asking: Asking, model: Model, *, p: int, hilbert_degrees: int, seconds: float | None = None
+    asking: Asking,
+    model: Model,
+    *,
+    p: int,
+    hilbert_degrees: int = HILBERT_DEGREES,
+    seconds: float | None = None,
 ) -> tuple[Kernel | None, str | None]:
     """The ideal of the closure as the kernel of the ring map, over F_p or (p = 0) QQ; None and the reason at a limit."""
-    request = {"p": p, "hilbertDegrees": hilbert_degrees}
-    values, limit = asking.ask("closure_kernel", request, best_source(model), seconds=seconds)
+    values, limit = asking.ask(TEMPLATE, _question(p, hilbert_degrees), best_source(model), seconds=seconds)
     if "generators" not in values:
         return None, limit
     basis = values.integers("span")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from m2bridge.errors import InputError
 from m2bridge.rank.residues import LARGEST_BLAS_PRIME, is_prime
 
+DEFAULT_PRIME = 32003
 LARGEST_M2_PRIME = 32749
 """Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one."""
 

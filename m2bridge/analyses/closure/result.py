@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from m2bridge.analyses.closure import formats
 from m2bridge.analyses.closure.equations import Equation
 from m2bridge.errors import InputError
-from m2bridge.results import Certainty, Result, register_result
+from m2bridge.results import Certainty, Result, html_table, register_result
 
 Completeness = Literal["complete", "up-to-degree", "partial"]
 
@@ -161,4 +161,4 @@ class Closure(Result):
             "generators": ", ".join(f"{c} of degree {d}" for d, c in sorted(self.generator_counts.items())) or "none",
             "completeness": self.completeness, "certainty": Certainty(self.certainty).value,
         }  # fmt: skip
-        return formats.html_table(rows)
+        return html_table(rows)
