@@ -15,10 +15,26 @@ _MOST_FACTORED_TERMS = 500
 _MOST_FACTORED_DEGREE = 40
 
 
-def refuse_products(
-    constraints: Sequence[Sequence[tuple[Exponents, Coefficient]]], variables: Sequence[str]
-) -> None:
+Terms = Sequence[tuple[Exponents, Coefficient]]
+
+
+def factorable(terms: Terms) -> bool:
+    """Whether a polynomial is small enough to be factored without asking."""
+    return len(terms) <= _MOST_FACTORED_TERMS and max(sum(e) for e, _ in terms) <= _MOST_FACTORED_DEGREE
+
+
+def expected_codimension(constraints: Sequence[Terms]) -> bool:
+    """Whether so many constraints certainly cut out a source of that codimension, once :func:`refuse_products` let them pass.
+
+    One does; two do that are irreducible and not proportional; more might meet in a component that is larger.
+    """
+    return len(constraints) <= 1 or (len(constraints) == 2 and all(map(factorable, constraints)))
+
+
+def refuse_products(constraints: Sequence[Terms], variables: Sequence[str]) -> None:
     """Refuse a constraint that is constant or a product: its zeros are several sources, or one counted twice.
+
+    One that is not :func:`factorable` passes unseen.
 
     Raises
     ------
@@ -28,7 +44,7 @@ def refuse_products(
     for number, terms in enumerate(constraints, start=1):
         if not any(any(exponents) for exponents, _ in terms):
             raise InputError(f"constraint {number} is constant: it says nothing, or has no solution")
-        if len(terms) > _MOST_FACTORED_TERMS or max(sum(e) for e, _ in terms) > _MOST_FACTORED_DEGREE:
+        if not factorable(terms):
             continue
         common = lcm(*(c.denominator for _, c in terms))
         context = fmpz_mpoly_ctx.get([f"x{i}" for i in range(len(variables))], "degrevlex")

@@ -16,7 +16,7 @@ import numpy as np
 from m2bridge.errors import InputError, NotPolynomialError, SpecError
 from m2bridge.models.arrays import Mod
 from m2bridge.models.base import Model, Shape, Weights
-from m2bridge.models.constraints import refuse_products
+from m2bridge.models.constraints import expected_codimension, refuse_products
 from m2bridge.models.points import point_on_variety
 from m2bridge.models.polynomials import (
     NAME,
@@ -109,10 +109,13 @@ class PolynomialMap(Model):
     def parameter_dim(self) -> int:
         """Number of variables minus that of the constraints, which are independent at a random point over F_p.
 
-        That is the dimension of the source for up to two constraints: they are irreducible and not proportional. More of them
-        might meet in a component that is larger than expected.
+        That it is the dimension of the whole source is certain where :attr:`parameter_dim_proved`.
         """
         return self._source_dim if self.constraints else len(self.variables)
+
+    @property
+    def parameter_dim_proved(self) -> bool:
+        return expected_codimension(self.constraints)
 
     def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
         """A random point of the source over F_p; with constraints, one found by solving for variables in

@@ -137,8 +137,9 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
 
     The weights of a polynomial map are a list ``x``, or one number for each variable under its own name.
     """
-    by_variable = isinstance(model, PolynomialMap) and not _shape_of(weights.get("x"))
-    names = list(model.variables) if by_variable else list(model.parameters)  # type: ignore[attr-defined]
+    names, by_variable = list(model.parameters), False
+    if isinstance(model, PolynomialMap) and not _shape_of(weights.get("x")):
+        names, by_variable = list(model.variables), True
     missing = [name for name in names if name not in weights]
     unknown = [str(name) for name in weights if name not in names]
     if missing or unknown:
