@@ -30,7 +30,7 @@ from m2bridge.scripts import SUFFIX, template_directory, template_names
 _GIVEN_BY_THE_RUNNER = frozenset({"engine", "limits", "progress", "keep"})
 _INCLUDE = re.compile(r'^--%\s*include\s+"([A-Za-z0-9_.]+)"', re.MULTILINE)
 _QUOTED = re.compile(r"\"(\w+)\"")
-_IMPORTED = re.compile(r"^from (m2bridge\.analyses\.[\w.]+) import", re.MULTILINE)
+_IMPORTED = re.compile(r"^\s*from (m2bridge\.analyses\.[\w.]+) import", re.MULTILINE)
 _ALWAYS = ("_params", "_emit")
 
 
