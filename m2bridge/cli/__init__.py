@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import signal
 import sys
 from typing import Annotated, TextIO
 
@@ -153,4 +154,8 @@ def _complain(message: str) -> None:
 
 def entry() -> None:
     """The console script."""
-    sys.exit(main())
+    code = main()
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # an interrupt now would only turn the exit code into a death
+    sys.exit(code)
