@@ -24,6 +24,7 @@ SUFFIX = ".m2.j2"
 PARAMETERS_LINE = re.compile(r'^--%\s*include\s+"_params\.m2\.j2"\s*$', re.MULTILINE)
 _LOADED = re.compile(r'\bload\s*"\./(_\w+)\.m2\.j2"')
 _DEFAULT = re.compile(r"^([a-zA-Z][a-zA-Z0-9]*)\s*=", re.MULTILINE)
+_PACKAGE = re.compile(r'^needsPackage "([A-Za-z0-9]+)";', re.MULTILINE)
 _RENDERED = "rendered"
 """Tells a template whether it was rendered or runs as it stands; not for the caller to set."""
 
@@ -39,6 +40,11 @@ class Script:
     name: str
     text: str
     preload: bool = True
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages that a script without `preload` loads in any case; a warm Macaulay2 may have them ready."""
+        return () if self.preload else tuple(_PACKAGE.findall(self.text))
 
     @property
     def sha256(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from m2bridge.errors import InputError
@@ -37,7 +37,7 @@ class JobLimits:
         return JobLimits(wall, None if memory is None else int(memory))
 
     def document(self) -> dict[str, Any]:
-        return asdict(self)
+        return {"wall_seconds": self.wall_seconds, "memory_bytes": self.memory_bytes}
 
     @staticmethod
     def of(document: dict[str, Any]) -> JobLimits:

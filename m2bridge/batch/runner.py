@@ -203,8 +203,9 @@ class Runner:
                     raise M2BridgeError(
                         "the Macaulay2 changed its version while the batch was starting; run it again"
                     )
-            elif event["event"] == "step" and worker.task is not None:
-                worker.task.step = event["text"]
+            elif event["event"] == "step":
+                if worker.task is not None and worker.task.key == event["id"]:
+                    worker.task.step = event["text"]
             elif event["event"] == "unable":
                 raise (NoEngineError if event["exit_code"] == 4 else M2BridgeError)(event["message"])
             elif event["event"] == "done" and worker.task is not None:

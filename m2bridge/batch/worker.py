@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import queue
@@ -47,6 +48,7 @@ _ALARM_AFTER = 1.0
 """Seconds after its limit at which Python code is interrupted: Macaulay2's own limit has the first word, and may leave a
 partial answer."""
 _OOM_SCORE = "600"
+_STEPS_EVERY = 0.2
 _STOPPED = (Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.TOO_MUCH_OUTPUT)
 
 
@@ -146,7 +148,9 @@ class Worker:
         self.runner = runner
         self.jobs: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.sending = threading.Lock()
+        self.step: tuple[str, str] | None = None
         threading.Thread(target=self.listen, daemon=True).start()
+        threading.Thread(target=self.tell_steps, daemon=True).start()
 
     def listen(self) -> None:
         with contextlib.suppress(OSError), self.runner.makefile("rb") as lines:
@@ -159,13 +163,27 @@ class Worker:
         with self.sending:
             self.runner.sendall(data)
 
+    def tell_steps(self) -> None:
+        """Tell now and then which step has been reached: most are over before anybody could read them."""
+        told = None
+        while True:
+            time.sleep(_STEPS_EVERY)
+            step = self.step
+            if step is not None and step != told:
+                with contextlib.suppress(OSError):
+                    self.say("step", id=step[0], text=step[1][:200])
+                told = step
+
+    def reach(self, job: str, step: str) -> None:
+        self.step = (job, step)
+
     def serve(self, explicit_engine: str | None) -> None:
         with open_engine(explicit_engine, warm=True) as engine:
             engine.run(Script(name="warm", text="exit 0;\n"))
             self.say("ready", engine={"version": engine.info.version, "origin": engine.info.origin})
             while True:
                 job = self.jobs.get()
-                answer = attempt(job, engine, lambda step: self.say("step", text=step[:200]))
+                answer = attempt(job, engine, functools.partial(self.reach, job["id"]))
                 self.say("done", id=job["id"], **answer)
 
 

@@ -30,20 +30,22 @@ SERVER = """-- A warm Macaulay2. It forks a child for each job, ahead of time; t
 -- gate until it has its limits and is told the script, which it loads as a fresh Macaulay2 would.
 scan(@PACKAGES@, name -> needsPackage name);
 while true do (
-    m2bridgeGate := get "../next";
+    -- from the keeper: names of gates, one for each child; packages to load first
+    m2bridgeWords := apply(separate(";", get "../next"), part -> select(separate(" ", part), word -> word != ""));
+    (m2bridgeGates, m2bridgePackages) := toSequence m2bridgeWords;
+    scan(m2bridgePackages, name -> try needsPackage name);
     m2bridgeChild := fork();
     if m2bridgeChild == 0 then (
-        if fork() == 0 then (
+        scan(m2bridgeGates, m2bridgeGate -> if fork() == 0 then (
             setGroupID(0, 0);
-            m2bridgeJob := get m2bridgeGate;
+            m2bridgeJob := get("../" | m2bridgeGate);
             @SEED@
             if m2bridgeJob != "" then load m2bridgeJob;     -- nothing to do: the keeper is gone
             flush stdio; flush stderr;
             try exec {"/bin/true"};         -- gone at once; to take the heap apart costs milliseconds
-            exit 0)
-        else (                      -- the one in between goes, and its child belongs to the keeper
-            get "../acknowledge";
-            kill processID()))
+            exit 0));
+        get "../acknowledge";       -- the one in between goes, and its children belong to the keeper
+        kill processID())
     else wait m2bridgeChild)
 """
 

@@ -136,7 +136,9 @@ def test_parameters_are_names_assigned_before_the_line() -> None:
 def test_only_a_template_of_ones_own_gets_the_packages_of_the_prompt(own: Path) -> None:
     own.write_text('--% include "_params.m2.j2"\n')
     assert render(own, {}).preload
+    assert render(own, {}).packages == ()
     assert not render("singular_locus", {}).preload
+    assert render("singular_locus", {}).packages == ("PrimaryDecomposition",)
 
 
 def test_sha256_is_of_the_text_and_stable() -> None:

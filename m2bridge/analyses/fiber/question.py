@@ -183,7 +183,7 @@ class Question:
             inputs, outputs = np.zeros((2, 1), dtype=np.int64), np.concatenate([outputs, outputs])
         rng = np.random.default_rng([self.seed, 96])
         size, bound = model.parameter_count, p or 8
-        cuts = [[rng.integers(1, bound, size=size), int(rng.integers(1, bound))] for _ in range(4 * size)]
+        drawn = [rng.integers(1, bound, size=size) for _ in range(_ATTEMPTS)]
         shape = model.input_shape or (1,)
         return {
             "p": p,
@@ -200,8 +200,7 @@ class Question:
             ]
             if self.sliced
             else [],
-            "cuts": cuts,
-            "attempts": _ATTEMPTS,
+            "drawn": drawn,
         }
 
     def script(self) -> Script:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from m2bridge.engine.keeping.sandbox import become
     from m2bridge.engine.keeping.warm import (
         FIFOS,
-        PAUSE,
         SERVER_PATIENCE,
+        UNHURRIED,
         ServerLostError,
         WarmMacaulay2,
         children_of,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     )
 else:  # run as `python -I -S DIRECTORY`: the package is not imported, only its neighbours
     from sandbox import become
-    from warm import FIFOS, PAUSE, SERVER_PATIENCE, ServerLostError, WarmMacaulay2, children_of, unread
+    from warm import FIFOS, SERVER_PATIENCE, UNHURRIED, ServerLostError, WarmMacaulay2, children_of, unread
 
 PR_SET_CHILD_SUBREAPER = 36
 LINUX = sys.platform == "linux"
@@ -133,8 +133,8 @@ class Keeper:
             self.warm.note_end(pid)
 
     def children(self) -> set[int]:
-        """The processes whose parent is the keeper, the warm Macaulay2 and its spare child left out."""
-        return children_of(os.getpid()) - {self.warm.server, self.warm.spare} if LINUX else set()
+        """The processes whose parent is the keeper, the warm Macaulay2 and its spare children left out."""
+        return children_of(os.getpid()) - self.warm.processes if LINUX else set()
 
     def sweep(self) -> None:
         """Kill the job and all that it started; orphans come to the keeper and are killed in turn."""
@@ -173,7 +173,7 @@ class Keeper:
             self.report("hello", directory=str(self.root))
             while True:
                 tending = self.warm.tend() and time.monotonic() < self.tend_until
-                for request in self.listen(PAUSE if tending else None):
+                for request in self.listen(UNHURRIED if tending else None):
                     try:
                         self.job(request)
                     except (ServerLostError, OSError, ValueError) as error:
@@ -209,7 +209,7 @@ class Keeper:
         self.tend_until = time.monotonic() + 5.0
         while not self.must_end(pid):
             tending = self.warm.tend() and time.monotonic() < self.tend_until
-            self.listen(PAUSE if tending else self.time_left())
+            self.listen(UNHURRIED if tending else self.time_left())
         stopped = None if pid in self.exits else "asked" if self.asked_to_kill else "wall"
         seconds = time.monotonic() - begun
         self.sweep()
@@ -225,7 +225,7 @@ class Keeper:
             os.close(gate)
             self.begun = True
             return
-        looking = os.open(self.root / self.warm.gate_name, os.O_RDONLY | os.O_NONBLOCK)
+        looking = os.open(self.root / self.warm.gate, os.O_RDONLY | os.O_NONBLOCK)
         os.write(gate, f"./{job['file']}".encode())
         os.close(gate)
         patience = time.monotonic() + SERVER_PATIENCE
@@ -233,7 +233,7 @@ class Keeper:
             if pid in self.exits or time.monotonic() > patience:
                 os.close(looking)
                 raise ServerLostError("the child of the warm Macaulay2 did not take its script")
-            self.listen(PAUSE)
+            self.listen(UNHURRIED)
         os.close(looking)
         self.begun = True
 
@@ -255,7 +255,7 @@ class Keeper:
         """A Macaulay2 of its own for the job, and its gate held open; no gate when it ended before."""
         pid = self.group = self.spawn(job, None if LINUX else job["cpu_seconds"])
         while (gate := self.writing_end("gate")) is None and not self.must_end(pid):
-            self.listen(4 * PAUSE)
+            self.listen(UNHURRIED)
         return pid, gate
 
     def writing_end(self, fifo: str) -> int | None:
@@ -273,8 +273,12 @@ class Keeper:
         if not LINUX:
             return cpu_limit
         if job["memory_bytes"] is not None:
-            mapped = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.prlimit(pid, resource.RLIMIT_AS, (mapped + job["memory_bytes"],) * 2)
+            mapped, resident, shared = map(int, Path(f"/proc/{pid}/statm").read_text().split()[:3])
+            room = max(
+                0, job["heap_bytes"] - (resident - shared) * resource.getpagesize()
+            )  # mapped, not used yet
+            allowed = mapped * resource.getpagesize() + max(0, job["memory_bytes"] - room)
+            resource.prlimit(pid, resource.RLIMIT_AS, (allowed, allowed))
         if cpu_limit is not None:
             ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
             used = sum(map(int, ticks)) // os.sysconf("SC_CLK_TCK")

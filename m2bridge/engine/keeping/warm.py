@@ -1,4 +1,4 @@
-"""Engine stage, outside the caller's process: the warm Macaulay2 and the child that it forks ahead of each job.
+"""Engine stage, outside the caller's process: the warm Macaulay2 and the children that it forks ahead of jobs.
 
 A job enters, the process identifier of a child at its gate leaves. Standard library only.
 """
@@ -13,10 +13,13 @@ import sys
 import termios
 import time
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-FIFOS = ("next", "acknowledge", "gate", "other_gate")
-PAUSE = 0.0005
+MOST_SPARES = 8
+GATES = ("gate", *(f"gate{number}" for number in range(MOST_SPARES)))
+FIFOS = ("next", "acknowledge", *GATES)
+PAUSE = 0.0005  # seconds between two looks, when a job waits
+UNHURRIED = 4 * PAUSE
 START_PATIENCE = 120.0  # seconds until a Macaulay2 that starts counts as stuck
 SERVER_PATIENCE = 10.0  # and one that is warm
 
@@ -27,16 +30,27 @@ class ServerLostError(Exception):
 
 def children_of(pid: int) -> set[int]:
     """The children of a process, whichever of its threads forked them."""
+    found: set[int] = set()
     try:
-        lists = [task.joinpath("children").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
-        return {int(child) for text in lists for child in text.split()}
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children") as children:
+                found.update(map(int, children.read().split()))
     except OSError:  # a kernel without these lists
-        found = set()
         for stat in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError, ValueError, IndexError):
                 if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
                     found.add(int(stat.parent.name))
-        return found
+    return found
+
+
+def files_of(pid: int) -> list[str]:
+    """The names of the files that a process has open, without their directories."""
+    names = []
+    with contextlib.suppress(OSError):
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                names.append(os.readlink(f"/proc/{pid}/fd/{number}").rpartition("/")[2])
+    return names
 
 
 def unread(descriptor: int) -> int:
@@ -56,78 +70,118 @@ class Keeper(Protocol):
     def writing_end(self, fifo: str) -> int | None: ...
 
 
+class Spare(NamedTuple):
+    """A child of the warm Macaulay2 that waits for a job: its process, its gate, and the gate's writing end."""
+
+    pid: int
+    gate: str
+    writing_end: int
+
+
 class WarmMacaulay2:
-    """A Macaulay2 that forks: its process, and the spare child that waits at its gate for the next job."""
+    """A Macaulay2 that forks: its process, and the spare children that wait at their gates for the next jobs."""
 
     def __init__(self, keeper: Keeper) -> None:
         self.keeper = keeper
         self.server: int | None = None
         self.died = False
+        self.gate = GATES[0]  # of the job that runs
+        self.spares: list[Spare] = []
         self.forking = False
-        self.spare: int | None = None
-        self.spare_gate: int | None = None
-        self.gate_name = "gate"
+        self.litter = 1
+        self.newborn: set[int] = set()  # children not seen at a gate yet
+        self.awaited: dict[
+            str, int | None
+        ] = {}  # gates at which no child was seen yet, and their writing ends
+        self.packages: set[str] = set()  # that scripts have asked for
+        self.loaded: set[str] = set()
 
     def start(self, job: dict[str, Any]) -> tuple[int, int]:
-        """The spare child of the warm Macaulay2, and its gate held open; each is made first if need be."""
+        """A child of the warm Macaulay2, and its gate held open; both are made first if need be."""
         deadline = time.monotonic() + (SERVER_PATIENCE if self.server is not None else START_PATIENCE)
+        self.packages.update(job["packages"])
+        if not self.packages <= self.loaded:
+            self.drop_spares()
         if self.server is None and not self.died:
             self.server = self.keeper.spawn(job, None)
         while time.monotonic() < deadline and not self.keeper.asked_to_kill:
             self.tend()
-            if self.spare is not None and self.spare_gate is not None:
-                pid, gate = self.spare, self.spare_gate
-                self.spare = self.spare_gate = None
+            if self.spares:
+                pid, self.gate, writing_end = self.spares.pop(0)
                 if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "SRD":
-                    return pid, gate
-                os.close(gate)  # stopped by somebody: it is no use, and is swept away with the server
+                    return pid, writing_end
+                os.close(writing_end)  # stopped by somebody: it is no use, and is swept away
             elif self.died:
                 raise ServerLostError("the warm Macaulay2 died")
             self.keeper.listen(PAUSE)
         raise ServerLostError("the warm Macaulay2 does not answer")
 
     def tend(self) -> bool:
-        """One step towards a spare child of the warm Macaulay2; whether there are more to take.
+        """One step towards spare children of the warm Macaulay2; whether there are more to take.
 
-        The warm one is told to fork; it forks a process that forks the child and waits to be acknowledged, so that the
-        child is known by its ancestry; then the one in between goes and the child is the keeper's. The two gates take
-        turns, because the child before may still be on its way through its own.
+        The warm one is told to fork; it forks a process that forks the children and waits to be acknowledged, so that the
+        children are known by their ancestry; then the one in between goes and they are the keeper's. The one in between costs
+        more than a child, so it has several, each time twice as many; the first time one, for which a job is waiting. Packages
+        that scripts have asked for are loaded before the fork.
         """
-        if self.spare is None:
-            if self.server is None:
-                return False
+        if self.newborn:
+            self.look_at_gates()
+        elif self.server is not None and not self.spares:
             fifo = self.keeper.writing_end("acknowledge" if self.forking else "next")
             if fifo is not None:
                 if self.forking:
                     (between,) = children_of(self.server)
-                    (self.spare,) = children_of(between)
+                    self.newborn = children_of(between)
                 else:
-                    self.gate_name = "other_gate" if self.gate_name == "gate" else "gate"
-                    os.write(fifo, f"../{self.gate_name}".encode())
+                    gates = [gate for gate in GATES if gate != self.gate]
+                    self.awaited = dict.fromkeys(gates[: self.litter])
+                    self.litter = min(2 * self.litter, MOST_SPARES)
+                    missing = sorted(self.packages - self.loaded)
+                    self.loaded.update(missing)
+                    os.write(fifo, f"{' '.join(self.awaited)};{' '.join(missing)}".encode())
                 self.forking = not self.forking
                 os.close(fifo)
-        elif self.spare_gate is None:
-            self.spare_gate = self.keeper.writing_end(self.gate_name)
-        return self.spare_gate is None
+        return bool(self.newborn) or (self.server is not None and not self.spares)
 
-    def drop_spare(self) -> None:
-        self.spare = None
-        if self.spare_gate is not None:
-            os.close(self.spare_gate)
-            self.spare_gate = None
+    def look_at_gates(self) -> None:
+        """Open the gates at which somebody reads, and see who it is by the files that the newborn have open."""
+        for gate, end in self.awaited.items():
+            if end is None:
+                self.awaited[gate] = self.keeper.writing_end(gate)
+        for pid in list(self.newborn):
+            for file in files_of(pid):
+                end = self.awaited.get(file)
+                if end is not None:
+                    self.spares.append(Spare(pid, file, end))
+                    self.newborn.discard(pid)
+                    del self.awaited[file]
+
+    def drop_spares(self) -> None:
+        """Forget the children that wait; the keeper's sweep ends them."""
+        for end in [*(spare.writing_end for spare in self.spares), *self.awaited.values()]:
+            if end is not None:
+                os.close(end)
+        self.spares, self.newborn, self.awaited = [], set(), {}
 
     def note_end(self, pid: int) -> None:
         """A child of the keeper ended."""
         if pid == self.server:
             self.server, self.died = None, True
-        if pid == self.spare:
-            self.drop_spare()
+        self.newborn.discard(pid)
+        for spare in [spare for spare in self.spares if spare.pid == pid]:
+            os.close(spare.writing_end)
+            self.spares.remove(spare)
 
     def kill(self) -> None:
-        """End the warm Macaulay2; its spare child is left to the keeper's sweep."""
+        """End the warm Macaulay2; its children are left to the keeper's sweep."""
         if self.server is not None:
             for kill in (os.killpg, os.kill):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     kill(self.server, signal.SIGKILL)
             self.server = None
-        self.drop_spare()
+        self.drop_spares()
+
+    @property
+    def processes(self) -> set[int | None]:
+        """What belongs to the warm Macaulay2 and not to the job."""
+        return {self.server, *self.newborn, *(spare.pid for spare in self.spares)}
