@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -33,9 +32,8 @@ create index if not exists by_directory on jobs (directory, key, stamp);
 create index if not exists by_outcome on jobs (outcome);
 create table if not exists directories (name text primary key, stamp integer) without rowid;
 """
-_SETTLED = (
-    2_000_000_000  # nanoseconds after which a directory's time of change can be told from a later change
-)
+_SETTLED = 2 * 10**9
+"""Nanoseconds after which a directory's time of change can be told from that of a later change."""
 _LONGEST_FACT = 200
 _PORTION = 5_000
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_FORMAT", "SQLITE_MISMATCH")
@@ -58,6 +56,7 @@ class Index:
         self.path = store.directory / "index.sqlite"
         self.damaged: list[str] = []
         self.rebuilt = False
+        self._now: int | None = None
         try:
             self._connection = self._open()
             if refresh:
@@ -122,6 +121,7 @@ class Index:
     def refresh(self) -> None:
         """Bring the rows up to date with the records; written in portions, so that others need not wait long."""
         known = dict(self._connection.execute("select name, stamp from directories"))
+        self._now = self._clock_of_the_files()
         portion = _Changes()
         for entry in sorted(os.scandir(self.store.records), key=lambda entry: entry.name):
             changed = entry.stat().st_mtime_ns
@@ -131,6 +131,14 @@ class Index:
                 self._apply(portion)
                 portion = _Changes()
         self._apply(portion)
+
+    def _clock_of_the_files(self) -> int | None:
+        """The time that a file changed now would get, which on a network is not this machine's; None if nothing can be written."""
+        try:
+            os.utime(self.path)
+            return self.path.stat().st_mtime_ns
+        except OSError:
+            return None
 
     def _look_into(self, name: str, changed: int, changes: _Changes) -> None:
         """What is new, changed or gone in one directory of records."""
@@ -154,7 +162,7 @@ class Index:
             except RecordError as error:
                 self.damaged.append(error.message)
                 changes.gone.append((key,))
-        settled = abs(time.time_ns() - changed) > _SETTLED
+        settled = self._now is not None and abs(self._now - changed) > _SETTLED
         changes.directories.append((name, changed if settled else 0))
 
     def _apply(self, changes: _Changes) -> None:

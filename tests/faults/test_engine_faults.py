@@ -47,7 +47,10 @@ def processes(mark: str) -> list[str]:
 
 
 def leftovers(directory: Path) -> list[str]:
-    return [str(path) for path in directory.rglob("*")]
+    """What is below a directory, also while others remove it."""
+    return [
+        os.path.join(place, name) for place, below, files in os.walk(directory) for name in (*below, *files)
+    ]
 
 
 def descendants(pid: int) -> list[int]:

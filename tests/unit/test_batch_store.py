@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 import subprocess
 import sys
 from pathlib import Path
@@ -156,6 +157,22 @@ def test_the_index_follows_the_records(store: Store) -> None:
     assert index.counts() == {"complete": 18, "partial": 1, "timed-out": 1}
     other = Index(store)
     assert list(other.rows()) == list(index.rows())
+
+
+def test_a_record_in_the_same_tick_is_found_whatever_the_clock_says(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time_ns", lambda: 10**18)
+        patch.setattr(time, "time", lambda: 1e9)
+        Index(store).close()
+    entry = record(5, outcome="timed-out", result=None)
+    entry["key"] = entry["key"][:2] + "0" * 62
+    directory = store.path_of(entry["key"]).parent
+    before = directory.stat().st_mtime_ns
+    store.write(entry["key"], entry)
+    os.utime(directory, ns=(before, before))  # the clock of the files has ticks of milliseconds
+    assert Index(store).counts() == {"complete": 20, "timed-out": 1}
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "empty", "text", "noise", "version", "no table"])
