@@ -45,7 +45,7 @@ class _Changes:
 
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     gone: list[tuple[str]] = field(default_factory=list)
-    directories: list[tuple[str, int]] = field(default_factory=list)
+    directories: list[tuple[str, int | None]] = field(default_factory=list)
 
 
 class Index:
@@ -133,7 +133,7 @@ class Index:
         self._apply(portion)
 
     def _clock_of_the_files(self) -> int | None:
-        """The time that a file changed now would get, which on a network is not this machine's; None if nothing can be written."""
+        """The time that a file changed now would get, which on a network is not this machine's; None for a read-only store."""
         try:
             os.utime(self.path)
             return self.path.stat().st_mtime_ns
@@ -163,7 +163,7 @@ class Index:
                 self.damaged.append(error.message)
                 changes.gone.append((key,))
         settled = self._now is not None and abs(self._now - changed) > _SETTLED
-        changes.directories.append((name, changed if settled else 0))
+        changes.directories.append((name, changed if settled else None))
 
     def _apply(self, changes: _Changes) -> None:
         if not changes.directories:

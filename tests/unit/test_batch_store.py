@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import time
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -167,11 +167,20 @@ def test_a_record_in_the_same_tick_is_found_whatever_the_clock_says(
         patch.setattr(time, "time", lambda: 1e9)
         Index(store).close()
     entry = record(5, outcome="timed-out", result=None)
-    entry["key"] = entry["key"][:2] + "0" * 62
+    entry["key"] = entry["key"][:2] + "f" * 62
     directory = store.path_of(entry["key"]).parent
     before = directory.stat().st_mtime_ns
     store.write(entry["key"], entry)
     os.utime(directory, ns=(before, before))  # the clock of the files has ticks of milliseconds
+    assert Index(store).counts() == {"complete": 20, "timed-out": 1}
+
+
+def test_a_directory_changed_in_1970_is_looked_into(store: Store) -> None:
+    entry = record(5, outcome="timed-out", result=None)
+    entry["key"] = entry["key"][:2] + "f" * 62
+    Index(store).close()
+    store.write(entry["key"], entry)
+    os.utime(store.path_of(entry["key"]).parent, (0, 0))
     assert Index(store).counts() == {"complete": 20, "timed-out": 1}
 
 
