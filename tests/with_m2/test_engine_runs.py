@@ -189,15 +189,20 @@ def test_a_script_of_ones_own_has_the_packages_of_the_prompt(any_engine: Engine)
     assert "@m2b parts 2" in any_engine.run(script(text)).stdout
 
 
-def test_packages_that_templates_ask_for_are_ready_in_later_children(warm: ForkServerEngine) -> None:
-    def loaded(text: str) -> bool:
-        run = warm.run(Script(name="job", text=text + "<< loadedPackages << endl;\n", preload=False), QUICK)
+@pytest.mark.parametrize("jobs_before", range(6))
+def test_packages_that_templates_ask_for_are_ready_in_later_children(
+    engine_info: EngineInfo, caplog: pytest.LogCaptureFixture, jobs_before: int
+) -> None:
+    def loaded(engine: Engine, text: str) -> bool:
+        run = engine.run(Script(name="job", text=text + "<< loadedPackages << endl;\n", preload=False), QUICK)
         assert run.outcome is Outcome.FINISHED, run.stderr
         return "PrimaryDecomposition" in run.stdout
 
-    assert not any(loaded("") for _ in range(5))
-    assert loaded('needsPackage "PrimaryDecomposition";\n')
-    assert [loaded("") for _ in range(12)] == [True] * 12
+    with ForkServerEngine(engine_info) as engine:
+        assert not any(loaded(engine, "") for _ in range(jobs_before))
+        assert loaded(engine, 'needsPackage "PrimaryDecomposition";\n')
+        assert [loaded(engine, "") for _ in range(12)] == [True] * 12
+    assert caplog.text == "", "the warm Macaulay2 was not started anew"
 
 
 def test_a_package_that_is_missing_is_the_scripts_error_alone(warm: ForkServerEngine) -> None:

@@ -53,6 +53,14 @@ def files_of(pid: int) -> list[str]:
     return names
 
 
+def state_of(pid: int) -> str:
+    """The letter by which the system tells a process that sleeps from one that was stopped; Z for one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"
+
+
 def unread(descriptor: int) -> int:
     """How many bytes in a pipe nobody has read yet."""
     return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4), sys.byteorder)
@@ -90,27 +98,25 @@ class WarmMacaulay2:
         self.forking = False
         self.litter = 1
         self.newborn: set[int] = set()  # children not seen at a gate yet
-        self.awaited: dict[
-            str, int | None
-        ] = {}  # gates at which no child was seen yet, and their writing ends
+        self.awaited: dict[str, int | None] = {}  # gates where no child was seen yet, and their writing ends
+        self.dropped: set[int] = set()  # children of no use, not yet gone from their gates
         self.packages: set[str] = set()  # that scripts have asked for
-        self.loaded: set[str] = set()
+        self.loaded: set[str] = set()  # that the children forked last have
 
     def start(self, job: dict[str, Any]) -> tuple[int, int]:
         """A child of the warm Macaulay2, and its gate held open; both are made first if need be."""
         deadline = time.monotonic() + (SERVER_PATIENCE if self.server is not None else START_PATIENCE)
         self.packages.update(job["packages"])
-        if not self.packages <= self.loaded:
-            self.drop_spares()
         if self.server is None and not self.died:
             self.server = self.keeper.spawn(job, None)
         while time.monotonic() < deadline and not self.keeper.asked_to_kill:
             self.tend()
             if self.spares:
-                pid, self.gate, writing_end = self.spares.pop(0)
-                if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "SRD":
-                    return pid, writing_end
-                os.close(writing_end)  # stopped by somebody: it is no use, and is swept away
+                spare = self.spares.pop(0)
+                if self.packages <= self.loaded and state_of(spare.pid) in "SRD":
+                    self.gate = spare.gate
+                    return spare.pid, spare.writing_end
+                self.drop(spare)  # it was forked before a package was loaded, or somebody stopped it
             elif self.died:
                 raise ServerLostError("the warm Macaulay2 died")
             self.keeper.listen(PAUSE)
@@ -126,13 +132,14 @@ class WarmMacaulay2:
         """
         if self.newborn:
             self.look_at_gates()
-        elif self.server is not None and not self.spares:
+        elif self.server is not None and not self.spares and not self.dropped:
             fifo = self.keeper.writing_end("acknowledge" if self.forking else "next")
             if fifo is not None:
                 if self.forking:
                     (between,) = children_of(self.server)
                     self.newborn = children_of(between)
                 else:
+                    self.close_gates()
                     gates = [gate for gate in GATES if gate != self.gate]
                     self.awaited = dict.fromkeys(gates[: self.litter])
                     self.litter = min(2 * self.litter, MOST_SPARES)
@@ -156,18 +163,25 @@ class WarmMacaulay2:
                     self.newborn.discard(pid)
                     del self.awaited[file]
 
-    def drop_spares(self) -> None:
-        """Forget the children that wait; the keeper's sweep ends them."""
-        for end in [*(spare.writing_end for spare in self.spares), *self.awaited.values()]:
+    def drop(self, spare: Spare) -> None:
+        self.dropped.add(spare.pid)
+        os.close(spare.writing_end)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(spare.pid, signal.SIGKILL)
+
+    def close_gates(self) -> None:
+        """Close the gates to which no child came, because it died before."""
+        for end in self.awaited.values():
             if end is not None:
                 os.close(end)
-        self.spares, self.newborn, self.awaited = [], set(), {}
+        self.awaited = {}
 
     def note_end(self, pid: int) -> None:
         """A child of the keeper ended."""
         if pid == self.server:
             self.server, self.died = None, True
         self.newborn.discard(pid)
+        self.dropped.discard(pid)
         for spare in [spare for spare in self.spares if spare.pid == pid]:
             os.close(spare.writing_end)
             self.spares.remove(spare)
@@ -179,7 +193,10 @@ class WarmMacaulay2:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     kill(self.server, signal.SIGKILL)
             self.server = None
-        self.drop_spares()
+        for spare in self.spares:
+            os.close(spare.writing_end)
+        self.spares, self.newborn = [], set()
+        self.close_gates()
 
     @property
     def processes(self) -> set[int | None]:
