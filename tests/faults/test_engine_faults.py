@@ -112,8 +112,8 @@ def test_200_jobs_of_which_every_tenth_goes_wrong(
             if number == 0:
                 keeper = engine.keeper_pid
                 assert keeper is not None
-            # the warm Macaulay2, one in between, eight spare children
-            assert len(descendants(keeper)) <= 10, "a job left a process"
+            # the warm Macaulay2, one in between, nine spare children
+            assert len(descendants(keeper)) <= 11, "a job left a process"
         assert engine.keeper_pid == keeper, "one server served all jobs"
         below = descendants(keeper)
     assert wait_until_gone([keeper, *below], 2) == []

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-MOST_SPARES = 8
-GATES = ("gate", *(f"gate{number}" for number in range(MOST_SPARES)))
+FEW_SPARES, MOST_FORKED = 1, 8  # with so few left, so many more are forked
+GATES = ("gate", *(f"gate{number}" for number in range(FEW_SPARES + MOST_FORKED)))
 FIFOS = ("next", "acknowledge", *GATES)
 PAUSE = 0.0005  # seconds between two looks, when a job waits
 UNHURRIED = 4 * PAUSE
@@ -79,11 +79,12 @@ class Keeper(Protocol):
 
 
 class Spare(NamedTuple):
-    """A child of the warm Macaulay2 that waits for a job: its process, its gate, and the gate's writing end."""
+    """A child of the warm Macaulay2 that waits for a job: its process, its gate, the gate's writing end, its packages."""
 
     pid: int
     gate: str
     writing_end: int
+    packages: frozenset[str]
 
 
 class WarmMacaulay2:
@@ -101,7 +102,7 @@ class WarmMacaulay2:
         self.awaited: dict[str, int | None] = {}  # gates where no child was seen yet, and their writing ends
         self.dropped: set[int] = set()  # children of no use, not yet gone from their gates
         self.packages: set[str] = set()  # that scripts have asked for
-        self.loaded: set[str] = set()  # that the children forked last have
+        self.loaded: set[str] = set()  # before the last fork
 
     def start(self, job: dict[str, Any]) -> tuple[int, int]:
         """A child of the warm Macaulay2, and its gate held open; both are made first if need be."""
@@ -113,7 +114,7 @@ class WarmMacaulay2:
             self.tend()
             if self.spares:
                 spare = self.spares.pop(0)
-                if self.packages <= self.loaded and state_of(spare.pid) in "SRD":
+                if self.packages <= spare.packages and state_of(spare.pid) in "SRD":
                     self.gate = spare.gate
                     return spare.pid, spare.writing_end
                 self.drop(spare)  # it was forked before a package was loaded, or somebody stopped it
@@ -132,7 +133,7 @@ class WarmMacaulay2:
         """
         if self.newborn:
             self.look_at_gates()
-        elif self.server is not None and not self.spares and not self.dropped:
+        elif self.server is not None and len(self.spares) <= FEW_SPARES and not self.dropped:
             fifo = self.keeper.writing_end("acknowledge" if self.forking else "next")
             if fifo is not None:
                 if self.forking:
@@ -140,15 +141,16 @@ class WarmMacaulay2:
                     self.newborn = children_of(between)
                 else:
                     self.close_gates()
-                    gates = [gate for gate in GATES if gate != self.gate]
+                    taken = {self.gate, *(spare.gate for spare in self.spares)}
+                    gates = [gate for gate in GATES if gate not in taken]
                     self.awaited = dict.fromkeys(gates[: self.litter])
-                    self.litter = min(2 * self.litter, MOST_SPARES)
+                    self.litter = min(2 * self.litter, MOST_FORKED)
                     missing = sorted(self.packages - self.loaded)
                     self.loaded.update(missing)
                     os.write(fifo, f"{' '.join(self.awaited)};{' '.join(missing)}".encode())
                 self.forking = not self.forking
                 os.close(fifo)
-        return bool(self.newborn) or (self.server is not None and not self.spares)
+        return bool(self.newborn) or (self.server is not None and len(self.spares) <= FEW_SPARES)
 
     def look_at_gates(self) -> None:
         """Open the gates at which somebody reads, and see who it is by the files that the newborn have open."""
@@ -159,7 +161,7 @@ class WarmMacaulay2:
             for file in files_of(pid):
                 end = self.awaited.get(file)
                 if end is not None:
-                    self.spares.append(Spare(pid, file, end))
+                    self.spares.append(Spare(pid, file, end, frozenset(self.loaded)))
                     self.newborn.discard(pid)
                     del self.awaited[file]
 
