@@ -15,7 +15,7 @@ from m2bridge.analyses.dimension.lower import attention_shape
 from m2bridge.cli import main
 from m2bridge.engine import Limits
 from m2bridge.errors import InputError, OutOfReachError
-from m2bridge.models import Mod, parse_spec
+from m2bridge.models import Mod, from_callable, parse_spec
 from m2bridge.models.derivatives import jacobian
 from m2bridge.rank import attention, slices
 from m2bridge.rank.block import assemble, lay_out
@@ -181,12 +181,19 @@ def test_command_line_refuses(capsys: pytest.CaptureFixture[str]) -> None:
         ["--d", "0", "--dp", "1"],
         ["nonsense(3)"],
         ["lightning(d=2,dp=1)", "--prime", "4"],
+        ["lightning(d=2,dp=1)", "--prime", "2"],
+        ["map:x,y->x*y", "--prime", "3"],
         ["lightning(d=2,dp=1)", "--save", "/dev/null/at/all"],
         ["lightning(d=2,dp=1)", "--engine", "/bin/true", "--no-engine"],
         [],
     ):
         assert main(["dimension", *arguments]) == 2
         assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_network_that_does_not_look_at_its_input() -> None:
+    network = from_callable(lambda X, A, B: A @ B, {"A": (2, 1), "B": (1, 2)}, inputs={"X": (2, 2)})
+    assert dimension(network, engine=False).image_dim == 3
 
 
 def test_symmetries_lie_in_the_kernel_of_the_jacobian() -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from m2bridge.analyses.dimension.lower import attention_shape
+from m2bridge.analyses.dimension.lower import attention_shape, weight_degree
 from m2bridge.analyses.dimension.macaulay2 import ask_macaulay2
 from m2bridge.analyses.dimension.result import Dimension, FormulaCheck
 from m2bridge.analyses.dimension.upper import symmetry_rank, upper_bounds
@@ -25,10 +25,12 @@ from m2bridge.analyses.dimension.witnesses import (
 from m2bridge.analyses.workbench import model_of
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.engine import Engine, Limits
-from m2bridge.errors import NotPolynomialError, OutOfReachError
+from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
 from m2bridge.models import Model, Softmax
 from m2bridge.rank.residues import DEFAULT_PRIME, LARGEST_BLAS_PRIME, check_prime
 from m2bridge.results import Certainty, Evidence, weigh
+
+_NEVER_TOO_SMALL = 100
 
 Report = Callable[[str], None]
 
@@ -70,7 +72,7 @@ def dimension(
     """
     start = time.perf_counter()
     model = model_of(model)
-    p = check_prime(prime)
+    p = _large_enough(check_prime(prime), model)
     limits = limits or Limits()
     uppers = upper_bounds(model, p=p, seed=seed)
     upper = min(item.value for item in uppers if item.certainty is Certainty.PROVED)
@@ -122,6 +124,17 @@ def dimension(
         statement=statement(model, lower=lower, upper=upper, answer=answer),
         certificate=certificate_for(model, shape, found, uppers, seed=seed) if proved and certify else None,
     )
+
+
+def _large_enough(p: int, model: Model) -> int:
+    """p, unless most points over so small a field may be special: then ranks at random points mean nothing."""
+    least = min(2 * model.parameter_count * (weight_degree(model) or 1), _NEVER_TOO_SMALL)
+    if p < least:
+        raise InputError(
+            f"the prime {p} is too small for this model: over F_{p} a random point may be special; take one above {least}",
+            argument="prime",
+        )
+    return p
 
 
 def statement(model: Model, *, lower: int, upper: int, answer: int) -> str:
