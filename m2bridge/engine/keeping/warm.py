@@ -144,7 +144,7 @@ class WarmMacaulay2:
                     taken = {self.gate, *(spare.gate for spare in self.spares)}
                     gates = [gate for gate in GATES if gate not in taken]
                     self.awaited = dict.fromkeys(gates[: self.litter])
-                    self.litter = min(2 * self.litter, MOST_FORKED)
+                    self.litter = min(2 * self.litter, MOST_FORKED) if files_of(self.server) else 1
                     missing = sorted(self.packages - self.loaded)
                     self.loaded.update(missing)
                     os.write(fifo, f"{' '.join(self.awaited)};{' '.join(missing)}".encode())
@@ -153,17 +153,21 @@ class WarmMacaulay2:
         return bool(self.newborn) or (self.server is not None and len(self.spares) <= FEW_SPARES)
 
     def look_at_gates(self) -> None:
-        """Open the gates at which somebody reads, and see who it is by the files that the newborn have open."""
+        """Open the gates at which somebody reads, and see who it is by the files that the newborn have open.
+
+        Where the system does not show these, there is one child at a time.
+        """
         for gate, end in self.awaited.items():
             if end is None:
                 self.awaited[gate] = self.keeper.writing_end(gate)
+        alone = len(self.newborn) == len(self.awaited) == 1
         for pid in list(self.newborn):
-            for file in files_of(pid):
-                end = self.awaited.get(file)
+            for gate in list(self.awaited) if alone else files_of(pid):
+                end = self.awaited.get(gate)
                 if end is not None:
-                    self.spares.append(Spare(pid, file, end, frozenset(self.loaded)))
+                    self.spares.append(Spare(pid, gate, end, frozenset(self.loaded)))
                     self.newborn.discard(pid)
-                    del self.awaited[file]
+                    del self.awaited[gate]
 
     def drop(self, spare: Spare) -> None:
         self.dropped.add(spare.pid)
