@@ -34,7 +34,8 @@ _ERROR = re.compile(
     r"^(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)[^\n]*?: error: (?P<error>.*)$", re.MULTILINE
 )
 _PLACE = re.compile(r"^(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)", re.MULTILINE)
-_DETAIL = re.compile(r"\n--(?P<detail>.*)")
+_DETAIL = re.compile(r"\n(?:--|(?=  ))(?P<detail>.*)")
+"""A further line of an error: 1.21 begins it with two dashes, 1.26 indents it."""
 _UNMATCHED = re.compile(
     r"\n(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+):\(\d+\)[^\n]*?: error:\s+\.\.\. to match this"
 )

@@ -11,7 +11,7 @@ import pytest
 from m2bridge.analyses.custom_template import run_template
 from m2bridge.analyses.ideal import ideal
 from m2bridge.cli import main
-from m2bridge.engine import Engine
+from m2bridge.engine import Engine, EngineInfo, ProcessEngine
 from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
 from m2bridge.results import Certainty
@@ -120,14 +120,14 @@ def test_a_template_of_ones_own(engine: Engine, tmp_path: Path, capsys: pytest.C
     ],
 )
 def test_a_mistake_in_a_template_is_bad_input(
-    old: str, new: str, line: int | None, says: str, engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    old: str, new: str, line: int | None, says: str, engine_info: EngineInfo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     file = tmp_path / "own.m2.j2"
     file.write_text(TEMPLATE.replace(old, new))
-    with pytest.raises(InputError) as caught:
+    with ProcessEngine(engine_info) as engine, pytest.raises(InputError) as caught:
         run_template(file, engine=engine)
     assert caught.value.line == line
-    assert main(["template", str(file)]) == 2
+    assert main(["template", str(file), "--engine", str(engine_info.path)]) == 2
     message = capsys.readouterr().err
     assert says in message
     assert message.startswith("m2bridge: template own.m2.j2")
