@@ -101,6 +101,11 @@ class Model(ABC):
         return self.parameter_count
 
     @property
+    def parameter_dim_proved(self) -> bool:
+        """Whether that dimension is certain, and not only seen at a random point."""
+        return True
+
+    @property
     def free(self) -> Model:
         """A model with the same image whose weights are unconstrained; the model itself unless it has
         constraints.

@@ -293,5 +293,5 @@ def test_a_source_with_dependent_equations_is_refused() -> None:
 def test_the_dimension_of_a_source_is_proved_for_few_small_equations() -> None:
     large = "+".join(f"x^{i}*y^{40 - i}" for i in range(1, 41)) + "+z^41"
     for constraints, proved in (("x*y-z^2", True), ("x*y-z^2;x-y^3", True), (f"x*y-z^2;{large}", False)):
-        assert parse_spec(f"map:x,y,z->x|{constraints}").parameter_dim_proved is proved  # type: ignore[attr-defined]
-    assert not parse_spec("map:w,x,y,z->x|w-x;x*y-z^2;x-y^3").parameter_dim_proved  # type: ignore[attr-defined]
+        assert parse_spec(f"map:x,y,z->x|{constraints}").parameter_dim_proved is proved
+    assert not parse_spec("map:w,x,y,z->x|w-x;x*y-z^2;x-y^3").parameter_dim_proved

@@ -188,9 +188,7 @@ def _attention_dim(d: int, rank: int, symmetric: bool) -> int:
 
 def _parameters(model: Model) -> Evidence:
     found = _bound("parameters", "dimension of the space of weights", model.parameter_dim)
-    if not getattr(
-        model, "parameter_dim_proved", True
-    ):  # seen at one point: another component might be larger
+    if not model.parameter_dim_proved:  # seen at one point: another component might be larger
         return replace(found, certainty=Certainty.PROBABLE)
     return found
 
