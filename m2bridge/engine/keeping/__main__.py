@@ -274,10 +274,9 @@ class Keeper:
             return cpu_limit
         if job["memory_bytes"] is not None:
             mapped, resident, shared = map(int, Path(f"/proc/{pid}/statm").read_text().split()[:3])
-            room = max(
-                0, job["heap_bytes"] - (resident - shared) * resource.getpagesize()
-            )  # mapped, not used yet
-            allowed = mapped * resource.getpagesize() + max(0, job["memory_bytes"] - room)
+            page = resource.getpagesize()
+            room = max(0, job["heap_bytes"] - (resident - shared) * page)  # mapped, and not used yet
+            allowed = mapped * page + max(0, job["memory_bytes"] - room)
             resource.prlimit(pid, resource.RLIMIT_AS, (allowed, allowed))
         if cpu_limit is not None:
             ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
