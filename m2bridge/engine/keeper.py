@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ _CHUNK = 1 << 16
 _WARM_HEAP = 160 * 2**20
 """Heap of a warm Macaulay2 from its start. With room left in it, a child fills new pages instead of copying its parent's, and
 does not begin by collecting its parent's garbage."""
+_PATIENCE = 5.0
 _FILE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
@@ -203,11 +205,21 @@ class Keeper:
                 os.killpg(self.job_pid, signal.SIGKILL)
             self.job_pid = None
         if self.directory is not None and Path(self.directory).exists():
-            for link in Path("/proc").glob("[0-9]*/cwd"):
-                with contextlib.suppress(OSError):
-                    if os.readlink(link).startswith(f"{self.directory}/"):
-                        os.kill(int(link.parent.name), signal.SIGKILL)
+            deadline = time.monotonic() + _PATIENCE
+            while _kill_all_in(f"{self.directory}/") and time.monotonic() < deadline:
+                time.sleep(0.001)  # one that was being forked is found next time
             shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _kill_all_in(directory: str) -> int:
+    """Kill the processes that work in a directory (which ends with a slash); how many there were."""
+    found = 0
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            if os.readlink(link).startswith(directory):
+                os.kill(int(link.parent.name), signal.SIGKILL)
+                found += 1
+    return found
 
 
 def lost_run(script: Script, info: EngineInfo, limits: Limits, reason: str) -> Run:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -261,6 +263,34 @@ def test_a_keeper_that_is_killed_takes_the_server_along(engine_info: EngineInfo)
         assert not any(living_pid(int(pid)) for pid in below)
         assert not directory.exists()
         assert not living(str(directory))
+
+
+def test_a_keeper_that_is_killed_while_processes_are_forked(engine_info: EngineInfo) -> None:
+    with ForkServerEngine(engine_info) as engine:
+        engine.run(script("<< 1;"), QUICK)
+        keeper = engine.keeper_pid
+        assert keeper is not None
+        server = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0]
+        work = Path(os.readlink(f"/proc/{server}/cwd"))
+        forking = "for i in $(seq 600); do sleep 60 & done"
+        with subprocess.Popen(["sh", "-c", forking], cwd=work, start_new_session=True) as shell:
+            os.kill(keeper, signal.SIGKILL)
+            try:
+                assert engine.run(script("<< 2;"), QUICK).stdout == "2"
+                assert at_work_in(work.parent) == []
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(shell.pid, signal.SIGKILL)
+
+
+def at_work_in(directory: Path) -> list[str]:
+    """The processes whose working directory is, or was, below `directory`."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            if os.readlink(link).startswith(f"{directory}/"):
+                found.append(link.parent.name)
+    return found
 
 
 def test_recycling(engine_info: EngineInfo) -> None:
