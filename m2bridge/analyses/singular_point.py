@@ -29,8 +29,8 @@ from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models import Lightning, Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.jets import seeded
-from m2bridge.rank.integer import rank_over_q
-from m2bridge.rank.modular import rank_mod
+from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_mod
 from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
 
 _RANK_PRIME = 8_388_593

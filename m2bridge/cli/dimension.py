@@ -14,7 +14,7 @@ from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
-from m2bridge.rank.residues import DEFAULT_PRIME
+from m2bridge.linear.residues import DEFAULT_PRIME
 
 
 def register(app: typer.Typer) -> None:

@@ -14,7 +14,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from m2bridge.rank.midrad import UNIT, Ball, outward
+from m2bridge.linear.balls import UNIT, Ball, outward
 
 Objects = NDArray[np.object_]
 

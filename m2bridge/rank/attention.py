@@ -7,7 +7,7 @@ What makes it fast, each step exact:
 2. the last V is eliminated by hand. The outputs are V Z with Z the last tokens, so that its columns are known, and with
    U the matrix of linear relations among the tokens, rank J = d_l rank(Z) + rank(dZ U);
 3. a few output coordinates suffice (t of them, t - 1 for softmax): fewer rows can only lower the rank;
-4. elimination modulo p < 2^23 in BLAS (:mod:`m2bridge.rank.modular`).
+4. elimination modulo p < 2^23 in BLAS (:mod:`m2bridge.linear.modular`).
 
 The number of samples grows until the rank meets the slice's upper bound or does not grow any more.
 """
@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from m2bridge.errors import OutOfReachError
 from m2bridge.rank.backward import backward, forward
-from m2bridge.rank.modular import echelon_residues, eliminate_residues
-from m2bridge.rank.residues import DEFAULT_PRIME, Field, Floats
+from m2bridge.linear.modular import echelon_residues, eliminate_residues
+from m2bridge.linear.residues import DEFAULT_PRIME, Field, Floats
 from m2bridge.rank.rings import FieldRing
 from m2bridge.rank.slices import AttentionSlice
-from m2bridge.rank.stream import integers
+from m2bridge.linear.stream import integers
 
 MEMORY_LIMIT = 6 * 2**30
 _CHUNK_BYTES = 48 * 2**20
@@ -122,7 +122,7 @@ def _least_samples(shape: AttentionSlice, outputs: int) -> int:
 def draw(shape: AttentionSlice, p: int, seed: int) -> list[tuple[NDArray[np.int64], ...]]:
     """Weights of a random point of the slice, entries in 0..p-1; the last V is [I; 0] when it has that many rows.
 
-    The numbers are stream (seed, 1) of :mod:`m2bridge.rank.stream`: Q_1, K_1, V_1, Q_2, ... row by row, entries that
+    The numbers are stream (seed, 1) of :mod:`m2bridge.linear.stream`: Q_1, K_1, V_1, Q_2, ... row by row, entries that
     the slice fixes included and then overwritten.
     """
     sizes = [mask.shape for masks in shape.masks for mask in masks]

@@ -1,5 +1,5 @@
 """Rank stage: the float64 rank of a deep attention network on its gauge slice. Sizes and a seed enter, a
-:class:`~m2bridge.rank.numeric.NumericRank` of the whole network leaves.
+:class:`~m2bridge.linear.numeric.NumericRank` of the whole network leaves.
 
 The matrix is that of :mod:`m2bridge.rank.ball`, for lightning and softmax: a few output rows, their rows of the last V, and
 all other free weights. Tokens are brought back to size one after each lightning layer by scaling V, which any
@@ -16,8 +16,8 @@ import numpy as np
 from m2bridge.rank.attention import plan
 from m2bridge.rank.ball import draw_dyadic
 from m2bridge.rank.block import block_parts, lay_out, output_forms
-from m2bridge.rank.numeric import NumericRank, numeric_rank
-from m2bridge.rank.residues import Floats
+from m2bridge.linear.numeric import NumericRank, numeric_rank
+from m2bridge.linear.residues import Floats
 from m2bridge.rank.rings import FloatRing
 from m2bridge.rank.slices import AttentionSlice
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from m2bridge.rank.residues import Field, Floats
+from m2bridge.linear.residues import Field, Floats
 
 
 class Ring(Protocol):

@@ -22,7 +22,7 @@ from m2bridge.analyses.closure.monomials import monomials_of_degree, split_degre
 from m2bridge.analyses.closure.primes import check_prime, primes_below
 from m2bridge.errors import InputError
 from m2bridge.models.arrays import Mod
-from m2bridge.rank.modular import echelon_mod, kernel_mod
+from m2bridge.linear.modular import echelon_mod, kernel_mod
 
 
 @pytest.mark.parametrize("p", [2, 7, 32003, 8388593])

@@ -19,8 +19,8 @@ from m2bridge.models import Mod, from_callable, parse_spec
 from m2bridge.models.derivatives import jacobian
 from m2bridge.rank import attention, slices
 from m2bridge.rank.block import assemble, lay_out
-from m2bridge.rank.modular import rank_mod
-from m2bridge.rank.residues import DEFAULT_PRIME, Field
+from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.residues import DEFAULT_PRIME, Field
 from m2bridge.rank.rings import FieldRing
 from m2bridge.results import Certainty, weigh
 

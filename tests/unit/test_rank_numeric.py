@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from m2bridge.rank.numeric import numeric_rank
+from m2bridge.linear.numeric import numeric_rank
 
 
 def test_rank_with_a_gap_and_bad_scaling() -> None:

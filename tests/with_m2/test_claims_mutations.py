@@ -36,7 +36,7 @@ from m2bridge.engine import Engine
 from m2bridge.models import DeepLightning, Lightning, Model, Softmax, deep, lightning, virtual
 from m2bridge.models.arrays import exp, mT, stabilised
 from m2bridge.rank import attention as rank_attention
-from m2bridge.rank.integer import rank_over_q
+from m2bridge.linear.integer import rank_over_q
 from m2bridge.rank.slices import AttentionSlice
 
 Patch = pytest.MonkeyPatch

@@ -23,7 +23,7 @@ from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.jets import seeded
 from m2bridge.models.lightning import Lightning
-from m2bridge.rank.modular import kernel_mod, rank_mod
+from m2bridge.linear.modular import kernel_mod, rank_mod
 
 Matrix = npt.NDArray[np.int64]
 LARGE_PRIME = 8_388_593

@@ -9,7 +9,7 @@ from math import gcd, isqrt, lcm
 from typing import Any
 
 from m2bridge.analyses.clock import Clock
-from m2bridge.rank.integer import rank_over_q
+from m2bridge.linear.integer import rank_over_q
 
 Residues = Mapping[tuple[int, ...], int]
 

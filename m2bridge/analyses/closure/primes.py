@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from m2bridge.errors import InputError
-from m2bridge.rank.residues import LARGEST_BLAS_PRIME, is_prime
+from m2bridge.linear.residues import LARGEST_BLAS_PRIME, is_prime
 
 DEFAULT_PRIME = 32003
 LARGEST_M2_PRIME = 32749

@@ -17,7 +17,7 @@ from m2bridge.analyses.closure.image import LARGE_PRIME, Image, Matrix, Span
 from m2bridge.analyses.closure.lifting import rational
 from m2bridge.analyses.closure.monomials import Ints
 from m2bridge.errors import SpecError
-from m2bridge.rank.modular import kernel_mod, rank_mod
+from m2bridge.linear.modular import kernel_mod, rank_mod
 
 SECOND_PRIME = 8_388_587
 _MOST_AXES = 8

@@ -17,7 +17,7 @@ from m2bridge.models import Model
 from m2bridge.models.derivatives import jacobian
 from m2bridge.rank.attention import AttentionRank, attention_rank
 from m2bridge.rank.ball import BallProof, prove_rank
-from m2bridge.rank.numeric import numeric_rank
+from m2bridge.linear.numeric import numeric_rank
 from m2bridge.rank.numeric_attention import numeric_attention_rank
 from m2bridge.rank.slices import AttentionSlice
 from m2bridge.results import Certainty, Evidence

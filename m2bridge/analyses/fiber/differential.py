@@ -15,9 +15,9 @@ from m2bridge.analyses.fiber.points import Point, rank_bounds
 from m2bridge.models import MLP, DeepLightning, Mod, Model
 from m2bridge.models.arrays import object_array
 from m2bridge.models.jets import seeded
-from m2bridge.rank.integer import rank_over_q
-from m2bridge.rank.modular import kernel_mod, rank_mod
-from m2bridge.rank.numeric import NumericRank, numeric_rank
+from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import kernel_mod, rank_mod
+from m2bridge.linear.numeric import NumericRank, numeric_rank
 
 BIG_PRIME = 8_388_593
 _MOST_PERMUTATIONS = 24

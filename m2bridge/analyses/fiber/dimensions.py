@@ -11,7 +11,7 @@ from m2bridge.analyses.fiber.differential import BIG_PRIME, generic_rank, kernel
 from m2bridge.analyses.fiber.points import Point, random_point
 from m2bridge.analyses.fiber.question import degrees
 from m2bridge.models import Model
-from m2bridge.rank.modular import rank_mod
+from m2bridge.linear.modular import rank_mod
 from m2bridge.results import Certainty, Evidence
 
 

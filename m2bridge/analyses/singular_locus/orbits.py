@@ -15,7 +15,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
-from m2bridge.rank.integer import rank_over_q
+from m2bridge.linear.integer import rank_over_q
 
 IntMatrix = np.ndarray
 

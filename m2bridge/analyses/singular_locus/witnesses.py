@@ -20,8 +20,8 @@ from m2bridge.analyses.singular_locus.equations import degrees as count_degrees
 from m2bridge.models import Lightning, Mod
 from m2bridge.models.jets import seeded
 from m2bridge.protocol import Values
-from m2bridge.rank.modular import rank_mod
-from m2bridge.rank.numeric import numeric_rank
+from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.numeric import numeric_rank
 from m2bridge.results import Certainty, Evidence, settle
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from m2bridge.claims.base import Claim, Context, Correction, Size, Status, Verdi
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.models import Lightning
 from m2bridge.models.jets import seeded
-from m2bridge.rank.integer import rank_over_q
-from m2bridge.rank.numeric import numeric_rank
+from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.numeric import numeric_rank
 from m2bridge.results import Certainty
 
 Ranks = tuple[int, int, int]

@@ -1,0 +1,318 @@
+"""Exact rank over F_p. Integer matrices enter, ranks with pivots leave.
+
+For p < 2^23 the matrix is held in float64 as balanced residues (:mod:`m2bridge.linear.residues`) and
+eliminated by a recursive PLE factorization, in which almost all work is BLAS multiplication; small matrices
+and larger primes go to FLINT.
+
+The rank over F_p of an integer matrix is at most its rank over QQ: each rank found here is a proved lower
+bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from m2bridge.linear.residues import (
+    DEFAULT_PRIME,
+    LARGEST_BLAS_PRIME,
+    Field,
+    Floats,
+    check_prime,
+    integer_matrix,
+)
+
+_PANEL = 16
+_BASE = 32
+_SMALL = 120
+"""Below this many rows or columns FLINT finds a rank faster than the blocked elimination."""
+_SMALL_ECHELON = 4096
+"""Below this many entries plain elimination in int64 is faster."""
+
+Check = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elimination:
+    """The outcome of an elimination: rank and a non-singular square submatrix of that size.
+
+    `pivot_rows[k]`, `pivot_columns[k]` are in elimination order: all leading minors of the submatrix
+    ``matrix[pivot_rows][:, pivot_columns]`` are non-zero. `pivot_columns` increases.
+    """
+
+    rank: int
+    pivot_rows: tuple[int, ...]
+    pivot_columns: tuple[int, ...]
+    p: int
+
+
+def rank_mod(matrix: Any, p: int = DEFAULT_PRIME) -> int:
+    """Rank over F_p of an integer matrix, exact.
+
+    Parameters
+    ----------
+    matrix
+        Integers of any size (int64 or Python integers); they are reduced modulo p first.
+    p
+        A prime below 2^63. Below 2^23 large matrices use BLAS.
+
+    Examples
+    --------
+    >>> rank_mod([[1, 2], [3, 6 + 10007]], 10007)
+    1
+    """
+    p = check_prime(p)
+    array = integer_matrix(matrix)
+    if 0 in array.shape:
+        return 0
+    if p >= LARGEST_BLAS_PRIME or min(array.shape) <= _SMALL:
+        return int(_flint(array, p).rank())
+    field = Field(p)
+    if array.shape[0] < array.shape[1]:
+        array = array.T
+    return len(_factor(field.residues(np.ascontiguousarray(array)), field)[1])
+
+
+def eliminate(matrix: Any, p: int = DEFAULT_PRIME) -> Elimination:
+    """Rank over F_p together with pivot rows and columns: what a certificate needs."""
+    p = check_prime(p)
+    array = integer_matrix(matrix)
+    if p >= LARGEST_BLAS_PRIME:
+        return _eliminate_large(array, p)
+    field = Field(p)
+    return eliminate_residues(field.residues(np.ascontiguousarray(array)), field)
+
+
+def eliminate_residues(residues: Floats, field: Field) -> Elimination:
+    """:func:`eliminate` of a float64 array of balanced residues, which is overwritten."""
+    order, columns = _factor(residues, field)
+    rank = len(columns)
+    return Elimination(
+        rank=rank,
+        pivot_rows=tuple(int(i) for i in order[:rank]),
+        pivot_columns=tuple(columns),
+        p=field.p,
+    )
+
+
+def echelon_mod(
+    matrix: Any, p: int = DEFAULT_PRIME, check: Check | None = None
+) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+    """The reduced row echelon form over F_p, zero rows left out, entries in 0..p-1, and its pivot columns.
+
+    `check` is called now and then, and may raise to stop the work.
+
+    Examples
+    --------
+    >>> rows, pivots = echelon_mod([[2, 4, 1], [1, 2, 0]], 7)
+    >>> rows.tolist(), pivots
+    ([[1, 2, 0], [0, 0, 1]], (0, 2))
+    """
+    p = check_prime(p)
+    array = integer_matrix(matrix)
+    if p >= LARGEST_BLAS_PRIME:
+        return _flint_echelon(array, p)
+    if array.size <= _SMALL_ECHELON:
+        return _small_echelon((array % p).astype(np.int64), p)
+    field = Field(p)
+    pivots, floats = echelon_residues(field.residues(np.ascontiguousarray(array)), field, check)
+    return field.canonical(floats), tuple(pivots)
+
+
+def kernel_mod(
+    matrix: Any, p: int = DEFAULT_PRIME, check: Check | None = None
+) -> tuple[NDArray[np.int64], tuple[int, ...], tuple[int, ...]]:
+    """The canonical basis of {x : matrix x = 0} over F_p, one vector a row, with the pivot and the free columns.
+
+    Row k of the basis is 1 in the k-th free column, 0 in the other free ones; its remaining entries are in pivot
+    columns to the left. So a vector of the kernel is determined by its entries in the free columns.
+
+    Examples
+    --------
+    >>> kernel_mod([[1, 1, 0]], 5)[0].tolist()
+    [[4, 1, 0], [0, 0, 1]]
+    """
+    reduced, pivots = echelon_mod(matrix, p, check)
+    width = np.shape(matrix)[1]
+    free = tuple(sorted(set(range(width)) - set(pivots)))
+    basis = np.zeros((len(free), width), dtype=np.int64)
+    basis[np.arange(len(free)), list(free)] = 1
+    if pivots and free:
+        basis[:, list(pivots)] = (-reduced[:, list(free)].T) % p
+    return basis, pivots, free
+
+
+def echelon_residues(residues: Floats, field: Field, check: Check | None = None) -> tuple[list[int], Floats]:
+    """Pivot columns and the non-zero rows of the reduced row echelon form; the argument is overwritten."""
+    _, pivots = _factor(residues, field, check)
+    rank = len(pivots)
+    upper = np.triu(residues[:rank, pivots])
+    rest = residues[:rank].copy()
+    rest[:, pivots] = 0.0  # multipliers of the factorization are stored below the pivots
+    for i, column in enumerate(pivots):
+        rest[i, :column] = 0.0
+    diagonal = np.array([field.inverse(x) for x in np.diagonal(upper)])[:, None]
+    upper = field.reduce(upper * diagonal)
+    rest = field.reduce(rest * diagonal)
+    # U x = y is a lower triangular system when both orders are reversed
+    solved = np.ascontiguousarray(rest[::-1])
+    _solve_unit_lower(np.ascontiguousarray(upper[::-1, ::-1]), solved, field)
+    reduced = np.ascontiguousarray(solved[::-1])
+    reduced[np.arange(rank), pivots] = 1.0
+    return pivots, reduced
+
+
+def _small_echelon(work: NDArray[np.int64], p: int) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+    """Gauss-Jordan elimination in place; products of residues stay below 2^46."""
+    pivots: list[int] = []
+    for column in range(work.shape[1]):
+        top = len(pivots)
+        if top == len(work):
+            break
+        nonzero = work[top:, column].nonzero()[0]
+        if not len(nonzero):
+            continue
+        row = top + int(nonzero[0])
+        if row != top:
+            work[[top, row]] = work[[row, top]]
+        work[top, column:] = work[top, column:] * pow(int(work[top, column]), -1, p) % p
+        factors = work[:, column].copy()
+        factors[top] = 0
+        rows = factors.nonzero()[0]
+        work[rows, column:] = (work[rows, column:] - factors[rows, None] * work[top, column:]) % p
+        pivots.append(column)
+    return work[: len(pivots)], tuple(pivots)
+
+
+# -- the blocked factorization ---------------------------------------------------------------------------
+
+
+def _factor(matrix: Floats, field: Field, check: Check | None = None) -> tuple[NDArray[np.int64], list[int]]:
+    """Factor in place; the order of the rows and the pivot columns.
+
+    Afterwards, in the new order of rows, row i has pivot (i, columns[i]); the echelon form is on and right
+    of the pivots and the multipliers are below them.
+    """
+    work = _Work(matrix, np.arange(matrix.shape[0]), [], field, check)
+    work.eliminate(0, 0, matrix.shape[1])
+    return work.order, work.columns
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A factorization under way: `matrix` is overwritten, `order` and `columns` grow into the answer."""
+
+    matrix: Floats
+    order: NDArray[np.int64]
+    columns: list[int]
+    field: Field
+    check: Check | None
+
+    def eliminate(self, top: int, left: int, right: int) -> None:
+        """Eliminate the columns left..right among the rows from `top` on, halving the columns."""
+        matrix = self.matrix
+        if top >= matrix.shape[0] or left >= right:
+            return
+        if right - left <= _PANEL:
+            if self.check is not None:
+                self.check()
+            self.columns.extend(self.panel(top, left, right))
+            return
+        middle = (left + right) // 2
+        known = len(self.columns)
+        self.eliminate(top, left, middle)
+        found = self.columns[known:]
+        if found:
+            bottom = top + len(found)
+            pivots = _take(matrix[top:], found)
+            block = matrix[top:bottom, middle:right]
+            _solve_unit_lower(pivots[: len(found)], block, self.field)
+            self.field.subtract_product(matrix[bottom:, middle:right], pivots[len(found) :], block)
+            top = bottom
+        self.eliminate(top, middle, right)
+
+    def panel(self, top: int, left: int, right: int) -> list[int]:
+        """Eliminate a narrow panel column by column; the pivot columns."""
+        matrix, field = self.matrix, self.field
+        panel = np.array(matrix[top:, left:right], order="C")  # a copy, also when it is all of the matrix
+        local = np.arange(panel.shape[0])
+        found: list[int] = []
+        for column in range(right - left):
+            row = len(found)
+            if row == panel.shape[0]:
+                break
+            pivot = row + int(np.argmax(panel[row:, column] != 0))
+            if panel[pivot, column] == 0:
+                continue
+            if pivot != row:
+                panel[[row, pivot]] = panel[[pivot, row]]
+                local[[row, pivot]] = local[[pivot, row]]
+            multipliers = panel[row + 1 :, column] * field.inverse(panel[row, column])
+            field.reduce(multipliers)
+            panel[row + 1 :, column] = multipliers
+            if column + 1 < right - left:
+                rest = panel[row + 1 :, column + 1 :]
+                rest -= multipliers[:, None] * panel[row, column + 1 :]
+                field.reduce(rest)
+            found.append(left + column)
+        moved = np.flatnonzero(local != np.arange(len(local)))
+        if moved.size:
+            matrix[top + moved] = matrix[top + local[moved]]
+            self.order[top + moved] = self.order[top + local[moved]]
+        matrix[top:, left:right] = panel
+        return found
+
+
+def _take(matrix: Floats, columns: list[int]) -> Floats:
+    if columns[-1] - columns[0] + 1 == len(columns):
+        return matrix[:, columns[0] : columns[-1] + 1]
+    return matrix[:, columns]
+
+
+def _solve_unit_lower(lower: Floats, right: Floats, field: Field) -> None:
+    """right <- L^-1 right, where L is the unit lower triangular part of `lower`."""
+    size = lower.shape[0]
+    if size == 0:
+        return
+    if size <= _BASE:
+        right[:] = field.matmul(_invert_unit_lower(lower, field), right)
+        return
+    half = size // 2
+    _solve_unit_lower(lower[:half, :half], right[:half], field)
+    field.subtract_product(right[half:], lower[half:, :half], right[:half])
+    _solve_unit_lower(lower[half:, half:], right[half:], field)
+
+
+def _invert_unit_lower(lower: Floats, field: Field) -> Floats:
+    size = lower.shape[0]
+    inverse = np.eye(size)
+    for i in range(1, size):
+        inverse[i, :i] = field.reduce(-(lower[i, :i] @ inverse[:i, :i]))
+    return inverse
+
+
+# -- FLINT -----------------------------------------------------------------------------------------------
+
+
+def _flint(array: NDArray[Any], p: int) -> Any:
+    return flint.nmod_mat(*array.shape, (array % p).ravel().tolist(), p)
+
+
+def _flint_echelon(array: NDArray[Any], p: int) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+    if 0 in array.shape:
+        return np.zeros((0, array.shape[1]), dtype=np.int64), ()
+    reduced, rank = _flint(array, p).rref()
+    entries = np.array([int(x) for x in reduced.entries()], dtype=np.int64).reshape(array.shape)[:rank]
+    return entries, tuple((entries != 0).argmax(axis=1).tolist())
+
+
+def _eliminate_large(array: NDArray[Any], p: int) -> Elimination:
+    """Pivots for primes beyond BLAS: columns from one echelon form, rows from that of the chosen columns."""
+    _, columns = _flint_echelon(array, p)
+    _, rows = _flint_echelon(array[:, columns].T, p)
+    return Elimination(rank=len(columns), pivot_rows=rows, pivot_columns=columns, p=p)

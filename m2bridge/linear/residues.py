@@ -1,0 +1,253 @@
+"""Arithmetic of F_p in float64 arrays, exact by construction.
+
+Integers enter, balanced residues leave: float64 numbers that are integers of absolute value at most
+:attr:`Field.bound`, a little over p/2. A product of two of them is below 2^45 for p < 2^23, so that BLAS
+adds several hundred products without rounding; longer sums are cut into pieces that are reduced in between.
+Nothing here can overflow silently: the length of each piece is computed from p, and a prime for which no
+piece fits is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpz
+from numpy.typing import NDArray
+
+from m2bridge.errors import InputError
+
+DEFAULT_PRIME = 8_388_593
+"""The largest prime below 2^23."""
+LARGEST_BLAS_PRIME = 2**23
+"""Primes below this one use float64 BLAS; larger ones, below 2^63, use FLINT."""
+
+LARGEST_PRIME = 2**31
+"""Primes below this one can be used for programs; matrices of integers take primes below 2^63."""
+
+_EXACT = 2**53
+_CHUNK = 1 << 16
+
+Floats = NDArray[np.float64]
+
+
+def is_prime(n: int) -> bool:
+    """Whether n is prime, proved.
+
+    >>> is_prime(8388593), is_prime(8388593 * 2 + 1), is_prime(32003)
+    (True, False, True)
+    """
+    return n > 1 and bool(fmpz(n).is_prime())
+
+
+def residue(value: int | Fraction, p: int) -> int:
+    """A rational number modulo p; InputError when p divides the denominator."""
+    if value.denominator % p == 0:
+        raise InputError(f"the number {value} does not exist modulo {p}; choose another prime")
+    return int(value.numerator * pow(int(value.denominator), -1, p) % p)
+
+
+def check_prime(p: int) -> int:
+    """p, when it is a prime that the exact routes can use.
+
+    Raises
+    ------
+    InputError
+        When p is not prime, or not below 2^63.
+    """
+    if not isinstance(p, (int, np.integer)) or isinstance(p, bool):
+        raise InputError(f"the prime must be an integer, not {p!r}")
+    p = int(p)
+    if p >= 2**63:
+        raise InputError(f"the prime {p} is too large: choose one below 2^63")
+    if not is_prime(p):
+        raise InputError(f"{p} is not prime; {DEFAULT_PRIME} is the default")
+    return p
+
+
+def integer_matrix(matrix: Any) -> NDArray[Any]:
+    """A two-dimensional array of exact integers (int64 or Python integers).
+
+    Raises
+    ------
+    InputError
+        For floats and other inexact entries, and for arrays that are not two-dimensional.
+    """
+    array = np.asarray(matrix)
+    if array.ndim != 2:
+        raise InputError(f"a matrix has two axes, this array has {array.ndim}")
+    if array.dtype == object:
+        if not all(isinstance(entry, (int, np.integer)) for entry in array.flat):
+            raise InputError("an exact rank needs integer entries")
+        return array
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        return array.astype(object)
+    if array.size and array.dtype.kind not in "iu":
+        raise InputError(f"an exact rank needs integer entries, not {array.dtype}")
+    return array.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """F_p for a prime p < 2^23, on float64 arrays of balanced residues.
+
+    Examples
+    --------
+    >>> field = Field(7)
+    >>> field.matmul(field.residues([[3, 5]]), field.residues([[4], [6]])).tolist()
+    [[0.0]]
+    """
+
+    p: int
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.p < LARGEST_BLAS_PRIME:
+            raise InputError(f"exact BLAS needs a prime below 2^23, not {self.p}")
+
+    @property
+    def bound(self) -> int:
+        """Largest absolute value that :meth:`reduce` leaves.
+
+        The quotient of a number below 2^53 by p is found with an absolute error of at most 2/p, so that the
+        remainder misses p/2 by at most 2; a multiple of p leaves exactly 0.
+        """
+        return self.p // 2 + 4
+
+    @property
+    def terms(self) -> int:
+        """How many products of two residues can be added to a residue before the sum may round."""
+        return min(int((_EXACT - 2 * self.p - self.bound) // self.bound**2), 1 << 16)
+
+    def residues(self, array: Any) -> Floats:
+        """Balanced residues of an array of integers of any size."""
+        values = np.asarray(array)
+        if values.dtype.kind not in "iub" and values.dtype != object and values.size:
+            raise InputError(f"residues need integers, not {values.dtype}")
+        small = np.asarray(values % self.p, dtype=np.float64) if values.size else values.astype(np.float64)
+        return self.reduce(small)
+
+    def reduce(self, array: Floats) -> Floats:
+        """Bring integers of absolute value below 2^53 - 2p to balanced residues, in place where it can be."""
+        if array.ndim == 0:
+            return self.reduce(array.reshape(1)).reshape(())
+        inverse = 1.0 / self.p
+        if array.size <= _CHUNK or not array.flags.c_contiguous:
+            if array.ndim == 2 and array.size > _CHUNK:
+                rows = max(1, _CHUNK // array.shape[1])
+                for start in range(0, array.shape[0], rows):
+                    _reduce(array[start : start + rows], self.p, inverse)
+            else:
+                _reduce(array, self.p, inverse)
+            return array
+        flat = array.reshape(-1)
+        for start in range(0, flat.size, _CHUNK):
+            _reduce(flat[start : start + _CHUNK], self.p, inverse)
+        return array
+
+    def matmul(self, left: Floats, right: Floats) -> Floats:
+        """Product of residue arrays (leading axes are batches, as in ``numpy.matmul``), reduced."""
+        inner = left.shape[-1]
+        terms = self.terms
+        if inner <= terms:
+            return self.reduce(np.matmul(left, right))
+        total = self.reduce(np.matmul(left[..., :terms], right[..., :terms, :]))
+        for start in range(terms, inner, terms):
+            stop = min(start + terms, inner)
+            total += np.matmul(left[..., start:stop], right[..., start:stop, :])
+            self.reduce(total)
+        return total
+
+    def subtract_product(self, target: Floats, left: Floats, right: Floats) -> None:
+        """target -= left @ right, reduced, for matrices; temporary memory is bounded by a band of rows."""
+        inner = left.shape[1]
+        band = max(64, (1 << 21) // max(1, target.shape[1]))
+        for top in range(0, target.shape[0], band):
+            rows = target[top : top + band]
+            for start in range(0, inner, self.terms):
+                stop = min(start + self.terms, inner)
+                rows -= np.matmul(left[top : top + band, start:stop], right[start:stop])
+                self.reduce(rows)
+
+    def inverse(self, x: float) -> float:
+        """1/x for a non-zero residue, balanced."""
+        value = pow(int(x) % self.p, -1, self.p)
+        return float(value - self.p if value > self.p // 2 else value)
+
+    def inverses(self, array: Any) -> Any:
+        """1/x of each entry; all are non-zero."""
+        flat = [self.inverse(x) for x in array.reshape(-1)]
+        return np.array(flat).reshape(array.shape)
+
+    def canonical(self, array: Floats) -> NDArray[np.int64]:
+        """Residues in 0..p-1 as int64."""
+        return array.astype(np.int64) % self.p
+
+
+class LargeField:
+    """F_p for a prime 2^23 <= p < 2^31, on int64 arrays of residues in 0..p-1: slower, for those who ask for such a prime.
+
+    Examples
+    --------
+    >>> field = LargeField(2147483647)
+    >>> field.matmul(field.residues([[-1, 5]]), field.residues([[4], [-6]])).tolist()
+    [[2147483613]]
+    """
+
+    __slots__ = ("p",)
+
+    def __init__(self, p: int) -> None:
+        if not 2 <= p < LARGEST_PRIME:
+            raise InputError(f"the prime {p} is not below 2^31")
+        self.p = p
+
+    def residues(self, array: Any) -> NDArray[np.int64]:
+        """Residues of an array of integers of any size."""
+        values = np.asarray(array)
+        if values.dtype.kind not in "iub" and values.dtype != object and values.size:
+            raise InputError(f"residues need integers, not {values.dtype}")
+        return np.asarray(values % self.p).astype(np.int64)
+
+    def reduce(self, array: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Residues of integers of absolute value below 2^63."""
+        return np.asarray(array % self.p)
+
+    def matmul(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Product of residue arrays: a factor is split into 16-bit halves, sums of 32 products stay below 2^53."""
+        dense = right.astype(np.float64)
+        total: Any = 0
+        for shift in (16, 0):
+            half = ((left >> shift) & 0xFFFF).astype(np.float64)
+            part: Any = 0
+            for start in range(0, left.shape[-1], 32):
+                stop = start + 32
+                product = np.matmul(half[..., start:stop], dense[..., start:stop, :])
+                part = (part + product.astype(np.int64)) % self.p
+            total = (total + (part << shift)) % self.p
+        return np.asarray(total)
+
+    def inverse(self, x: int) -> int:
+        """1/x for a non-zero residue."""
+        return pow(int(x), -1, self.p)
+
+    def inverses(self, array: Any) -> Any:
+        """1/x of each entry; all are non-zero."""
+        flat = [self.inverse(x) for x in array.reshape(-1).tolist()]
+        return np.array(flat, dtype=np.int64).reshape(array.shape)
+
+    def canonical(self, array: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Residues in 0..p-1 as int64."""
+        return array
+
+
+def field_of(p: int) -> Field | LargeField:
+    """F_p in the arrays that suit its size."""
+    return Field(p) if p < LARGEST_BLAS_PRIME else LargeField(p)
+
+
+def _reduce(array: Floats, p: int, inverse: float) -> None:
+    quotient = np.multiply(array, inverse)
+    np.rint(quotient, out=quotient)
+    quotient *= p
+    array -= quotient

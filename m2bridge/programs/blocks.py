@@ -1,0 +1,135 @@
+"""Blocks of a Jacobian: all outputs of a program, or a few rows of its last linear layer, over any arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from m2bridge.programs import lettered
+from m2bridge.programs.arithmetics import Array, Floats
+from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.points import NOTHING_HELD, Held
+from m2bridge.programs.program import Program
+from m2bridge.programs.reverse import jacobian_rows
+from m2bridge.programs.run import evaluate
+
+
+@dataclass(frozen=True, slots=True)
+class LastLayer:
+    """The output is V Z: `weight` is V, of shape (outputs, width), and `tokens` is the place of Z, with `columns` columns."""
+
+    weight: str
+    tokens: int
+    outputs: int
+    width: int
+    columns: int
+
+    def few(self, analytic: bool) -> int:
+        """How many rows of V usually suffice: as many as there are tokens, or one less for averages of tokens."""
+        available = min(self.outputs, self.width)
+        if self.columns == 1:  # one token: rows of V see different weights
+            return available
+        return min(available, max(1, self.columns - 1 if analytic else self.columns))
+
+
+def last_layer(program: Program, held: Held = NOTHING_HELD) -> LastLayer | None:
+    """The last linear layer of a program, when its weight is free and used nowhere else."""
+    if len(program.outputs) != 1 or program.vanishing:
+        return None
+    item = program.instructions[program.outputs[0][1]]
+    if item.operation != "einsum" or item.constants not in ((("ab", "bc"), "ac"), (("ab", "b"), "a")):
+        return None
+    place, tokens = item.operands
+    weight = program.instructions[place]
+    uses = sum(other.operands.count(place) for other in program.instructions)
+    if weight.operation != "weight" or uses != 1 or not program.sees_inputs[tokens]:
+        return None
+    name = str(weight.constants[0])
+    if name in held.masks:
+        return None
+    outputs, width = weight.shape
+    return LastLayer(name, tokens, outputs, width, item.shape[1] if len(item.shape) == 2 else 1)
+
+
+def output_seeds(program: Program, arithmetic: Floats) -> dict[int, Lettered]:
+    """One row for each output entry."""
+    seeds: dict[int, Lettered] = {}
+    start, rows = 0, program.output_count
+    for _, place in program.outputs:
+        item = program.instructions[place]
+        eye = np.zeros((rows, item.size), dtype=np.int64)
+        eye[start + np.arange(item.size), np.arange(item.size)] = 1
+        seed = Lettered("R", arithmetic.integers(eye.reshape(rows, *item.shape)))
+        seeds[place] = seed if place not in seeds else lettered.add(arithmetic, seeds[place], seed)
+        start += item.size
+    return seeds
+
+
+def token_seeds(program: Program, arithmetic: Floats, layer: LastLayer, forms: Array) -> Lettered:
+    """Rows of V (`forms`) in each column of Z, as linear forms of Z: ordered by the row, then by the column."""
+    n = layer.columns
+    eye = arithmetic.integers(np.eye(n, dtype=np.int64))
+    table = lettered.contract(arithmetic, Lettered("", forms), "ab", Lettered("", eye), "cd", "acbd")
+    shape = program.instructions[layer.tokens].shape
+    return Lettered("R", table.array.reshape((forms.shape[0] * n, *shape)))
+
+
+def jacobian_block(
+    program: Program,
+    arithmetic: Floats,
+    given: Mapping[str, Lettered],
+    columns: Mapping[str, np.ndarray],
+    *,
+    layer: LastLayer | None = None,
+    outputs: int = 0,
+) -> Array:
+    """The Jacobian by chosen weight entries, one row for each sample and output entry.
+
+    With `layer`, only the first `outputs` rows of V are looked at, and their entries in V are the first columns.
+    """
+    values = evaluate(program, arithmetic, given)
+    if layer is None:
+        block = jacobian_rows(program, arithmetic, values, output_seeds(program, arithmetic), columns)
+        return block.reshape((block.shape[0] * block.shape[1], block.shape[2]))
+    seed = token_seeds(program, arithmetic, layer, given[layer.weight].array[:outputs])
+    inner = jacobian_rows(program, arithmetic, values, {layer.tokens: seed}, columns)
+    tokens = lettered.reshaped(values[layer.tokens], (layer.width, layer.columns))
+    eye = arithmetic.integers(np.eye(outputs, dtype=np.int64))
+    own = lettered.contract(arithmetic, Lettered("", eye), "ab", tokens, "cd", "adbc")
+    shape = (inner.shape[0], outputs * layer.columns, outputs * layer.width)
+    block = arithmetic.concatenate([own.array.reshape(shape), inner], -1)
+    return block.reshape((block.shape[0] * block.shape[1], block.shape[2]))
+
+
+def free_columns(program: Program, held: Held, layer: LastLayer | None = None) -> dict[str, np.ndarray]:
+    """Places of the weight entries that are not held, without those of the last layer; weights with none are left out."""
+    found = {
+        name: held.free(name, shape)
+        for name, shape in program.parameters.items()
+        if layer is None or name != layer.weight
+    }
+    return {name: places for name, places in found.items() if len(places)}
+
+
+def flat_columns(program: Program, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Chosen weight entries as places in the flat weights."""
+    found, start = [np.zeros(0, dtype=np.int64)], 0
+    for name, shape in program.parameters.items():
+        if name in columns:
+            found.append(start + columns[name])
+        start += int(np.prod(shape))
+    return np.concatenate(found)
+
+
+def columns_by_weight(program: Program, flat: np.ndarray) -> dict[str, np.ndarray]:
+    """The inverse of :func:`flat_columns`, for places in ascending order."""
+    found, start = {}, 0
+    for name, shape in program.parameters.items():
+        stop = start + int(np.prod(shape))
+        inside = flat[(flat >= start) & (flat < stop)]
+        if len(inside):
+            found[name] = inside - start
+        start = stop
+    return found

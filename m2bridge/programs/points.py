@@ -1,0 +1,70 @@
+"""Points at which programs are evaluated: random weights and inputs that any program can draw again, with some entries held.
+
+The numbers come from :mod:`m2bridge.linear.stream`: stream 1 of a seed gives the flat weights, stream 2 the inputs, sample by
+sample. A certificate names a point by its seed, and a checker draws it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from m2bridge.linear.stream import integers
+from m2bridge.programs.program import Program, Shape
+
+WEIGHTS, INPUTS = 1, 2
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Weight entries that are held at given values: a gauge slice. Columns of held entries are left out of Jacobians.
+
+    `masks` and `values` have an array for each weight with held entries: which ones, and at which integers.
+    """
+
+    masks: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    values: Mapping[str, Integers] = field(default_factory=dict)
+
+    @cached_property
+    def count(self) -> int:
+        return sum(int(mask.sum()) for mask in self.masks.values())
+
+    def place(self, name: str, array: Integers) -> Integers:
+        """The array of a weight with its held entries put in."""
+        return np.where(self.masks[name], self.values[name], array) if name in self.masks else array
+
+    def free(self, name: str, shape: Shape) -> Integers:
+        """Flat places of the entries of a weight that are not held."""
+        return np.flatnonzero(~self.masks[name]) if name in self.masks else np.arange(prod(shape))
+
+
+NOTHING_HELD = Held()
+
+
+def draw_weights(program: Program, p: int, seed: int, held: Held = NOTHING_HELD) -> dict[str, Integers]:
+    """Random weights in 0..p-1, with the held entries put in."""
+    numbers = integers(seed, WEIGHTS, program.parameter_count, p)
+    found, start = {}, 0
+    for name, shape in program.parameters.items():
+        size = prod(shape)
+        found[name] = held.place(name, numbers[start : start + size].reshape(shape))
+        start += size
+    return found
+
+
+def draw_inputs(program: Program, p: int, seed: int, samples: int) -> dict[str, Integers]:
+    """The first `samples` random inputs of a seed, with a leading axis over them."""
+    sizes = [prod(shape) for shape in program.input_shapes.values()]
+    numbers = integers(seed, INPUTS, samples * sum(sizes), p).reshape(samples, sum(sizes))
+    found, start = {}, 0
+    for (name, shape), size in zip(program.input_shapes.items(), sizes, strict=True):
+        found[name] = numbers[:, start : start + size].reshape(samples, *shape)
+        start += size
+    return found
