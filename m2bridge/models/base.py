@@ -1,27 +1,31 @@
-"""Models stage: what a parametrization is, for every question that comes after.
+"""What a parametrization is, for every question that comes after.
 
-A model is a polynomial (or, for softmax, analytic) map from weights to functions. It is written once, from
-the network's definition, with ``+ - * @`` and transposes, and that one definition is run over every
-arithmetic: float64, F_p, tangent vectors, polynomials, balls (:mod:`m2bridge.models.arrays`). Its Macaulay2
-twin is a template partial that shares no code with it: that is what makes the two independent witnesses.
+A model is a polynomial (or, for softmax, analytic) map from weights to functions. Its forward pass is written once, the way
+people write it (:meth:`Model.network`), and recorded as a program that every arithmetic interprets. Its Macaulay2 twin is a
+template partial that shares no code with it: these are the two definitions of the network.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError
+from m2bridge.models import evaluation
+from m2bridge.models.symmetries import Symmetry
+from m2bridge.programs.points import NOTHING_HELD, Held
+from m2bridge.programs.program import Program, Shape
+from m2bridge.programs.recording import record_call
 
-Shape = tuple[int, ...]
+__all__ = ["Formula", "Model", "Shape", "Symmetry", "Weights"]
+
 Weights = Mapping[str, Any]
-"""Parameter name -> array. The arrays are of one arithmetic (see :mod:`m2bridge.models.arrays`); leading
-axes are batches.
-"""
+"""Parameter name -> array. The arrays are of one arithmetic (see :mod:`m2bridge.models.evaluation`); leading axes are batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,26 +42,6 @@ class Formula:
     @property
     def applies(self) -> bool:
         return all(holds for _, holds in self.hypotheses)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Symmetry:
-    """A group acting on the weights without changing the function.
-
-    Attributes
-    ----------
-    name, citation: what it is and where it is stated.
-    group: its name, e.g. ``GL(2)``; `dim` its dimension.
-    generators: weights over F_p (or floats, or polynomials) -> array of shape (dim, parameter_count): the
-        infinitesimal action of a basis of the Lie algebra at that point, flattened like
-        :meth:`Model.flatten`.
-    """
-
-    name: str
-    citation: str
-    group: str
-    dim: int
-    generators: Callable[[Weights], Any]
 
 
 class Model(ABC):
@@ -155,14 +139,37 @@ class Model(ABC):
         """Shape of one output of the network; None for a map given by its coordinates alone."""
         return None
 
-    def forward(self, weights: Weights, inputs: Any) -> Any:
-        """The network itself, from its definition; over any arithmetic, leading axes of `inputs` are
-        batches.
-        """
+    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
+        """The forward pass on one input, from the network's definition; it is run once, to be recorded."""
         raise TypeError(f"{self.spec} is given by its coordinates and has no inputs")
+
+    @property
+    def program(self) -> Program:
+        """The recorded network; for a map without inputs, the coordinates themselves."""
+        return _recorded(self)
+
+    @property
+    def coordinate_program(self) -> Program | None:
+        """A program without inputs that computes the target coordinates; None when these are the network's coefficients."""
+        return None if self.program.inputs else self.program
+
+    def forward(self, weights: Weights, inputs: Any) -> Any:
+        """The network at given weights and inputs, over any arithmetic; leading axes are batches."""
+        if self.input_shape is None:
+            raise TypeError(f"{self.spec} is given by its coordinates and has no inputs")
+        return evaluation.run(self.program, weights, inputs)
 
     def coordinates(self, weights: Weights) -> Any:
         """The image point in the chosen target coordinates: the last axis has length `coordinate_count`."""
+        return evaluation.coordinates(self, weights)
+
+    def coordinate_jacobian(self, weights: Weights) -> Any:
+        """The Jacobian of the coordinates: the last two axes are coordinates and flat weights."""
+        return evaluation.coordinate_jacobian(self, weights)
+
+    @property
+    def monomials(self) -> np.ndarray:
+        """Exponents of the monomials in the inputs whose coefficients are the coordinates."""
         raise NotPolynomialError(f"{self.spec} has no polynomial coordinates")
 
     @property
@@ -199,6 +206,11 @@ class Model(ABC):
         return ()
 
     @property
+    def gauge(self) -> Held:
+        """Weight entries that the symmetries can bring to fixed values: a slice on which ranks are those of the whole model."""
+        return NOTHING_HELD
+
+    @property
     def grading(self) -> np.ndarray | None:
         """Torus weights of the target coordinates: an integer matrix, one row a grading, one column a
         coordinate.
@@ -225,12 +237,6 @@ class Model(ABC):
         """A proved upper bound of the dimension of the image, where one is known in closed form."""
         return None
 
-    # -- derivatives ----------------------------------------------------------------------------------------
-
-    def coordinate_jacobian(self, weights: Weights) -> Any:
-        """The Jacobian of the coordinates where the model knows it in closed form; None otherwise."""
-        return None
-
     def constraint_jacobian(self, weights: Weights) -> Any:
         """Differentials of equations that the weights satisfy, one a row; None when they are free.
 
@@ -238,3 +244,10 @@ class Model(ABC):
         these. Models that answer with another one in :attr:`free` need not say.
         """
         return None
+
+
+@lru_cache(maxsize=128)
+def _recorded(model: Model) -> Program:
+    name = "X" if len(model.input_shape or ()) == 2 else "x"
+    inputs = {} if model.input_shape is None else {name: model.input_shape}
+    return record_call(lambda w, x: model.network(w, x.get(name)), model.parameters, inputs).program

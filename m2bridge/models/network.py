@@ -1,10 +1,11 @@
-"""Models stage: what all networks have in common: target coordinates are the coefficients of the polynomial
+"""What all networks have in common: target coordinates are the coefficients of the polynomial
 function.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from functools import lru_cache
 from math import comb, prod
 from typing import Any
@@ -12,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import OutOfReachError
-from m2bridge.models.base import Model, Shape, Weights
-from m2bridge.models.forms import generic_input, monomials
+from m2bridge.models.base import Model, Shape
+from m2bridge.programs.coefficients import monomials
 
 MOST_COORDINATES = 500_000
 
@@ -40,7 +41,7 @@ class NetworkModel(Model):
         """Degrees in the inputs that occur, ascending."""
 
     @abstractmethod
-    def forward(self, weights: Weights, inputs: Any) -> Any: ...
+    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any: ...
 
     @property
     def coordinate_count(self) -> int:
@@ -62,17 +63,6 @@ class NetworkModel(Model):
             )
         return _monomials(prod(self.input_shape), self.degrees)
 
-    def coordinates(self, weights: Weights) -> Any:
-        exponents = self.monomials  # refuses a target that is out of reach
-        first = next(iter(self.parameters))
-        outputs = self.forward(weights, generic_input(self.input_shape, weights[first]))
-        table = outputs.gather(exponents)  # (monomials, *batch, *output_shape)
-        batch = table.shape[1 : table.ndim - len(self.output_shape)]
-        flat = table.reshape(table.shape[0], prod(batch), prod(self.output_shape))
-        rows = [flat[:, :, k] for k in range(flat.shape[2])]  # each (monomials, batch)
-        stacked = np.concatenate([row.reshape(len(exponents), prod(batch)) for row in rows], axis=0)
-        return _mT(stacked).reshape(*batch, self.coordinate_count)
-
     @property
     def coordinate_names(self) -> tuple[str, ...]:
         outputs = [f"y{_index(i)}" for i in np.ndindex(self.output_shape)]
@@ -86,10 +76,6 @@ def _monomials(variables: int, degrees: tuple[int, ...]) -> np.ndarray:
     table = np.concatenate([monomials(variables, degree) for degree in degrees])
     table.setflags(write=False)
     return table
-
-
-def _mT(array: Any) -> Any:
-    return np.swapaxes(array, -1, -2) if isinstance(array, np.ndarray) else array.mT
 
 
 def _index(index: tuple[int, ...]) -> str:

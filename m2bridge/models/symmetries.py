@@ -1,87 +1,120 @@
-"""Models stage: infinitesimal symmetries as data, over any arithmetic.
+"""Groups that act on the weights, as data: which axes of which weights they act on.
 
-A symmetry is stored by the derivative of its action at given weights, one tangent vector for each element of
-a basis of its Lie algebra. The basis of gl(n) is the elementary matrices E_ij, row by row.
+The same labels stand in certificates (``docs/certificates.md``, section 4), where a checker carries them through the program to
+show that the function does not change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Literal
 
 import numpy as np
 
-from m2bridge.models.arrays import lift, mT, zeros
-from m2bridge.models.base import Model, Symmetry, Weights
+from m2bridge.linear.mod import Mod
+from m2bridge.programs.program import Shape
 
-Action = Callable[[Any, Weights], Mapping[str, Any]]
-"""(basis of the Lie algebra, weights) -> derivative of each weight that moves, with a leading axis over the
-basis.
-"""
+Label = int | Literal["*"]
 
 
-def gl(model: Model, n: int, action: Action, *, name: str, citation: str) -> Symmetry:
-    """The action of GL(n) by the derivative `action`, linear in an n x n matrix."""
-    basis = np.eye(n * n, dtype=np.int64).reshape(n * n, n, n)
-    return Symmetry(
-        name=name,
-        citation=citation,
-        group=f"GL({n})",
-        dim=n * n,
-        generators=_Generators(model, basis, action),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symmetry:
+    """A group acting on the weights without changing the function.
 
-
-def gl_each_head(model: Model, n: int, heads: int, action: Action, *, name: str, citation: str) -> Symmetry:
-    """One GL(n) for each head, on weights with a leading axis over the heads."""
-    single = np.eye(n * n, dtype=np.int64).reshape(1, n * n, 1, n, n)
-    which = np.eye(heads, dtype=np.int64).reshape(heads, 1, heads, 1, 1)
-    basis = (which * single).reshape(heads * n * n, heads, n, n)
-    return Symmetry(
-        name=name,
-        citation=citation,
-        group=f"GL({n})^{heads}",
-        dim=len(basis),
-        generators=_Generators(model, basis, action),
-    )
-
-
-def torus(model: Model, weights_of: Mapping[str, np.ndarray], *, name: str, citation: str) -> Symmetry:
-    """A torus acting on each scalar weight by a character.
-
-    `weights_of[name]` has shape (rank of the torus, *shape of the weight): the integer characters.
+    Attributes
+    ----------
+    name, citation: what it is and where it is stated.
+    kind: ``gl``, ``torus`` or ``scaling``.
+    size: n for GL(n) or a torus of rank n; 1 for a scaling.
+    axes: labels of the axes of each weight that moves. For ``gl``: 1 where g acts, -1 where its inverse transpose acts, ``"*"``
+        on an axis that counts copies of the group. For ``torus``: entry i along an axis with label k is multiplied by s_i^k.
+        For ``scaling`` one label: all entries are multiplied by s^k.
+    shapes: shapes of all weights of the model, in order.
     """
-    rank = next(iter(weights_of.values())).shape[0]
 
-    def action(_: Any, weights: Weights) -> Mapping[str, Any]:
-        return {key: lift(table, weights[key]) * weights[key] for key, table in weights_of.items()}
+    name: str
+    citation: str
+    kind: Literal["gl", "torus", "scaling"]
+    size: int
+    axes: Mapping[str, tuple[Label, ...]]
+    shapes: Mapping[str, Shape]
 
-    basis = np.zeros((rank, 1, 1), dtype=np.int64)
-    group = "GL(1)" if rank == 1 else f"GL(1)^{rank}"
-    return Symmetry(
-        name=name, citation=citation, group=group, dim=rank, generators=_Generators(model, basis, action)
-    )
+    @property
+    def copies(self) -> int:
+        """Number of copies of the group; 1 unless an axis counts them."""
+        for name, labels in self.axes.items():
+            if "*" in labels:
+                return self.shapes[name][labels.index("*")]
+        return 1
 
+    @property
+    def dim(self) -> int:
+        return self.copies * (self.size**2 if self.kind == "gl" else self.size)
 
-class _Generators:
-    """Flattened tangent vectors of an action, zero on the weights that it leaves alone."""
+    @property
+    def group(self) -> str:
+        """Its name, e.g. ``GL(2)^3``."""
+        n = self.size if self.kind == "gl" else 1
+        power = self.copies if self.kind == "gl" else self.size
+        return f"GL({n})" if power == 1 else f"GL({n})^{power}"
 
-    def __init__(self, model: Model, basis: np.ndarray, action: Action) -> None:
-        self.model, self.basis, self.action = model, basis, action
+    @property
+    def document(self) -> dict[str, Any]:
+        """The group as certificates write it."""
+        if self.kind == "scaling":
+            return {"group": "scaling", "weights": {name: labels[0] for name, labels in self.axes.items()}}
+        axes = {name: list(labels) for name, labels in self.axes.items()}
+        return {"group": self.kind, "size": self.size, "axes": axes}
 
-    def __call__(self, weights: Weights) -> Any:
-        like = weights[next(iter(self.model.parameters))]
-        moved = self.action(lift(self.basis, like), weights)
-        count = len(self.basis)
-        parts = [
-            (moved[name] if name in moved else zeros((count, *shape), like)).reshape(
-                count, int(np.prod(shape))
-            )
-            for name, shape in self.model.parameters.items()
-        ]
-        return np.concatenate(parts, axis=-1)
+    def generators(self, weights: Mapping[str, Any]) -> Any:
+        """The infinitesimal action of a basis of the Lie algebra at given weights: shape (dim, number of flat weights).
 
+        The weights are Mod arrays, floats, integers or objects; the result is of the same kind. The basis of gl(n) is the
+        elementary matrices E_ij, row by row, copy by copy.
+        """
+        residue = next((w for w in weights.values() if isinstance(w, Mod)), None)
+        parts = []
+        for name, shape in self.shapes.items():
+            weight = weights[name]
+            plain = weight.values if isinstance(weight, Mod) else np.asarray(weight)
+            parts.append(self._moved(name, plain).reshape(self.dim, prod(shape)))
+        table = np.concatenate(parts, axis=-1)
+        return table if residue is None else Mod(table, residue.p)
 
-def query_key_action(query: str, key: str) -> Action:
-    """K -> C K, Q -> C^-T Q, which leaves K^T Q alone (Lemma 3.1 of Henry, Marchetti, Kohn)."""
-    return lambda E, w: {query: -(mT(E) @ w[query]), key: E @ w[key]}
+    def _moved(self, name: str, weight: np.ndarray) -> np.ndarray:
+        moved = np.zeros((self.dim, *weight.shape), dtype=weight.dtype)
+        labels = self.axes.get(name)
+        if labels is None:
+            return moved
+        if self.kind == "scaling":
+            return weight[None] * labels[0]  # type: ignore[no-any-return]
+        if self.kind == "torus":
+            for axis, label in enumerate(labels):
+                if label:
+                    for i in range(self.size):
+                        place = (slice(None),) * axis + (i,)
+                        moved[(i, *place)] += weight[place] * label
+            return moved
+        copy_axis = labels.index("*") if "*" in labels else None
+        for axis, label in enumerate(labels):
+            if label in (1, -1):
+                self._add_elementary(moved, weight, axis, int(label), copy_axis)
+        return moved
+
+    def _add_elementary(
+        self, moved: np.ndarray, weight: np.ndarray, axis: int, label: int, copy_axis: int | None
+    ) -> None:
+        """Add E_ij along an axis (label 1: entry i becomes entry j; label -1: minus the transpose)."""
+        n = self.size
+        for copy in range(self.copies):
+            for i in range(n):
+                for j in range(n):
+                    row = (copy * n + i) * n + j
+                    target: list[Any] = [slice(None)] * weight.ndim
+                    source: list[Any] = [slice(None)] * weight.ndim
+                    if copy_axis is not None:
+                        target[copy_axis] = source[copy_axis] = copy
+                    target[axis], source[axis] = (i, j) if label == 1 else (j, i)
+                    moved[(row, *target)] += label * weight[tuple(source)]
