@@ -2,5 +2,8 @@
 
 from m2bridge.programs.builder import Builder
 from m2bridge.programs.program import Instruction, Program, ProgramError, parse_program
+from m2bridge.programs.recording import Recorded, Recording, record, record_call
 
-__all__ = ["Builder", "Instruction", "Program", "ProgramError", "parse_program"]
+__all__ = [
+    "Builder", "Instruction", "Program", "ProgramError", "Recorded", "Recording", "parse_program", "record", "record_call",
+]  # fmt: skip

@@ -1,0 +1,321 @@
+"""An array that records what is done with it, with the operators and methods of a NumPy array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import reduce
+from math import prod
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from m2bridge.programs.contractions import product, summed, transposed
+from m2bridge.programs.divisions import quotient
+from m2bridge.programs.indexing import entries, rearranged, stacked_numbers
+from m2bridge.programs.program import Shape
+from m2bridge.programs.recorder import Recorder
+from m2bridge.programs.refusals import not_polynomial, wrong_input
+
+
+def place_of(recorder: Recorder, value: Any) -> int:
+    """The place of a recorded array, a constant, or a nested list or object array of both."""
+    if isinstance(value, Recorded):
+        if value.recorder is not recorder:
+            raise wrong_input("an array of another recording; a network is recorded by itself")
+        return value.place
+    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object):
+        return _place_of_list(recorder, value)
+    return recorder.constant(value)
+
+
+def _place_of_list(recorder: Recorder, value: Any) -> int:
+    shape, leaves = _leaves(value)
+    if not any(isinstance(leaf, Recorded) for leaf in leaves):
+        if any(isinstance(leaf, (list, tuple, np.ndarray)) for leaf in leaves):
+            return recorder.constant(np.array(value))
+        return recorder.reshape(recorder.constant(leaves), shape)
+    places = [place_of(recorder, leaf) for leaf in leaves]
+    inner = recorder.shape(places[0])
+    if any(recorder.shape(k) != inner for k in places):
+        raise wrong_input("a list of arrays of different shapes is not an array")
+    if not inner:
+        return stacked_numbers(recorder, places, shape)
+    rows = [recorder.reshape(place, (1, *inner)) for place in places]
+    return recorder.reshape(recorder.concatenate(0, rows), (*shape, *inner))
+
+
+def _leaves(value: Any) -> tuple[Shape, list[Any]]:
+    """The shape of a nested list, and what it holds: numbers, recorded arrays, constant arrays."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return value.shape, list(value.flat)
+    if not isinstance(value, (list, tuple)):
+        return (), [value]
+    parts = [_leaves(item) for item in value]
+    if not parts:
+        raise wrong_input("an empty list is not an array of a network")
+    if any(shape != parts[0][0] for shape, _ in parts):
+        raise wrong_input("a list of lists of different lengths is not an array")
+    return (len(parts), *parts[0][0]), [leaf for _, leaves in parts for leaf in leaves]
+
+
+class Recorded:
+    """An array of a network that is being recorded.
+
+    It stands for weights, inputs, and everything computed from them. It has a shape but no values; whatever needs
+    values is refused with the line where it stands.
+    """
+
+    __slots__ = ("place", "recorder")
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+    _op_priority = 10**6  # SymPy's numbers leave their products with a recorded array to it
+
+    def __init__(self, recorder: Recorder, place: int) -> None:
+        self.recorder, self.place = recorder, place
+
+    def _new(self, place: int) -> Recorded:
+        return Recorded(self.recorder, place)
+
+    def _place(self, value: Any) -> int:
+        return place_of(self.recorder, value)
+
+    def __repr__(self) -> str:
+        return f"<recorded array of shape {self.shape}>"
+
+    # -- shape --------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        return self.recorder.shape(self.place)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """Objects: an array of this type may hold recorded numbers."""
+        return np.dtype(object)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a single number has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Recorded]:
+        return (self[k] for k in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Recorded:
+        return self._new(entries(self.recorder, self.place, key))
+
+    def axis(self, number: Any) -> int:
+        """An axis counted from the front."""
+        if not isinstance(number, (int, np.integer)) or not -self.ndim <= number < self.ndim:
+            raise wrong_input(f"axis {number} of an array with {self.ndim} axes")
+        return int(number) % self.ndim
+
+    def _axes(self, axis: Any) -> list[int]:
+        if axis is None:
+            return list(range(self.ndim))
+        return [self.axis(k) for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+
+    def reshape(self, *shape: Any, order: str = "C") -> Recorded:
+        if order != "C":
+            raise wrong_input("reshape keeps the order of rows; use .T before it")
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        lengths = [int(n) for n in wanted]
+        if lengths.count(-1) == 1:
+            known = -prod(lengths)
+            lengths[lengths.index(-1)] = self.size // known if known > 0 else 0
+        return self._new(self.recorder.reshape(self.place, tuple(lengths)))
+
+    def ravel(self) -> Recorded:
+        return self.reshape(self.size)
+
+    flatten = ravel
+
+    def copy(self) -> Recorded:
+        return self
+
+    conj = conjugate = copy
+
+    def astype(self, *_: Any, **__: Any) -> Recorded:
+        return self
+
+    def transpose(self, *axes: Any) -> Recorded:
+        given = (
+            axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes
+        )
+        order = [self.axis(k) for k in given] if given else list(range(self.ndim))[::-1]
+        if sorted(order) != list(range(self.ndim)):
+            raise wrong_input(f"transpose{tuple(given)} of an array with {self.ndim} axes")
+        return self._new(transposed(self.recorder, self.place, order))
+
+    @property
+    def T(self) -> Recorded:
+        return self.transpose()
+
+    @property
+    def mT(self) -> Recorded:
+        if self.ndim < 2:
+            raise wrong_input("'.mT' of an array with fewer than two axes")
+        return self.swapaxes(-1, -2)
+
+    def swapaxes(self, first: int, second: int) -> Recorded:
+        order = list(range(self.ndim))
+        i, j = self.axis(first), self.axis(second)
+        order[i], order[j] = j, i
+        return self.transpose(order)
+
+    def squeeze(self, axis: Any = None) -> Recorded:
+        gone = [k for k in self._axes(axis) if axis is not None or self.shape[k] == 1]
+        return self.reshape([n for k, n in enumerate(self.shape) if k not in gone])
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Recorded:
+        return self._new(
+            rearranged(self.recorder, self.place, lambda k: np.diagonal(k, offset, axis1, axis2))
+        )
+
+    # -- sums ---------------------------------------------------------------------------------------
+
+    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
+        axes = self._axes(axis)
+        total = self._new(summed(self.recorder, self.place, axes))
+        return total.reshape(self._reduced(axes, keepdims))
+
+    def _reduced(self, axes: Sequence[int], keepdims: bool) -> list[int]:
+        return [1 if k in axes else n for k, n in enumerate(self.shape) if keepdims or k not in axes]
+
+    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
+        count = prod(self.shape[k] for k in self._axes(axis))
+        return self.sum(axis, keepdims=keepdims) * Fraction(1, count)
+
+    def prod(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
+        axes = self._axes(axis)
+        rest = [k for k in range(self.ndim) if k not in axes]
+        factors = self.transpose([*axes, *rest]).reshape([-1, *(self.shape[k] for k in rest)])
+        return reduce(lambda a, b: a * b, factors).reshape(self._reduced(axes, keepdims))
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Recorded:
+        return self.diagonal(offset, axis1, axis2).sum(-1)
+
+    def max(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
+        shape = tuple(self._reduced(self._axes(axis), keepdims))
+        return self._new(self.recorder.maximum(self.place, shape))
+
+    # -- arithmetic ---------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Recorded:
+        return self._new(self.recorder.add(self.place, self._place(other)))
+
+    def __radd__(self, other: Any) -> Recorded:
+        return self._new(self.recorder.add(self._place(other), self.place))
+
+    def __sub__(self, other: Any) -> Recorded:
+        return self._new(self.recorder.subtract(self.place, self._place(other)))
+
+    def __rsub__(self, other: Any) -> Recorded:
+        return self._new(self.recorder.subtract(self._place(other), self.place))
+
+    def __mul__(self, other: Any) -> Recorded:
+        return self._new(self.recorder.multiply(self.place, self._place(other)))
+
+    def __rmul__(self, other: Any) -> Recorded:
+        return self._new(self.recorder.multiply(self._place(other), self.place))
+
+    def __matmul__(self, other: Any) -> Recorded:
+        return self._new(product(self.recorder, self.place, self._place(other)))
+
+    def __rmatmul__(self, other: Any) -> Recorded:
+        return self._new(product(self.recorder, self._place(other), self.place))
+
+    def __truediv__(self, other: Any) -> Recorded:
+        return self._new(quotient(self.recorder, self.place, self._place(other)))
+
+    def __rtruediv__(self, other: Any) -> Recorded:
+        return self._new(quotient(self.recorder, self._place(other), self.place))
+
+    def __neg__(self) -> Recorded:
+        return self._new(self.recorder.negative(self.place))
+
+    def __pos__(self) -> Recorded:
+        return self
+
+    def exp(self) -> Recorded:
+        return self._new(self.recorder.exp(self.place))
+
+    def __pow__(self, exponent: Any) -> Recorded:
+        if isinstance(exponent, Recorded):
+            raise not_polynomial("an exponent that depends on the network; exponents are constant integers")
+        powers = self.recorder.constant(exponent)
+        values = self.recorder.value(powers)
+        assert values is not None
+        if any(n.denominator != 1 for n in values.flat):
+            raise not_polynomial("an exponent that is not an integer; a root is not a polynomial")
+        shape = self.recorder.common_shape(self.place, powers)
+        distinct = sorted({int(n) for n in values.flat})
+        if len(distinct) == 1:
+            return self._new(self.recorder.broadcast(self._power(distinct[0]), shape))
+        terms = [self._new(self._power(n)) * np.equal(values, n) for n in distinct]
+        return reduce(lambda a, b: a + b, terms)
+
+    def _power(self, exponent: int) -> int:
+        base = self.place if exponent >= 0 else self.recorder.reciprocal(self.place)
+        return self.recorder.power(base, abs(exponent))
+
+    # -- what NumPy asks ----------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from m2bridge.programs.ufuncs import entrywise
+
+        return entrywise(self.recorder, ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from m2bridge.programs.numpy_functions import called
+
+        return called(self.recorder, function, args, kwargs)
+
+    def dot(self, other: Any) -> Any:
+        return np.dot(self, other)  # type: ignore[call-overload]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"a recorded array has no {name!r}; it has + - * @ / **, .T, indexing, reshape, sum, mean, and NumPy's functions "
+            "that are polynomial"
+        )
+
+    # -- refusals -----------------------------------------------------------------------------------
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise not_polynomial(
+            "an assignment into a recorded array; make a new one with np.stack, np.concatenate or np.where"
+        )
+
+    def _no_number(self) -> NoReturn:
+        raise not_polynomial(
+            "a number is asked of a recorded value, by float() or int() or by an assignment into an array of numbers; use NumPy's "
+            "functions on it, build arrays with np.array([...]) or np.stack, or begin with np.zeros(shape, dtype=object)"
+        )
+
+    __float__ = __int__ = __index__ = __complex__ = _no_number
+
+    def _no_branch(self, *_: Any) -> NoReturn:
+        raise not_polynomial(
+            "a comparison of recorded values or a branch on one; branch on shapes and constants, and use np.where with a constant "
+            "mask"
+        )
+
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = _no_branch
+    __eq__ = __ne__ = __contains__ = _no_branch  # type: ignore[assignment]
+
+    def _no_remainder(self, *_: Any) -> NoReturn:
+        raise not_polynomial(
+            "an absolute value, rounding, remainder or recorded exponent is not a polynomial"
+        )
+
+    __abs__ = __round__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = _no_remainder
+    __rpow__ = __floor__ = __ceil__ = __trunc__ = _no_remainder

@@ -1,0 +1,277 @@
+"""Writing down a program while a function runs: instructions with the simplifications that change no value.
+
+Everything here works on places of the program that is being written. Constants are folded exactly; a factor 1, a summand 0,
+scales of scales, reshapes of reshapes and slices that take everything vanish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from m2bridge.programs.builder import Builder
+from m2bridge.programs.constants import FOLDABLE, filled, folded, rational_array
+from m2bridge.programs.program import LARGEST_POWER, Instruction, ProgramError, Shape, Slice, broadcast_shape
+from m2bridge.programs.refusals import current_line, not_polynomial, wrong_input
+
+Indices = np.ndarray[Any, Any]
+
+
+class Recorder:
+    """The program of one recording, with what has to be said about it."""
+
+    def __init__(self) -> None:
+        self.builder = Builder()
+        self.floats: dict[float, str] = {}
+        self.maxima: dict[int, str] = {}
+        self._values: dict[int, np.ndarray[Any, Any]] = {}
+
+    def instruction(self, place: int) -> Instruction:
+        return self.builder.instructions[place]
+
+    def shape(self, place: int) -> Shape:
+        return self.builder.shape(place)
+
+    def value(self, place: int) -> np.ndarray[Any, Any] | None:
+        """The entries of a constant; None for what depends on weights or inputs."""
+        item = self.instruction(place)
+        if item.operation != "constant":
+            return None
+        if place not in self._values:
+            self._values[place] = filled(list(item.constants), item.shape)
+        return self._values[place]
+
+    def add_float(self, value: float) -> None:
+        self.floats.setdefault(value, current_line())
+
+    def constant(self, value: Any) -> int:
+        array = rational_array(value, self.add_float)
+        if not array.size:
+            raise wrong_input(f"a constant array of shape {array.shape} is empty")
+        place = self._write("constant", (), *array.ravel(), shape=array.shape)
+        self._values.setdefault(place, array)
+        return place
+
+    def zeros(self, shape: Shape) -> int:
+        return self.constant(np.zeros(shape, dtype=np.int64))
+
+    def _write(self, operation: str, operands: Sequence[int], *constants: object, shape: Shape = ()) -> int:
+        try:
+            return self.builder.add(operation, operands, *constants, shape=shape)
+        except ProgramError as error:
+            raise wrong_input(error.message) from None
+
+    def write(self, operation: str, operands: Sequence[int], *constants: object, shape: Shape = ()) -> int:
+        """The place of an instruction; one whose operands are all constant is carried out."""
+        if operation in FOLDABLE:
+            values = [self.value(k) for k in operands]
+            known = [v for v in values if v is not None]
+            if len(known) == len(values):
+                return self.constant(np.asarray(folded(operation, constants, known, shape), dtype=object))
+        return self._write(operation, operands, *constants, shape=shape)
+
+    # -- entrywise ----------------------------------------------------------------------------------
+
+    def common_shape(self, *places: int) -> Shape:
+        shape: Shape = ()
+        for place in places:
+            try:
+                shape = broadcast_shape(shape, self.shape(place))
+            except ProgramError:
+                shapes = ", ".join(str(self.shape(k)) for k in places)
+                raise wrong_input(f"arrays of shapes {shapes} do not fit together") from None
+        return shape
+
+    def broadcast(self, place: int, shape: Shape) -> int:
+        """The array repeated to `shape`: a product with ones where axes are repeated."""
+        own = self.shape(place)
+        if own == shape:
+            return place
+        padded = (1,) * (len(shape) - len(own)) + own
+        if padded == shape:
+            return self.reshape(place, shape)
+        if self.value(place) is not None:
+            return self.constant(np.broadcast_to(self.value(place), shape))  # type: ignore[arg-type]
+        ones = tuple(n if m == 1 else 1 for m, n in zip(padded, shape, strict=True))
+        return self._write("multiply", (place, self.constant(np.ones(ones, dtype=np.int64))))
+
+    def uniform(self, place: int) -> Fraction | None:
+        """The number that all entries of a constant are; None if they differ or the array is not constant."""
+        value = self.value(place)
+        if value is None or any(entry != value.flat[0] for entry in value.flat):
+            return None
+        return Fraction(value.flat[0])
+
+    def scale(self, factor: Fraction, place: int) -> int:
+        item = self.instruction(place)
+        if factor == 1:
+            return place
+        if factor == 0:
+            return self.zeros(item.shape)
+        if item.operation == "scale":
+            return self.scale(factor * item.constants[0], item.operands[0])  # type: ignore[operator]
+        return self.write("scale", (place,), factor)
+
+    def add(self, first: int, second: int) -> int:
+        shape = self.common_shape(first, second)
+        for place, other in ((first, second), (second, first)):
+            if self.uniform(other) == 0:
+                return self.broadcast(place, shape)
+        return self.scale(Fraction(2), first) if first == second else self.write("add", (first, second))
+
+    def subtract(self, first: int, second: int) -> int:
+        return self.zeros(self.shape(first)) if first == second else self.add(first, self.negative(second))
+
+    def negative(self, place: int) -> int:
+        return self.scale(Fraction(-1), place)
+
+    def multiply(self, first: int, second: int) -> int:
+        shape = self.common_shape(first, second)
+        for place, other in ((first, second), (second, first)):
+            factor = self.uniform(other)
+            if factor is not None:
+                return self.broadcast(self.scale(factor, place), shape)
+        (base, m), (other, n) = self._base(first), self._base(second)
+        return self.power(base, m + n) if base == other else self.write("multiply", (first, second))
+
+    def _base(self, place: int) -> tuple[int, int]:
+        item = self.instruction(place)
+        return (item.operands[0], int(item.constants[0])) if item.operation == "power" else (place, 1)  # type: ignore[call-overload]
+
+    def power(self, place: int, exponent: int) -> int:
+        if exponent == 0:
+            return self.constant(np.ones(self.shape(place), dtype=np.int64))
+        base, before = self._base(place)
+        if exponent * before > LARGEST_POWER:
+            raise wrong_input(f"an exponent above {LARGEST_POWER}")
+        return place if exponent == 1 else self.write("power", (base,), exponent * before)
+
+    # -- the same entries elsewhere -----------------------------------------------------------------
+
+    def reshape(self, place: int, shape: Shape) -> int:
+        item = self.instruction(place)
+        if item.shape == shape:
+            return place
+        if prod(shape) != item.size:
+            raise wrong_input(f"an array of shape {item.shape} cannot be reshaped to {shape}")
+        if item.operation == "reshape":
+            return self.reshape(item.operands[0], shape)
+        if item.operation == "gather":
+            return self.write("gather", item.operands, *item.constants, shape=shape)
+        return self.write("reshape", (place,), shape=shape)
+
+    def slice(self, place: int, parts: tuple[Slice, ...]) -> int:
+        """Start, count and step on each axis; slices of slices, of joined arrays and of unit axes are taken further in."""
+        item = self.instruction(place)
+        if parts == tuple((0, n, 1) for n in item.shape):
+            return place
+        if any(count == 0 for _, count, _ in parts):
+            raise wrong_input("an empty part of an array; arrays of a network have at least one entry")
+        if item.operation == "slice":
+            inner = [(s + u * p, c, p * q if c > 1 else 1) for (s, _, p), (u, c, q) in
+                     zip(item.constants, parts, strict=True)]  # type: ignore[misc] # fmt: skip
+            return self.slice(item.operands[0], tuple(inner))
+        if item.operation == "reshape":
+            source = self.shape(item.operands[0])
+            if [n for n in source if n > 1] == [n for n in item.shape if n > 1]:
+                wide = iter([part for part, n in zip(parts, item.shape, strict=True) if n > 1])
+                moved = tuple(next(wide) if n > 1 else (0, 1, 1) for n in source)
+                return self.reshape(self.slice(item.operands[0], moved), tuple(c for _, c, _ in parts))
+        if item.operation == "concatenate":
+            axis, start = int(item.constants[0]), 0  # type: ignore[call-overload]
+            first, count, step = parts[axis]
+            low, high = sorted((first, first + (count - 1) * step))
+            for operand in item.operands:
+                stop = start + self.shape(operand)[axis]
+                if start <= low and high < stop:
+                    return self.slice(
+                        operand, (*parts[:axis], (first - start, count, step), *parts[axis + 1 :])
+                    )
+                start = stop
+        return self.write("slice", (place,), *parts)
+
+    def gather(self, place: int, indices: Indices) -> int:
+        """The entries at these flat places, with the shape of `indices`."""
+        shape = tuple(int(n) for n in indices.shape)
+        if not indices.size:
+            raise wrong_input("an empty part of an array; arrays of a network have at least one entry")
+        place, flat = self.traced_back(place, indices.ravel())
+        source, size = self.shape(place), prod(self.shape(place))
+        if len(flat) == size and np.array_equal(flat, np.arange(size)):
+            return self.reshape(place, shape)
+        steps = np.unique(np.diff(flat)) if len(flat) > 1 else np.array([1])
+        if len(source) == 1 and len(steps) == 1 and steps[0] != 0:
+            return self.reshape(self.slice(place, ((int(flat[0]), len(flat), int(steps[0])),)), shape)
+        return self.write("gather", (place,), *flat.tolist(), shape=shape)
+
+    def traced_back(self, place: int, flat: Indices) -> tuple[int, Indices]:
+        """Entries of an array that only rearranges another one, as entries of that one."""
+        while True:
+            item = self.instruction(place)
+            operation, constants = item.operation, item.constants
+            if operation == "gather":
+                flat = np.array(constants, dtype=np.int64)[flat]
+            elif operation in ("slice", "einsum") and len(item.operands) == 1:
+                source = self.shape(item.operands[0])
+                axes = np.unravel_index(flat, item.shape)
+                if operation == "slice":
+                    axes = tuple(s + i * p for (s, _, p), i in zip(constants, axes, strict=True))  # type: ignore[misc]
+                else:
+                    (term,), result = constants  # type: ignore[misc]
+                    if len(term) != len(result):
+                        return place, flat
+                    axes = tuple(axes[result.index(letter)] for letter in term)
+                flat = np.ravel_multi_index(axes, source) if source else flat
+            elif operation == "concatenate" and int(constants[0]) == 0:  # type: ignore[call-overload]
+                start = 0
+                for operand in item.operands:
+                    size = prod(self.shape(operand))
+                    if start <= flat.min() and flat.max() < start + size:
+                        break
+                    start += size
+                else:
+                    return place, flat
+                place, flat = operand, flat - start
+                continue
+            elif operation != "reshape":
+                return place, flat
+            place = item.operands[0]
+
+    def concatenate(self, axis: int, places: Sequence[int]) -> int:
+        return places[0] if len(places) == 1 else self.write("concatenate", tuple(places), axis)
+
+    # -- what is not polynomial ---------------------------------------------------------------------
+
+    def exp(self, place: int) -> int:
+        return self.write("exp", (place,))
+
+    def reciprocal(self, place: int) -> int:
+        item = self.instruction(place)
+        value = self.value(place)
+        if value is not None:
+            if any(entry == 0 for entry in value.flat):
+                raise wrong_input("a division by zero")
+            return self.constant(filled([1 / entry for entry in value.flat], value.shape))
+        return item.operands[0] if item.operation == "reciprocal" else self.write("reciprocal", (place,))
+
+    def maximum(self, place: int, shape: Shape) -> int:
+        """The largest entries, which no program has: only a softmax, where they cancel, may use them."""
+        self.maxima[len(self.builder.instructions)] = current_line()
+        self.builder.instructions.append(Instruction("maximum", (), (place,), shape))
+        return len(self.builder.instructions) - 1
+
+    def check_maxima(self, results: Sequence[int]) -> None:
+        needed = set(results)
+        for place in range(len(self.builder.instructions) - 1, -1, -1):
+            if place in needed:
+                if place in self.maxima:
+                    raise not_polynomial(
+                        "the largest entry is not a polynomial; max is understood only in a softmax:\n"
+                        "    e = np.exp(S - S.max(axis, keepdims=True)); e / e.sum(axis, keepdims=True)",
+                        self.maxima[place],
+                    )
+                needed.update(self.instruction(place).operands)

@@ -1,0 +1,98 @@
+"""NumPy's entrywise functions on recorded arrays, and the sentences for what is not polynomial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import NotPolynomialError
+from m2bridge.programs.recorded import Recorded, place_of
+from m2bridge.programs.recorder import Recorder
+from m2bridge.programs.refusals import not_polynomial
+
+_UFUNCS: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "matmul": lambda a, b: a @ b,
+    "divide": lambda a, b: a / b,
+    "true_divide": lambda a, b: a / b,
+    "power": lambda a, b: a**b,
+    "float_power": lambda a, b: a**b,
+    "negative": lambda a: -a,
+    "positive": lambda a: a,
+    "conjugate": lambda a: a,
+    "square": lambda a: a**2,
+    "reciprocal": lambda a: 1 / a,
+    "exp": lambda a: a.exp(),
+    "vecdot": lambda a, b: (a * b).sum(-1),
+    "matvec": lambda a, b: (a @ b[..., None])[..., 0],
+    "vecmat": lambda a, b: (a[..., None, :] @ b)[..., 0, :],
+}
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max"}
+
+_POLYNOMIAL = "a polynomial activation is written with * and **, for example x**2 or a*x**2 + b*x"
+_HINTS = {
+    **dict.fromkeys(["sqrt", "cbrt"], "for the root of a constant use math.sqrt on the number itself"),
+    **dict.fromkeys(["absolute", "fabs", "abs", "sign"], _POLYNOMIAL),
+    **dict.fromkeys(["maximum", "minimum", "fmax", "fmin", "clip"], "relu is not a polynomial; " + _POLYNOMIAL),
+    **dict.fromkeys(["sin", "cos", "tan", "log", "log2", "arctan"], _POLYNOMIAL),
+    **dict.fromkeys(
+        ["tanh", "sinh", "cosh", "exp2", "expm1"], "write it with np.exp, or use a polynomial activation"
+    ),
+    **dict.fromkeys(["linalg.inv", "linalg.solve", "linalg.pinv"], "make the inverse a weight of the network"),
+    **dict.fromkeys(["linalg.det", "linalg.slogdet"], "write the determinant out as a sum of products"),
+    **dict.fromkeys(["linalg.norm"], "the squared norm is (x * x).sum()"),
+    **dict.fromkeys(["var", "std"], "the variance is ((x - x.mean())**2).mean()"),
+    **dict.fromkeys(["sort", "argsort", "argmax", "argmin", "min", "amin", "median", "unique", "partition"],
+                    "an order of recorded values is not polynomial"),
+    **dict.fromkeys(["less", "greater", "equal", "not_equal", "less_equal", "greater_equal", "array_equal", "allclose"],
+                    "compare shapes and constants only; use np.where with a constant mask"),
+}  # fmt: skip
+_SUPPORTED = (
+    "+ - * / @ **, indexing, sum, mean, prod, einsum, dot, tensordot, inner, outer, kron, trace, reshape, transpose, "
+    "concatenate, stack, where with a constant mask, triu, tril, diag, roll, exp and softmax are supported"
+)
+
+
+def refusal(name: str) -> NotPolynomialError:
+    """The error for a function of NumPy that cannot be recorded, with what to write instead."""
+    return not_polynomial(f"np.{name} cannot be recorded; {_HINTS.get(name, _SUPPORTED)}")
+
+
+def entrywise(
+    recorder: Recorder, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What a ufunc, its reduction or its outer product makes of recorded arrays."""
+    name = ufunc.__name__
+    (target,) = kwargs.pop("out", (None,))
+    kwargs.pop("dtype", None)
+    arrays = [x if isinstance(x, Recorded) else Recorded(recorder, place_of(recorder, x)) for x in inputs[:2]]
+    if method == "__call__" and name in _UFUNCS and not kwargs:
+        if name in ("power", "float_power"):
+            arrays[1] = inputs[1]
+        result = _UFUNCS[name](*arrays)
+    elif method == "reduce" and name in _REDUCTIONS:
+        axis = kwargs.pop("axis", inputs[1] if len(inputs) > 1 else 0)
+        result = getattr(arrays[0], _REDUCTIONS[name])(axis, keepdims=kwargs.pop("keepdims", False))
+    elif method == "outer" and name in _UFUNCS and not kwargs:
+        a, b = arrays
+        result = _UFUNCS[name](a.reshape([*a.shape, *([1] * b.ndim)]), b)
+    elif method == "accumulate" and name == "add":
+        result = np.cumsum(arrays[0], axis=inputs[1] if len(inputs) > 1 else kwargs.get("axis", 0))  # type: ignore[call-overload]
+    else:
+        raise refusal(name if method == "__call__" else f"{name}.{method}")
+    return result if target is None else _assigned(target, result)
+
+
+def _assigned(target: Any, result: Recorded) -> Any:
+    """``out=`` and in-place operations: recorded numbers go into arrays of objects only."""
+    if isinstance(target, np.ndarray) and target.dtype == object:
+        target[...] = np.array(result, dtype=object)
+        return target
+    raise not_polynomial(
+        "recorded values are written into an array of numbers; write a = a + b instead of a += b, or begin with "
+        "np.zeros(shape, dtype=object)"
+    )
