@@ -23,9 +23,9 @@ from m2bridge.analyses.closure.primes import check_prime
 from m2bridge.engine import open_engine
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError
+from m2bridge.linear.modular import echelon_mod
 from m2bridge.models.ideal_text import GivenIdeal, read_ideal
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
-from m2bridge.linear.modular import echelon_mod
 from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
 from m2bridge.scripts import Script, render
 

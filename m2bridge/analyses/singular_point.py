@@ -26,11 +26,10 @@ from m2bridge.analyses.singular_locus.tangents import exact_span, integral_rows
 from m2bridge.analyses.workbench import ProgressListener, model_of, opened
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.models import Lightning, Model
-from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.jets import seeded
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import rank_mod
+from m2bridge.models import Lightning, Model
+from m2bridge.models.custom import PolynomialMap
 from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
 
 _RANK_PRIME = 8_388_593
@@ -216,8 +215,7 @@ def _factors(A: np.ndarray, a: int) -> tuple[np.ndarray, np.ndarray]:
 def _jacobian_rank(point: Point) -> int:
     """Rank of the differential at the point, on the tangent space of the source, modulo a large prime."""
     weights = point.mod(_RANK_PRIME)
-    jet = point.model.coordinates(seeded(weights, point.model.parameters))
-    table = jet.tangents.values.reshape(point.model.parameter_count, -1).T
+    table = point.model.coordinate_jacobian(weights).values
     rows = constraint_rows(point.model, weights, _RANK_PRIME)
     return rank_mod(np.concatenate([table, rows]), _RANK_PRIME) - rank_mod(rows, _RANK_PRIME)
 

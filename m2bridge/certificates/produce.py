@@ -34,13 +34,13 @@ from typing import TYPE_CHECKING, Any
 import flint
 import numpy as np
 
+from m2bridge.linear.modular import eliminate
+from m2bridge.linear.residues import Field
 from m2bridge.models import DeepLightning, Model
 from m2bridge.models.derivatives import jacobian
 from m2bridge.rank.attention import AttentionRank, draw, draw_inputs
 from m2bridge.rank.ball import draw_dyadic, enclosure, minor_determinant
 from m2bridge.rank.block import assemble, lay_out
-from m2bridge.linear.modular import eliminate
-from m2bridge.linear.residues import Field
 from m2bridge.rank.rings import FieldRing
 from m2bridge.rank.slices import AttentionSlice
 from m2bridge.results import Evidence

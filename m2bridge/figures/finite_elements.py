@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.models import Jet, Model, Softmax
-from m2bridge.models.arrays import mT
-from m2bridge.models.jets import seeded
+from m2bridge.models import Model
+from m2bridge.programs.arithmetics import Floats
+from m2bridge.programs.blocks import jacobian_block
+from m2bridge.programs.lettered import Lettered
 
 PRECISIONS = ("float32", "float64")
 INPUTS = 250
@@ -30,21 +31,8 @@ def measured_rank(model: Model, *, seed: int, precision: str = "float32", inputs
     if shape is None:
         raise InputError(f"{model.spec} has no inputs")
     samples = rng.standard_normal((inputs, *shape)).astype(kind)
-    jets = seeded(weights, model.parameters)
-    jet = _normalised(model, jets, samples) if isinstance(model, Softmax) else model.forward(jets, samples)
-    jacobian = np.asarray(jet.tangents).reshape(model.parameter_count, -1).astype(kind)
-    return int(np.linalg.matrix_rank(jacobian))
-
-
-def _normalised(model: Softmax, weights: dict[str, Any], inputs: Any) -> Any:
-    """The softmax network with its tangents; the largest score is subtracted first, so that nothing overflows."""
-    X = inputs
-    for layer in range(1, model.layers + 1):
-        scores = model.lightning.scores(weights, layer, X)
-        temperature = float(model.temperature)
-        kernel = np.exp((scores.value - scores.value.max(axis=-1, keepdims=True)) / temperature)
-        attention = kernel / kernel.sum(axis=-1, keepdims=True)
-        moved = scores.tangents / temperature
-        tangents = attention * (moved - (attention * moved).sum(axis=-1, keepdims=True))
-        X = weights[f"V{layer}"] @ X @ mT(Jet(attention, tangents))
-    return X
+    arithmetic = Floats(kind)
+    given = {name: Lettered("", value) for name, value in weights.items()}
+    given[next(iter(model.program.inputs))] = Lettered("N", samples)
+    every = {name: np.arange(value.size) for name, value in weights.items()}
+    return int(np.linalg.matrix_rank(jacobian_block(model.program, arithmetic, given, every)))

@@ -1,4 +1,4 @@
-"""Models stage: the families by name, and the one reader of spec strings."""
+"""The families by name, and the one reader of spec strings."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from m2bridge.models.files import read_map
 from m2bridge.models.lightning import Lightning
 from m2bridge.models.linear import Linear
 from m2bridge.models.mlp import MLP
+from m2bridge.models.own import read_program
 from m2bridge.models.softmax import Softmax
 from m2bridge.models.spec import Arguments, read, suggestion
 
@@ -101,8 +102,13 @@ FAMILIES: dict[str, Family] = {
         ),
         Family(
             name="file",
-            summary="your own polynomial map in a TOML or JSON file: name, variables, polynomials, constraints",
+            summary="your own map or network in a file: name, variables, polynomials, constraints; or a saved program",
             example="file:my_map.toml",
+        ),
+        Family(
+            name="program",
+            summary="your own network as a program on one line, as records hold it; see from_callable and describe --program",
+            example="program:%0 = weight w [2];%1 = power 2 %0;output y %1",
         ),
         Family(
             name="map",
@@ -136,14 +142,10 @@ def parse_spec(text: str) -> Model:
         return read_map(text.removeprefix("file:"))
     if text.startswith("map:"):
         return read_inline(text)
-    if text.startswith("traced("):
-        raise SpecError(f"{text[:80]}: a traced network lives in the Python session that made it", position=1)
+    if text.startswith("program:"):
+        return read_program(text)
     arguments = read(text)
     family = FAMILIES.get(arguments.family)
-    if arguments.family == "traced":
-        raise SpecError(
-            f"{text}: a traced network lives in the Python session that made it (position 1)", position=1
-        )
     if family is None:
         known = suggestion(arguments.family, tuple(FAMILIES))
         raise SpecError(

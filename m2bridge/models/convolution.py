@@ -1,4 +1,4 @@
-"""Models stage: polynomial convolutional networks, convolutions alternating with x -> x^r.
+"""Polynomial convolutional networks, convolutions alternating with x -> x^r.
 
 Reference: Shahverdi, Marchetti, Kohn, *On the Geometry and Optimization of Polynomial Convolutional
 Networks*, arXiv:2410.00722. All outputs of a layer are shifts of one another, so that the network is seen in
@@ -7,17 +7,16 @@ its first output, whose inputs are its receptive field.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.arrays import power
-from m2bridge.models.base import Formula, Shape, Symmetry, Weights
+from m2bridge.models.base import Formula, Shape, Symmetry
 from m2bridge.models.network import NetworkModel
 from m2bridge.models.spec import Arguments, check_sizes, written
-from m2bridge.models.symmetries import torus
 
 CONVOLUTIONS = "Shahverdi, Marchetti, Kohn, arXiv:2410.00722"
 
@@ -106,13 +105,13 @@ class Convolution(NetworkModel):
     def degrees(self) -> tuple[int, ...]:
         return (self.r ** (self.layers - 1),)
 
-    def forward(self, weights: Weights, inputs: Any) -> Any:
+    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
         x = inputs
         for i, (filter_size, stride) in enumerate(zip(self.filters, self.strides, strict=True), start=1):
             if i > 1:
-                x = power(x, self.r)
+                x = x**self.r
             window = np.arange(self.sizes[i])[:, None] * stride + np.arange(filter_size)
-            x = (x[..., window] @ weights[f"w{i}"][..., :, None])[..., 0]
+            x = x[window] @ weights[f"w{i}"]
         return x
 
     @property
@@ -128,13 +127,14 @@ class Convolution(NetworkModel):
         return tuple(self._scaling(i) for i in range(1, self.layers))
 
     def _scaling(self, i: int) -> Symmetry:
-        first, second = self.filters[i - 1], self.filters[i]
-        characters = {
-            f"w{i}": np.ones((1, first), dtype=np.int64),
-            f"w{i + 1}": np.full((1, second), -self.r, dtype=np.int64),
-        }
-        name = f"(s w{i}, w{i + 1} / s^{self.r})"
-        return torus(self, characters, name=name, citation=f"{CONVOLUTIONS}, section 3")
+        return Symmetry(
+            name=f"(s w{i}, w{i + 1} / s^{self.r})",
+            citation=f"{CONVOLUTIONS}, section 3",
+            kind="scaling",
+            size=1,
+            axes={f"w{i}": (1,), f"w{i + 1}": (-self.r,)},
+            shapes=self.parameters,
+        )
 
     @property
     def grading(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Models stage: a user's own polynomial map, as data.
+"""A user's own polynomial map, as data.
 
 From SymPy (:func:`from_sympy`), from polynomials as text (:func:`from_text`), or from a file
 (:mod:`m2bridge.models.files`).
@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import InputError, NotPolynomialError, SpecError
-from m2bridge.models.arrays import Mod
+from m2bridge.linear.mod import Mod
+from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models.base import Model, Shape, Weights
 from m2bridge.models.constraints import expected_codimension, refuse_products
 from m2bridge.models.points import point_on_variety
@@ -26,12 +28,12 @@ from m2bridge.models.polynomials import (
     parse_polynomial,
     polynomial_text,
 )
-from m2bridge.models.systems import PolynomialSystem
+from m2bridge.models.systems import PolynomialSystem, polynomial_program
+from m2bridge.programs.program import Program
 
 Terms = tuple[tuple[Exponents, Coefficient], ...]
 """A sparse polynomial as sorted pairs, so that models can be compared and hashed."""
 
-_RANK_PRIME = 8388593
 LONGEST_INLINE = 1_000_000
 
 
@@ -91,13 +93,18 @@ class PolynomialMap(Model):
         return {"x": (len(self.variables),)}
 
     @cached_property
-    def _source_dim(self) -> int:
-        from flint import nmod_mat
+    def _program(self) -> Program:
+        return polynomial_program(self.system, self.equations)
 
+    @property
+    def program(self) -> Program:
+        return self._program
+
+    @cached_property
+    def _source_dim(self) -> int:
         refuse_products(self.constraints, self.variables)
-        point = self.draw_weights(np.random.default_rng(0), _RANK_PRIME)["x"]
-        table = self.equations.jacobian(Mod(point, _RANK_PRIME)).values
-        rank = int(nmod_mat(*table.shape, table.reshape(-1).tolist(), _RANK_PRIME).rank())
+        point = self.draw_weights(np.random.default_rng(0), DEFAULT_PRIME)["x"]
+        rank = rank_mod(self.equations.jacobian(Mod(point, DEFAULT_PRIME)).values, DEFAULT_PRIME)
         if rank < len(self.constraints):
             raise InputError(
                 f"{self.name}: at a random point of the source the differentials of the {len(self.constraints)} constraints have "

@@ -1,4 +1,4 @@
-"""Models stage: deep lightning self-attention, with several heads and skip connections.
+"""Deep lightning self-attention, with several heads and skip connections.
 
 Reference: Henry, Marchetti, Kohn, arXiv:2408.17221, Definition 2. Its printed sizes of Q_i and K_i (and with
 them the exponent in Equation 5) are misprints: Q_i and K_i are a_i x d_{i-1}, so that there are sum d_{i-1}
@@ -7,13 +7,15 @@ them the exponent in Equation 5) are misprints: Q_i and K_i are a_i x d_{i-1}, s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from m2bridge.errors import InputError, SpecError
-from m2bridge.models.arrays import Mod, mT
+from m2bridge.linear.mod import Mod
+from m2bridge.models.attention import attention_gauge
 from m2bridge.models.base import Formula, Shape, Symmetry, Weights
 from m2bridge.models.deep_checks import PARAMETRIZATIONS, check_deep
 from m2bridge.models.deep_known import (
@@ -24,9 +26,11 @@ from m2bridge.models.deep_known import (
     deep_symmetries,
 )
 from m2bridge.models.network import NetworkModel
-from m2bridge.models.segre import segre_coordinates, segre_count, segre_names
+from m2bridge.models.segre import segre_count, segre_names, segre_program
 from m2bridge.models.spec import Arguments, check_choice, written
 from m2bridge.models.virtual import equation_11, from_queries, virtual_dim
+from m2bridge.programs.points import NOTHING_HELD, Held
+from m2bridge.programs.program import Program
 
 COORDINATE_SYSTEMS = ("segre", "full")
 
@@ -178,6 +182,10 @@ class DeepLightning(NetworkModel):
             for i in range(self.layers)
         )
 
+    @property
+    def parameter_dim_proved(self) -> bool:
+        return not (self.constrained and self.parametrization == "virtual")
+
     def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
         if self.free is self:
             return NetworkModel.draw_weights(self, rng, p)
@@ -208,27 +216,25 @@ class DeepLightning(NetworkModel):
         top = 3**self.layers
         return tuple(range(1, top + 1, 2)) if self.skip else (top,)
 
-    def attention(self, weights: Weights, layer: int) -> Any:
+    def attention(self, weights: Mapping[str, Any], layer: int = 1) -> Any:
         """The attention matrix (or matrices, one a head) of a layer, from 1."""
         if self.parametrization == "attention":
             return weights[f"A{layer}"]
-        return mT(weights[f"K{layer}"]) @ weights[f"Q{layer}"]
+        return weights[f"K{layer}"].mT @ weights[f"Q{layer}"]
 
-    def scores(self, weights: Weights, layer: int, X: Any) -> Any:
+    def scores(self, weights: Mapping[str, Any], layer: int, X: Any) -> Any:
         """The matrix X^T A X of a layer, from 1; by (Q, K) as (K X)^T (Q X)."""
         if self.parametrization == "attention":
-            return mT(X) @ (weights[f"A{layer}"] @ X)
-        return mT(weights[f"K{layer}"] @ X) @ (weights[f"Q{layer}"] @ X)
+            return X.T @ (weights[f"A{layer}"] @ X)
+        return (weights[f"K{layer}"] @ X).mT @ (weights[f"Q{layer}"] @ X)
 
-    def forward(self, weights: Weights, inputs: Any) -> Any:
+    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
         if self.parametrization == "virtual":
             return equation_11([weights[f"M{i + 1}"] for i in range(self.layers)], weights["L"], inputs)
         X = inputs
         for i, heads in enumerate(self.heads, start=1):
-            several = heads > 1
-            Y = X[..., None, :, :] if several else X
-            output = weights[f"V{i}"] @ Y @ self.scores(weights, i, Y)
-            output = output.sum(axis=-3) if several else output
+            output = weights[f"V{i}"] @ (X @ self.scores(weights, i, X))
+            output = output.sum(axis=0) if heads > 1 else output
             X = X + output if self.skip else output
         return X
 
@@ -236,16 +242,14 @@ class DeepLightning(NetworkModel):
     def coordinate_count(self) -> int:
         return segre_count(*self.d[:2]) if self.coordinate_system == "segre" else self.ambient_dim
 
-    def coordinates(self, weights: Weights) -> Any:
+    @property
+    def coordinate_program(self) -> Program | None:
         if self.coordinate_system == "full":
-            return NetworkModel.coordinates(self, weights)
-        if self.parametrization == "virtual":
-            table = segre_coordinates(weights["M1"], weights["L"])
-        else:
-            table = segre_coordinates(self.attention(weights, 1), weights["V1"])
-            if self.multi_head:
-                table = table.sum(axis=-4)
-        return table.reshape(*table.shape[: table.ndim - 3], self.coordinate_count)
+            return None
+        return segre_program(self, self._first_attention, "L" if self.parametrization == "virtual" else "V1")
+
+    def _first_attention(self, weights: Mapping[str, Any]) -> Any:
+        return weights["M1"] if self.parametrization == "virtual" else self.attention(weights)
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
@@ -281,6 +285,13 @@ class DeepLightning(NetworkModel):
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
         return deep_symmetries(self)
+
+    @property
+    def gauge(self) -> Held:
+        """The slice of :mod:`m2bridge.models.attention`, for one head a layer and no skip connections."""
+        if self.parametrization != "weights" or self.skip or self.multi_head:
+            return NOTHING_HELD
+        return attention_gauge(self.d, self.a)
 
     @property
     def grading(self) -> np.ndarray:

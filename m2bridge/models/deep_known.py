@@ -1,22 +1,20 @@
-"""Models stage: what is known about deep lightning attention: symmetries, gradings, formulas and bounds.
+"""What is known about deep lightning attention: symmetries, gradings, formulas and bounds.
 
 Reference: Henry, Marchetti, Kohn, arXiv:2408.17221, section 3.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from m2bridge.models.arrays import mT
-from m2bridge.models.base import Formula, Symmetry, Weights
+from m2bridge.models.base import Formula, Symmetry
 from m2bridge.models.gradings import attention_characters, coefficient_rows, output_rows, parameter_rows
 from m2bridge.models.lightning import PAPER
 from m2bridge.models.segre import segre_grading
-from m2bridge.models.symmetries import Action, gl, gl_each_head, query_key_action, torus
+from m2bridge.models.symmetries import Label
 
 if TYPE_CHECKING:
     from m2bridge.models.deep import DeepLightning
@@ -34,90 +32,86 @@ def deep_symmetries(model: DeepLightning, *, scalings: bool = True) -> tuple[Sym
     Without `scalings`, those that softmax keeps: it depends on the attention matrices, not up to multiples.
     """
     if model.parametrization == "virtual":
-        return (_virtual_scaling(model),)
+        return tuple(_virtual_scaling(model, i) for i in range(1, model.layers + 1))
     found: list[Symmetry] = []
     for i in range(1, model.layers + 1):
         found += _layer_symmetries(model, i, scalings)
     if not model.skip:
-        found += [
-            gl(
-                model,
-                model.d[i],
-                _between(model, i),
-                name=f"change of basis between layers {i} and {i + 1}",
-                citation=f"{PAPER}, Equation 9",
-            )
-            for i in range(1, model.layers)
-        ]
+        found += [_between(model, i) for i in range(1, model.layers)]
     return tuple(found)
 
 
 def _layer_symmetries(model: DeepLightning, i: int, scalings: bool) -> list[Symmetry]:
-    heads = model.heads[i - 1]
+    heads, shapes = model.heads[i - 1], model.parameters
+    several = heads > 1
+    scaled = f"A{i}" if model.parametrization == "attention" else f"Q{i}"
     found: list[Symmetry] = []
     if model.parametrization == "weights":
-        action = query_key_action(f"Q{i}", f"K{i}")
-        kind: dict[str, str] = {"name": f"(C^-T Q{i}, C K{i})", "citation": f"{PAPER}, Lemma 3.1"}
-        a = model.a[i - 1]
+        copies: tuple[Label, ...] = ("*",) if several else ()
         found.append(
-            gl_each_head(model, a, heads, action, **kind) if heads > 1 else gl(model, a, action, **kind)
+            Symmetry(
+                name=f"(C^-T Q{i}, C K{i})",
+                citation=f"{PAPER}, Lemma 3.1",
+                kind="gl",
+                size=model.a[i - 1],
+                axes={f"Q{i}": (*copies, -1, 0), f"K{i}": (*copies, 1, 0)},
+                shapes=shapes,
+            )
         )
-    elif scalings and heads > 1 and model.a[i - 1] >= model.d[i - 1]:
-        citation = "the layer depends on the sum of A_h (x) V_h over the heads only"
-        mixing = gl(model, heads, _mixing(i), name=f"mixing of the heads of layer {i}", citation=citation)
+    elif scalings and several and model.a[i - 1] >= model.d[i - 1]:
+        mixing = Symmetry(
+            name=f"mixing of the heads of layer {i}",
+            citation="the layer depends on the sum of A_h (x) V_h over the heads only",
+            kind="gl",
+            size=heads,
+            axes={scaled: (1, 0, 0), f"V{i}": (-1, 0, 0)},
+            shapes=shapes,
+        )
         return [mixing]
-    if not scalings:
-        return found
-    scaled = f"A{i}" if model.parametrization == "attention" else f"Q{i}"
-    which = np.eye(heads, dtype=np.int64).reshape(heads, *(heads,) * (heads > 1), 1, 1)
-    shapes = model.parameters
-    characters = {
-        scaled: np.broadcast_to(which, (heads, *shapes[scaled])),
-        f"V{i}": -np.broadcast_to(which, (heads, *shapes[f"V{i}"])),
-    }
-    name = f"(s A{i}, V{i} / s)" + (" in each head" if heads > 1 else "")
-    found.append(torus(model, characters, name=name, citation=f"{PAPER}, Equation 13"))
+    if scalings:
+        found.append(
+            Symmetry(
+                name=f"(s A{i}, V{i} / s)" + (" in each head" if several else ""),
+                citation=f"{PAPER}, Equation 13",
+                kind="torus" if several else "scaling",
+                size=heads,
+                axes={scaled: (1, 0, 0) if several else (1,), f"V{i}": (-1, 0, 0) if several else (-1,)},
+                shapes=shapes,
+            )
+        )
     return found
 
 
-def _mixing(i: int) -> Action:
-    def action(E: Any, w: Weights) -> Mapping[str, Any]:
-        A, V = w[f"A{i}"], w[f"V{i}"]
-        heads, count = A.shape[0], E.shape[0]
-        flat_A, flat_V = A.reshape(heads, A.shape[1] * A.shape[2]), V.reshape(heads, V.shape[1] * V.shape[2])
-        return {
-            f"A{i}": (E @ flat_A).reshape(count, *A.shape),
-            f"V{i}": (-(mT(E) @ flat_V)).reshape(count, *V.shape),
-        }
-
-    return action
-
-
-def _between(model: DeepLightning, i: int) -> Action:
+def _between(model: DeepLightning, i: int) -> Symmetry:
     """X -> C X after layer i, undone in layer i + 1 (Equation 9)."""
 
-    def action(E: Any, w: Weights) -> Mapping[str, Any]:
-        after = E[:, None] if model.heads[i] > 1 else E
-        before = E[:, None] if model.heads[i - 1] > 1 else E
-        value, following = f"V{i}", f"V{i + 1}"
-        moved = {value: before @ w[value], following: -(w[following] @ after)}
-        if model.parametrization == "attention":
-            A = w[f"A{i + 1}"]
-            return moved | {f"A{i + 1}": -(mT(after) @ A + A @ after)}
-        return moved | {f"{letter}{i + 1}": -(w[f"{letter}{i + 1}"] @ after) for letter in "QK"}
+    def behind_heads(layer: int, *labels: Label) -> tuple[Label, ...]:
+        return (0, *labels) if model.heads[layer - 1] > 1 else labels
 
-    return action
+    axes = {f"V{i}": behind_heads(i, 1, 0), f"V{i + 1}": behind_heads(i + 1, 0, -1)}
+    if model.parametrization == "attention":
+        axes[f"A{i + 1}"] = behind_heads(i + 1, -1, -1)
+    else:
+        axes |= {f"{letter}{i + 1}": behind_heads(i + 1, 0, -1) for letter in "QK"}
+    return Symmetry(
+        name=f"change of basis between layers {i} and {i + 1}",
+        citation=f"{PAPER}, Equation 9",
+        kind="gl",
+        size=model.d[i],
+        axes=axes,
+        shapes=model.parameters,
+    )
 
 
-def _virtual_scaling(model: DeepLightning) -> Symmetry:
-    layers = model.layers
-    characters: dict[str, np.ndarray] = {}
-    for name, shape in model.parameters.items():
-        table = np.zeros((layers, *shape), dtype=np.int64)
-        for i in range(1, layers + 1):
-            table[i - 1] = int(name == f"M{i}") - (3 ** (layers - i) if name == "L" else 0)
-        characters[name] = table
-    return torus(model, characters, name="rescaling of M_i and L", citation=f"{PAPER}, Equation 13")
+def _virtual_scaling(model: DeepLightning, i: int) -> Symmetry:
+    return Symmetry(
+        name=f"rescaling of M_{i} and L",
+        citation=f"{PAPER}, Equation 13",
+        kind="scaling",
+        size=1,
+        axes={f"M{i}": (1,), "L": (-(3 ** (model.layers - i)),)},
+        shapes=model.parameters,
+    )
 
 
 def deep_gradings(model: DeepLightning) -> tuple[np.ndarray, np.ndarray]:

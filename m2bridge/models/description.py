@@ -1,24 +1,24 @@
-"""Models stage: what is known about a model before any question is asked, as one document."""
+"""What is known about a model before any question is asked, as one document."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from flint import nmod_mat
 
-from m2bridge.models.arrays import Mod
+from m2bridge.linear.mod import Mod
+from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models.base import Formula, Model
 
-SPAN_PRIME = 8388593
 MOST_SPAN_COORDINATES = 2_000
 _SHOWN_COORDINATES = 12
 
 
-def span_dim(model: Model, p: int = SPAN_PRIME, seed: int = 0) -> int | None:
+def span_dim(model: Model, p: int = DEFAULT_PRIME, seed: int = 0) -> int | None:
     """Dimension of the linear span of the image: the rank of its coordinates at random points over F_p.
 
-    Points are added until their number passes the rank: a lower bound, right but for bad luck. None above
+    Points are added until their number passes the rank: a lower bound, and the dimension unless the points are special. None above
     2,000 coordinates.
 
     >>> from m2bridge.models import parse_spec
@@ -34,7 +34,7 @@ def span_dim(model: Model, p: int = SPAN_PRIME, seed: int = 0) -> int | None:
         drawn = [model.draw_weights(rng, p) for _ in range(size)]
         weights = {name: Mod(np.stack([w[name] for w in drawn]), p) for name in model.parameters}
         rows = np.concatenate([rows, model.coordinates(weights).values])
-        rank = int(nmod_mat(*rows.shape, rows.reshape(-1).tolist(), p).rank())
+        rank = rank_mod(rows, p)
         if rank < len(rows) or rank == model.coordinate_count:
             return rank
         size = len(rows)

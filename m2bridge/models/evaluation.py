@@ -43,23 +43,30 @@ class Setting:
 def setting_of(arrays: Iterable[Any]) -> Setting:
     """The arithmetic that arrays are of: F_p if one of them is, else float64 if they are floats, else exact objects."""
     listed = list(arrays)
-    for array in listed:
-        if isinstance(array, Mod):
-            field, p = array.field, array.p
-            return Setting(
-                Residues(field),
-                lambda a: a.data if isinstance(a, Mod) else field.residues(a),
-                lambda a: Mod.wrap(a, p),
-            )
+    residue = next((array for array in listed if isinstance(array, Mod)), None)
+    if residue is not None:
+        field = residue.field
+        return Setting(
+            Residues(field),
+            lambda a: a.data if isinstance(a, Mod) else field.residues(a),
+            lambda a: Mod.wrap(a, field.p),
+        )
     dtypes = [np.asarray(array).dtype for array in listed]
-    if any(dtype.kind == "f" for dtype in dtypes) and not any(dtype == object for dtype in dtypes):
+    if any(dtype.kind == "f" for dtype in dtypes) and "O" not in {dtype.kind for dtype in dtypes}:
         return Setting(Floats(), lambda a: np.asarray(a, dtype=np.float64), lambda a: a)
     return _objects(listed, whole=all(dtype.kind in "iub" for dtype in dtypes))
 
 
 def _objects(arrays: list[Any], *, whole: bool) -> Setting:
-    entries = [entry for array in arrays if np.asarray(array).dtype == object for entry in np.asarray(array).reshape(-1)]
-    sample = next((entry for entry in entries if not isinstance(entry, (int, np.integer, Fraction, float))), None)
+    entries = [
+        entry
+        for array in arrays
+        if np.asarray(array).dtype == object
+        for entry in np.asarray(array).reshape(-1)
+    ]
+    sample = next(
+        (entry for entry in entries if not isinstance(entry, (int, np.integer, Fraction, float))), None
+    )
 
     def number(value: Fraction) -> Any:
         if value.denominator == 1:
@@ -99,7 +106,9 @@ def _batch(arrays: Mapping[str, Any], shapes: Mapping[str, Shape]) -> Shape:
     return batch
 
 
-def _given(setting: Setting, arrays: Mapping[str, Any], shapes: Mapping[str, Shape], batch: Shape) -> dict[str, Lettered]:
+def _given(
+    setting: Setting, arrays: Mapping[str, Any], shapes: Mapping[str, Shape], batch: Shape
+) -> dict[str, Lettered]:
     found = {}
     for name, shape in shapes.items():
         array = setting.enter(arrays[name])
@@ -162,7 +171,9 @@ def coordinates(model: Model, weights: Weights) -> Any:
     setting = setting_of(weights[name] for name in program.parameters)
     batch = _batch(weights, program.parameters)
     forms, _ = output_forms(program, setting.arithmetic, _given(setting, weights, program.parameters, batch))
-    return setting.leave(_table(model, setting, forms, batch, "").array.reshape(*batch, model.coordinate_count))
+    return setting.leave(
+        _table(model, setting, forms, batch, "").array.reshape(*batch, model.coordinate_count)
+    )
 
 
 def _table(model: Model, setting: Setting, forms: Sequence[Form | None], batch: Shape, more: str) -> Lettered:
@@ -232,7 +243,25 @@ def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
     return setting.leave(np.ascontiguousarray(matrix).reshape(count * rows, columns))
 
 
-def jacobian(model: Model, weights: Weights, inputs: Any = None, p: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def input_derivative(model: Model, weights: Weights, inputs: Any, directions: Any) -> Any:
+    """The derivative of the outputs at several inputs, each in its direction: the shape of the outputs."""
+    program = model.program
+    moved = _inputs(program, directions)
+    arrays = {name: weights[name] for name in program.parameters} | _inputs(program, inputs)
+    setting = setting_of(arrays.values())
+    given = {name: Lettered("", setting.enter(weights[name])) for name in program.parameters}
+    given |= {name: Lettered("N", setting.enter(arrays[name])) for name in program.inputs}
+    values = evaluate(program, setting.arithmetic, given)
+    lifted = {name: Lettered("N", setting.enter(array)) for name, array in moved.items()}
+    found = tangents(program, setting.arithmetic, values, lifted)
+    outputs = [found[place] for _, place in program.outputs]
+    flat = _flat(setting, [item for item in outputs if item is not None], "N", (len(inputs),))
+    return setting.leave(flat.reshape(len(inputs), *(model.output_shape or ())))
+
+
+def jacobian(
+    model: Model, weights: Weights, inputs: Any = None, p: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Values of a model and their derivatives by all weights, at one point of the weight space.
 
     Parameters
@@ -266,7 +295,9 @@ def jacobian(model: Model, weights: Weights, inputs: Any = None, p: int | None =
         raise InputError(f"{model.spec} has no inputs; ask for the Jacobian of its coordinates")
     points = _in(inputs, p)
     if tuple(points.shape[1:]) != model.input_shape:
-        raise InputError(f"inputs of shape {points.shape} do not fit (N, {', '.join(map(str, model.input_shape))})")
+        raise InputError(
+            f"inputs of shape {points.shape} do not fit (N, {', '.join(map(str, model.input_shape))})"
+        )
     return _plain(model.forward(lifted, points)).reshape(-1), _plain(output_jacobian(model, lifted, points))
 
 
@@ -278,5 +309,3 @@ def _in(array: Any, p: int | None) -> Any:
 
 def _plain(array: Any) -> np.ndarray:
     return array.values if isinstance(array, Mod) else np.asarray(array)
-
-

@@ -1,4 +1,4 @@
-"""Models stage: one layer of lightning self-attention, X -> V X X^T A X with A = K^T Q.
+"""One layer of lightning self-attention, X -> V X X^T A X with A = K^T Q.
 
 Reference: Henry, Marchetti, Kohn, *Geometry of Lightning Self-Attention*, arXiv:2408.17221, Definition 1 and
 Equation 2.
@@ -6,19 +6,22 @@ Equation 2.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.arrays import Mod, mT
-from m2bridge.models.base import Formula, Shape, Symmetry, Weights
+from m2bridge.linear.mod import Mod
+from m2bridge.models.attention import attention_gauge
+from m2bridge.models.base import Formula, Shape, Symmetry
 from m2bridge.models.gradings import attention_characters, coefficient_rows, output_rows, parameter_rows
 from m2bridge.models.network import NetworkModel
-from m2bridge.models.segre import segre_coordinates, segre_count, segre_grading, segre_names
+from m2bridge.models.segre import segre_count, segre_grading, segre_names, segre_program
 from m2bridge.models.spec import Arguments, check_choice, check_sizes, written
-from m2bridge.models.symmetries import gl, query_key_action, torus
+from m2bridge.programs.points import NOTHING_HELD, Held
+from m2bridge.programs.program import Program
 
 PAPER = "Henry, Marchetti, Kohn, arXiv:2408.17221"
 PARAMETRIZATIONS = ("weights", "attention")
@@ -150,15 +153,15 @@ class Lightning(NetworkModel):
     def degrees(self) -> tuple[int, ...]:
         return (3,)
 
-    def attention(self, weights: Weights) -> Any:
+    def attention(self, weights: Mapping[str, Any]) -> Any:
         """The attention matrix A = K^T Q (Equation 3)."""
-        return weights["A"] if self.parametrization == "attention" else mT(weights["K"]) @ weights["Q"]
+        return weights["A"] if self.parametrization == "attention" else weights["K"].T @ weights["Q"]
 
-    def forward(self, weights: Weights, inputs: Any) -> Any:
+    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
         X, V = inputs, weights["V"]
         if self.parametrization == "attention":
-            return V @ X @ (mT(X) @ (weights["A"] @ X))
-        return V @ X @ (mT(weights["K"] @ X) @ (weights["Q"] @ X))
+            return V @ (X @ (X.T @ (weights["A"] @ X)))
+        return V @ (X @ ((weights["K"] @ X).T @ (weights["Q"] @ X)))
 
     @property
     def coordinate_count(self) -> int:
@@ -166,16 +169,14 @@ class Lightning(NetworkModel):
             return segre_count(self.d, self.dp)
         return self.ambient_dim
 
-    def coordinates(self, weights: Weights) -> Any:
-        """Coefficients of x_(m,1) x_(i,2) x_(j,2), i <= j, in the first token's output, or all coefficients.
+    @property
+    def coordinate_program(self) -> Program | None:
+        """Coefficients of x_(m,1) x_(i,2) x_(j,2), i <= j, in the first token's output; None for all coefficients.
 
-        In Segre coordinates these are the products of the m-th column of A with the n-th row of V in Sym2,
-        ordered by n, then m, then (i, j) lexicographically.
+        These are the products of the m-th column of A with the n-th row of V in Sym2, ordered by n, then m, then (i, j)
+        lexicographically.
         """
-        if self.coordinate_system == "full":
-            return NetworkModel.coordinates(self, weights)
-        table = segre_coordinates(self.attention(weights), weights["V"])
-        return table.reshape(*table.shape[: table.ndim - 3], self.coordinate_count)
+        return segre_program(self, self.attention, "V") if self.coordinate_system == "segre" else None
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
@@ -205,15 +206,33 @@ class Lightning(NetworkModel):
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
         scaled = "A" if self.parametrization == "attention" else "Q"
-        characters = {
-            scaled: np.ones((1, *self.parameters[scaled]), dtype=np.int64),
-            "V": -np.ones((1, *self.parameters["V"]), dtype=np.int64),
-        }
-        scaling = torus(self, characters, name="(s A, V / s)", citation=f"{PAPER}, Theorem 3.2")
+        scaling = Symmetry(
+            name="(s A, V / s)",
+            citation=f"{PAPER}, Theorem 3.2",
+            kind="scaling",
+            size=1,
+            axes={scaled: (1,), "V": (-1,)},
+            shapes=self.parameters,
+        )
         if self.parametrization == "attention":
             return (scaling,)
-        change = query_key_action("Q", "K")
-        return (gl(self, self.a, change, name="(C^-T Q, C K)", citation=f"{PAPER}, Lemma 3.1"), scaling)
+        change = Symmetry(
+            name="(C^-T Q, C K)",
+            citation=f"{PAPER}, Lemma 3.1",
+            kind="gl",
+            size=self.a,
+            axes={"Q": (-1, 0), "K": (1, 0)},
+            shapes=self.parameters,
+        )
+        return change, scaling
+
+    @property
+    def gauge(self) -> Held:
+        return (
+            attention_gauge((self.d, self.dp), (self.a,), numbered=False)
+            if "Q" in self.parameters
+            else NOTHING_HELD
+        )
 
     @property
     def grading(self) -> np.ndarray:

@@ -1,18 +1,18 @@
-"""Models stage: linear networks, products of matrices, whose images are determinantal varieties."""
+"""Linear networks, products of matrices, whose images are determinantal varieties."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.base import Formula, Shape, Symmetry, Weights
+from m2bridge.models.base import Formula, Shape, Symmetry
 from m2bridge.models.gradings import coefficient_rows, output_rows, parameter_rows
 from m2bridge.models.network import NetworkModel
 from m2bridge.models.spec import Arguments, check_sizes, written
-from m2bridge.models.symmetries import gl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +68,11 @@ class Linear(NetworkModel):
     def degrees(self) -> tuple[int, ...]:
         return (1,)
 
-    def forward(self, weights: Weights, inputs: Any) -> Any:
-        x = inputs[..., :, None]
+    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
+        x = inputs
         for i in range(1, self.layers + 1):
             x = weights[f"W{i}"] @ x
-        return x[..., 0]
+        return x
 
     @property
     def m2_partial(self) -> str:
@@ -111,10 +111,11 @@ class Linear(NetworkModel):
 
 def between_linear_layers(model: Any, i: int) -> Symmetry:
     """W_i -> C W_i, W_{i+1} -> W_{i+1} C^-1."""
-    return gl(
-        model,
-        model.widths[i],
-        lambda E, w: {f"W{i}": E @ w[f"W{i}"], f"W{i + 1}": -(w[f"W{i + 1}"] @ E)},
+    return Symmetry(
         name=f"change of basis between layers {i} and {i + 1}",
         citation="Trager, Kohn, Bruna, arXiv:1910.01671",
+        kind="gl",
+        size=model.widths[i],
+        axes={f"W{i}": (1, 0), f"W{i + 1}": (0, -1)},
+        shapes=model.parameters,
     )

@@ -1,4 +1,4 @@
-"""Models stage: polynomial multilayer perceptrons, x -> W_l s(W_{l-1} ... s(W_1 x)) with s(x) = x^r
+"""Polynomial multilayer perceptrons, x -> W_l s(W_{l-1} ... s(W_1 x)) with s(x) = x^r
 entrywise.
 
 Reference: Kileel, Trager, Bruna, *On the Expressive Power of Deep Polynomial Neural Networks*,
@@ -7,6 +7,7 @@ arXiv:1905.12207.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
 from typing import Any, ClassVar
@@ -14,13 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.arrays import power
-from m2bridge.models.base import Formula, Shape, Symmetry, Weights
+from m2bridge.models.base import Formula, Shape, Symmetry
 from m2bridge.models.gradings import coefficient_rows, output_rows, parameter_rows
 from m2bridge.models.linear import Linear, between_linear_layers
 from m2bridge.models.network import NetworkModel
 from m2bridge.models.spec import Arguments, check_sizes, written
-from m2bridge.models.symmetries import torus
 
 KILEEL = "Kileel, Trager, Bruna, arXiv:1905.12207"
 # Alexander and Hirschowitz: degree r, number of variables, number of summands of the exceptions with r >= 3
@@ -84,11 +83,11 @@ class MLP(NetworkModel):
     def degrees(self) -> tuple[int, ...]:
         return (self.r ** (self.layers - 1),)
 
-    def forward(self, weights: Weights, inputs: Any) -> Any:
-        x = weights["W1"] @ inputs[..., :, None]
+    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
+        x = weights["W1"] @ inputs
         for i in range(2, self.layers + 1):
-            x = weights[f"W{i}"] @ power(x, self.r)
-        return x[..., 0]
+            x = weights[f"W{i}"] @ x**self.r
+        return x
 
     @property
     def m2_partial(self) -> str:
@@ -106,17 +105,13 @@ class MLP(NetworkModel):
         return tuple(self._neuron_scaling(i) for i in range(1, self.layers))
 
     def _neuron_scaling(self, i: int) -> Symmetry:
-        unit = np.eye(self.widths[i], dtype=np.int64)
-        shapes = self.parameters
-        characters = {
-            f"W{i}": np.broadcast_to(unit[:, :, None], (len(unit), *shapes[f"W{i}"])),
-            f"W{i + 1}": np.broadcast_to(-self.r * unit[:, None, :], (len(unit), *shapes[f"W{i + 1}"])),
-        }
-        return torus(
-            self,
-            characters,
+        return Symmetry(
             name=f"scaling of the neurons of layer {i}",
             citation=f"{KILEEL}, multi-homogeneity",
+            kind="torus",
+            size=self.widths[i],
+            axes={f"W{i}": (1, 0), f"W{i + 1}": (0, -self.r)},
+            shapes=self.parameters,
         )
 
     @property

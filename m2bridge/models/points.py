@@ -6,7 +6,7 @@ import numpy as np
 from flint import nmod_poly
 
 from m2bridge.errors import InputError
-from m2bridge.models.arrays import Mod
+from m2bridge.linear.mod import Mod
 from m2bridge.models.systems import PolynomialSystem, residue
 
 _ATTEMPTS = 200

@@ -1,4 +1,4 @@
-"""Models stage: normalised (softmax) self-attention, analytic but not polynomial.
+"""Normalised (softmax) self-attention, analytic but not polynomial.
 
 Reference: Henry, Marchetti, Kohn, arXiv:2408.17221, Equation 15: token i attends to token j with weight
 S(x_i^T A x_j) / sum_k S(x_i^T A x_k), S(x) = e^(x / temperature). The pairing is the other way round than in
@@ -7,6 +7,7 @@ the lightning layer (Equation 1: x_j^T A x_i); we follow each equation as it is 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -14,12 +15,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.arrays import exp, mT, stabilised
-from m2bridge.models.base import Formula, Model, Shape, Symmetry, Weights
+from m2bridge.models.attention import attention_gauge
+from m2bridge.models.base import Formula, Model, Shape, Symmetry
 from m2bridge.models.deep import DeepLightning
 from m2bridge.models.deep_known import attention_dim, bottleneck_hypotheses, bottleneck_value, deep_symmetries
 from m2bridge.models.lightning import PAPER, PARAMETRIZATIONS
 from m2bridge.models.spec import Arguments, check_choice, written
+from m2bridge.programs.points import NOTHING_HELD, Held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,20 +132,22 @@ class Softmax(Model):
     def output_shape(self) -> Shape:
         return (self.d[-1], self.t)
 
-    def forward(self, weights: Weights, inputs: Any) -> Any:
+    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
         X, twin = inputs, self.lightning
         for i in range(1, self.layers + 1):
-            scores = self._tempered(twin.scores(weights, i, X))
-            kernel = exp(stabilised(scores))
-            attention = kernel / kernel.sum(axis=-1)[..., None]
-            X = weights[f"V{i}"] @ X @ mT(attention)
+            scores = twin.scores(weights, i, X) / self.temperature
+            kernel = np.exp(scores)
+            attention = kernel / kernel.sum(axis=1, keepdims=True)
+            X = weights[f"V{i}"] @ (X @ attention.T)
         return X
 
-    def _tempered(self, scores: Any) -> Any:
-        numerator, denominator = self.temperature.numerator, self.temperature.denominator
-        if denominator != 1:
-            scores = scores * denominator
-        return scores if numerator == 1 else scores / numerator
+    @property
+    def gauge(self) -> Held:
+        return (
+            attention_gauge(self.d, self.a, scalings=False)
+            if self.parametrization == "weights"
+            else NOTHING_HELD
+        )
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:

@@ -1,4 +1,4 @@
-"""Models stage: a model run over polynomials (an identity proved once holds for all weights) and over
+"""A model run over polynomials (an identity proved once holds for all weights) and over
 balls.
 """
 
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from flint import Ordering, arb, fmpq_mpoly_ctx, fmpz_mpoly_ctx
 
-from m2bridge.models.arrays import object_array
 from m2bridge.models.base import Model
 from m2bridge.models.polynomials import Polynomial
+from m2bridge.programs.arithmetics import object_array
 
 
 def symbolic_weights(model: Model, extra: int = 0) -> tuple[dict[str, np.ndarray], list[Any]]:

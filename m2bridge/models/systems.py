@@ -1,4 +1,4 @@
-"""Models stage: lists of sparse polynomials, evaluated and differentiated at many points at once."""
+"""Lists of sparse polynomials, evaluated and differentiated at many points at once."""
 
 from __future__ import annotations
 
@@ -9,21 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.errors import InputError
-from m2bridge.models.arrays import Mod, lift, object_array, zeros
-from m2bridge.models.jets import Jet
+from m2bridge.linear.residues import residue
+from m2bridge.models.evaluation import Setting, setting_of
 from m2bridge.models.polynomials import Polynomial, derivative
+from m2bridge.programs.arithmetics import Array, Residues
+from m2bridge.programs.builder import Builder
+from m2bridge.programs.program import Program
 
 _MOST_DENSE = 20_000_000
-
-
-def residue(value: int | Fraction, p: int) -> int:
-    """A rational number modulo p; InputError when p divides the denominator."""
-    if isinstance(value, Fraction):
-        if value.denominator % p == 0:
-            raise InputError(f"the coefficient {value} does not exist modulo {p}; choose another prime")
-        return value.numerator * pow(value.denominator, -1, p) % p
-    return int(value) % p
 
 
 class PolynomialSystem:
@@ -31,6 +24,7 @@ class PolynomialSystem:
 
     Examples
     --------
+    >>> from m2bridge.linear.mod import Mod
     >>> system = PolynomialSystem([{(2, 0): 1, (0, 1): -3}, {(1, 1): 2}], 2)
     >>> system(Mod([[1, 2], [5, 3]], 101)).values.tolist()
     [[96, 4], [16, 30]]
@@ -49,7 +43,7 @@ class PolynomialSystem:
                 rows.append(row)
                 values.append(coefficient)
         self.exponents = np.array(list(place), dtype=np.int64).reshape(len(place), variables)
-        self._rows, self._columns, self._values = rows, columns, values
+        self.rows, self.columns, self.values = rows, columns, values
 
     def __len__(self) -> int:
         return len(self.polynomials)
@@ -58,47 +52,47 @@ class PolynomialSystem:
         """Values at points, over any arithmetic: the last axis of `points` has length n, of the result
         length m.
         """
-        if not self._values:
-            return zeros((*points.shape[:-1], len(self)), points)
-        monomials = self._monomials(points)
-        if isinstance(points, Mod):
-            return self._combine(monomials, points.p)
-        return self._combine_any(monomials, points)
+        setting = setting_of([points])
+        array = setting.enter(points)
+        if not self.values:
+            return setting.leave(setting.arithmetic.zeros((*array.shape[:-1], len(self))))
+        monomials = self._monomials(setting, array)
+        if isinstance(setting.arithmetic, Residues) and len(self.exponents) * len(self) <= _MOST_DENSE:
+            return setting.leave(self._combined_at_once(setting.arithmetic, monomials))
+        return setting.leave(self._combined(setting, monomials))
 
-    def _monomials(self, points: Any) -> Any:
+    def _monomials(self, setting: Setting, points: Array) -> Array:
         """Values of the monomials, last axis over them; one variable at a time, where it occurs."""
-        batch = points.shape[:-1]
-        result = lift(np.ones((*batch, len(self.exponents)), dtype=np.int64), points)
+        batch, arithmetic = points.shape[:-1], setting.arithmetic
+        result = arithmetic.integers(np.ones((*batch, len(self.exponents)), dtype=np.int64))
         for variable in range(self.variables):
             degrees = self.exponents[:, variable]
             top = int(degrees.max(initial=0))
             if top == 0:
                 continue
             base = points[..., variable : variable + 1]
-            powers = [lift(np.ones((*batch, 1), dtype=np.int64), points), base]
+            powers = [arithmetic.integers(np.ones((*batch, 1), dtype=np.int64)), base]
             while len(powers) <= top:
-                powers.append(powers[-1] * base)
-            table = np.concatenate(powers, axis=-1)
+                powers.append(arithmetic.multiply(powers[-1], base))
+            table = arithmetic.concatenate(powers, -1)
             where = np.flatnonzero(degrees)
-            result[..., where] = result[..., where] * table[..., degrees[where]]
+            result[..., where] = arithmetic.multiply(result[..., where], table[..., degrees[where]])
         return result
 
-    def _combine(self, monomials: Mod, p: int) -> Mod:
-        coefficients = np.array([residue(value, p) for value in self._values], dtype=np.int64)
-        if len(self.exponents) * len(self) <= _MOST_DENSE:
-            matrix = np.zeros((len(self.exponents), len(self)), dtype=np.int64)
-            matrix[self._columns, self._rows] = coefficients
-            return monomials @ Mod(matrix, p)  # type: ignore[no-any-return]
-        terms = monomials[..., np.array(self._columns)] * Mod(coefficients, p)
-        total = np.zeros((len(self), *monomials.shape[:-1]), dtype=np.int64)
-        np.add.at(total, np.array(self._rows), np.moveaxis(terms.values, -1, 0))
-        return Mod(np.moveaxis(total, 0, -1), p)
+    def _combined_at_once(self, arithmetic: Residues, monomials: Array) -> Array:
+        p = arithmetic.field.p
+        matrix = np.zeros((len(self.exponents), len(self)), dtype=np.int64)
+        matrix[self.columns, self.rows] = [residue(value, p) for value in self.values]
+        flat = monomials.reshape(-1, monomials.shape[-1])
+        product = arithmetic.matmul(flat, arithmetic.integers(matrix))
+        return product.reshape(*monomials.shape[:-1], len(self))
 
-    def _combine_any(self, monomials: Any, points: Any) -> Any:
-        total = zeros((*points.shape[:-1], len(self)), points)
-        for row, column, value in zip(self._rows, self._columns, self._values, strict=True):
-            term = scaled(monomials[..., column : column + 1], value)
-            total[..., row : row + 1] = total[..., row : row + 1] + term
+    def _combined(self, setting: Setting, monomials: Array) -> Array:
+        arithmetic = setting.arithmetic
+        total = arithmetic.zeros((*monomials.shape[:-1], len(self)))
+        for row, column, value in zip(self.rows, self.columns, self.values, strict=True):
+            term = arithmetic.scale(Fraction(value), monomials[..., column])
+            total[..., row] = arithmetic.add(total[..., row], term)
         return total
 
     @cached_property
@@ -130,21 +124,33 @@ class PolynomialSystem:
         return np.array(rows, dtype=np.int64).reshape(rank, self.variables)
 
 
-def scaled(array: Any, value: int | Fraction) -> Any:
-    """An array times a rational number, in the array's arithmetic."""
-    if isinstance(array, Mod):
-        return array * residue(value, array.p)
-    if isinstance(array, np.ndarray):
-        if array.dtype == object:
-            from flint import fmpq
+def polynomial_program(system: PolynomialSystem, equations: PolynomialSystem) -> Program:
+    """The program of a polynomial map: monomials from tables of powers, then their combinations."""
+    builder = Builder()
+    x = builder.add("weight", (), "x", shape=(system.variables,))
+    output = _combination(builder, x, system)
+    vanishing = [_combination(builder, x, equations)] if len(equations) else []
+    return builder.finished([("y", output)], vanishing)
 
-            factor = fmpq(value.numerator, value.denominator) if isinstance(value, Fraction) else value
-            entries = [e * (value if isinstance(e, (int, Fraction)) else factor) for e in array.reshape(-1)]
-            return object_array(entries, array.shape)
-        return array * float(value)
-    if isinstance(value, int):
-        return array * value
-    if isinstance(array, Jet):
-        return Jet(scaled(array.value, value), scaled(array.tangents, value))
-    own: Any = array.scaled
-    return own(value)
+
+def _combination(builder: Builder, x: int, system: PolynomialSystem) -> int:
+    exponents, count = system.exponents, len(system.exponents)
+    one = builder.add("constant", (), Fraction(1), shape=(1,))
+    if not count:
+        return builder.add("constant", (), *[Fraction(0)] * len(system), shape=(len(system),))
+    total: int | None = None
+    for variable in range(system.variables):
+        top = int(exponents[:, variable].max(initial=0))
+        if top:
+            powers = [one, builder.add("slice", (x,), (variable, 1, 1))]
+            powers += [builder.add("power", (powers[1],), n) for n in range(2, top + 1)]
+            table = builder.add("concatenate", powers, 0)
+            part = builder.add("gather", (table,), *(int(e) for e in exponents[:, variable]), shape=(count,))
+            total = part if total is None else builder.add("multiply", (total, part))
+    if total is None:
+        total = builder.add("constant", (), *[Fraction(1)] * count, shape=(count,))
+    matrix = [Fraction(0)] * (len(system) * count)
+    for row, column, value in zip(system.rows, system.columns, system.values, strict=True):
+        matrix[row * count + column] = Fraction(value)
+    combined = builder.add("constant", (), *matrix, shape=(len(system), count))
+    return builder.add("einsum", (combined, total), ("ab", "b"), "a")

@@ -1,4 +1,4 @@
-"""Models stage: virtual weights of deep attention (Henry, Marchetti, Kohn, Equations 8, 10, 11 and 12).
+"""Virtual weights of deep attention (Henry, Marchetti, Kohn, Equations 8, 10, 11 and 12).
 
 M_i = L_{i-1}^T A_i L_{i-1} with L_i = V_i ... V_1 and L = L_l determine a deep network without skip
 connections.
@@ -9,24 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
-from math import prod
 from typing import Any
 
-import numpy as np
-from flint import nmod_mat
-
-from m2bridge.models.arrays import Mod, mT
 from m2bridge.models.base import Model, Weights
-from m2bridge.models.jets import seeded
-
-_RANK_PRIME = 8388593
+from m2bridge.programs.ranks import generic_rank
+from m2bridge.programs.recording import record_call
 
 
 def virtual_weights(A: Sequence[Any], V: Sequence[Any]) -> tuple[list[Any], Any]:
     """(M_1, ..., M_l) and L of Equation 8, from attention matrices and values."""
     M, L = [A[0]], V[0]
     for attention, value in zip(A[1:], V[1:], strict=True):
-        M.append(mT(L) @ attention @ L)
+        M.append(L.mT @ attention @ L)
         L = value @ L
     return M, L
 
@@ -34,7 +28,7 @@ def virtual_weights(A: Sequence[Any], V: Sequence[Any]) -> tuple[list[Any], Any]
 def from_queries(weights: Weights, layers: int, *, virtual: bool) -> dict[str, Any]:
     """(A_i, V_i), or the virtual weights (M_i, L), from (Q_i, K_i, V_i)."""
     places = range(1, layers + 1)
-    A = [mT(weights[f"K{i}"]) @ weights[f"Q{i}"] for i in places]
+    A = [weights[f"K{i}"].mT @ weights[f"Q{i}"] for i in places]
     V = [weights[f"V{i}"] for i in places]
     if virtual:
         M, L = virtual_weights(A, V)
@@ -46,18 +40,11 @@ def from_queries(weights: Weights, layers: int, *, virtual: bool) -> dict[str, A
 def virtual_dim(source: Model) -> int:
     """Dimension of the variety of virtual weights of a (Q, K, V) model: the rank of (Q, K, V) -> (M, L).
 
-    The rank is taken at a random point over F_p: a lower bound, right but for bad luck.
+    The rank is taken at a random point over F_p: a lower bound, and the dimension unless the point is special.
     """
-    rng = np.random.default_rng(0)
-    drawn = source.draw_weights(rng, _RANK_PRIME)
-    jets = seeded({name: Mod(value, _RANK_PRIME) for name, value in drawn.items()}, source.parameters)
     layers = sum(name.startswith("V") for name in source.parameters)
-    parts = [
-        part.tangents.reshape(len(part.tangents), prod(part.shape))
-        for part in from_queries(jets, layers, virtual=True).values()
-    ]
-    table: Any = np.concatenate(parts, axis=1)
-    return int(nmod_mat(*table.shape, table.values.reshape(-1).tolist(), _RANK_PRIME).rank())
+    recording = record_call(lambda w, _: from_queries(w, layers, virtual=True), source.parameters)
+    return generic_rank(recording.program).rank
 
 
 def equation_11(M: Sequence[Any], L: Any, X: Any) -> Any:
@@ -65,10 +52,10 @@ def equation_11(M: Sequence[Any], L: Any, X: Any) -> Any:
     D = None  # D_0 is the identity
     factors = []
     for matrix in M:
-        G = mT(X) @ (matrix @ X)
+        G = X.mT @ (matrix @ X)
         step = G if D is None else D @ G
         factors.append(step)
-        D = step @ mT(G) if D is None else step @ D @ mT(G) @ D
+        D = step @ G.mT if D is None else step @ D @ G.mT @ D
     result = L @ X
     for factor in reversed(factors):
         result = result @ factor
@@ -103,9 +90,9 @@ def equation_12(M: Sequence[Any], L: Any, X: Any, k: int) -> Any:
     chain = []
     for j in range(1, length):
         layer, transposed = ternary_factor(j)
-        chain.append(mT(M[layer - 1]) if transposed else M[layer - 1])
-    score = [[[mT(x[i]) @ matrix @ x[j] for j in tokens] for i in tokens] for matrix in chain]
-    last = [mT(x[i]) @ M[0] @ x[k] for i in tokens]
+        chain.append(M[layer - 1].mT if transposed else M[layer - 1])
+    score = [[[x[i].mT @ matrix @ x[j] for j in tokens] for i in tokens] for matrix in chain]
+    last = [x[i].mT @ M[0] @ x[k] for i in tokens]
     total = None
     for choice in product(tokens, repeat=length):
         factor = last[choice[-1]]

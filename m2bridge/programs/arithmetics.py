@@ -21,14 +21,17 @@ Array = Any
 
 
 class Floats:
-    """Float64."""
+    """Float64, or another floating-point type."""
+
+    def __init__(self, dtype: Any = np.float64) -> None:
+        self.dtype = np.dtype(dtype)
 
     def constant(self, values: Sequence[Fraction], shape: Shape) -> Array:
-        return np.array([float(value) for value in values]).reshape(shape)
+        return np.array([float(value) for value in values], dtype=self.dtype).reshape(shape)
 
     def integers(self, array: Any) -> Array:
         """An array of integers in this arithmetic."""
-        return np.asarray(array, dtype=np.float64)
+        return np.asarray(array, dtype=self.dtype)
 
     def zeros(self, shape: Shape) -> Array:
         return self.integers(np.zeros(shape, dtype=np.int64))
@@ -40,7 +43,7 @@ class Floats:
         return left * right
 
     def scale(self, factor: Fraction, array: Array) -> Array:
-        return array * float(factor)
+        return array * self.dtype.type(float(factor))
 
     def matmul(self, left: Array, right: Array) -> Array:
         return np.matmul(left, right)

@@ -18,6 +18,9 @@ from m2bridge.programs.program import Shape
 class Balls(Floats):
     """Float64 balls. Exponentials are those of `arb` at 64 bits."""
 
+    def __init__(self) -> None:
+        super().__init__(np.float64)
+
     def constant(self, values: Sequence[Fraction], shape: Shape) -> Ball:
         mid = np.array([float(value) for value in values]).reshape(shape)
         exact = np.array([Fraction(float(value)) == value for value in values]).reshape(shape)

@@ -25,6 +25,7 @@ from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from math import prod
+from typing import Any
 
 from m2bridge.errors import InputError
 
@@ -60,7 +61,7 @@ class Instruction:
     """
 
     operation: str
-    constants: tuple[object, ...]
+    constants: tuple[Any, ...]
     operands: tuple[int, ...]
     shape: Shape
 
@@ -190,7 +191,7 @@ def _written(item: Instruction) -> str:
 
 def instruction(
     operation: str,
-    constants: tuple[object, ...],
+    constants: tuple[Any, ...],
     operands: tuple[int, ...],
     shapes: tuple[Shape, ...],
     shape: Shape = (),
@@ -216,7 +217,7 @@ def _need(condition: bool, message: str) -> None:
         raise ProgramError(message)
 
 
-def _declared(constants: tuple[object, ...], shapes: tuple[Shape, ...], shape: Shape) -> Shape:
+def _declared(constants: tuple[Any, ...], shapes: tuple[Shape, ...], shape: Shape) -> Shape:
     name = constants[0] if len(constants) == 1 else None
     _need(
         isinstance(name, str) and bool(NAME.fullmatch(name)) and not shapes,
@@ -225,13 +226,13 @@ def _declared(constants: tuple[object, ...], shapes: tuple[Shape, ...], shape: S
     return shape
 
 
-def _constant(constants: tuple[object, ...], shapes: tuple[Shape, ...], shape: Shape) -> Shape:
+def _constant(constants: tuple[Any, ...], shapes: tuple[Shape, ...], shape: Shape) -> Shape:
     _need(not shapes and len(constants) == prod(shape), "constant: as many numbers as the shape has entries")
     _need(all(isinstance(c, Fraction) for c in constants), "constant: its entries are rational numbers")
     return shape
 
 
-def _broadcast(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
+def _broadcast(constants: tuple[Any, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
     _need(len(shapes) == 2 and not constants, "two operands are added or multiplied")
     return broadcast_shape(*shapes)
 
@@ -245,7 +246,7 @@ def broadcast_shape(first: Shape, second: Shape) -> Shape:
     return tuple(n if m == 1 else m for m, n in zip(*padded, strict=True))
 
 
-def _scale(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
+def _scale(constants: tuple[Any, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
     _need(
         len(shapes) == len(constants) == 1 and isinstance(constants[0], Fraction),
         "scale: a rational and an operand",
@@ -253,7 +254,7 @@ def _scale(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape) -
     return shapes[0]
 
 
-def _power(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
+def _power(constants: tuple[Any, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
     n = constants[0] if len(constants) == 1 else None
     _need(
         isinstance(n, int) and 2 <= n <= LARGEST_POWER and len(shapes) == 1,
@@ -262,7 +263,7 @@ def _power(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape) -
     return shapes[0]
 
 
-def _einsum(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
+def _einsum(constants: tuple[Any, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
     terms, result = constants if len(constants) == 2 else ((), "")
     _need(
         isinstance(terms, tuple) and isinstance(result, str) and len(shapes) in (1, 2),
@@ -292,7 +293,7 @@ def _einsum(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape) 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def _reshape(constants: tuple[object, ...], shapes: tuple[Shape, ...], shape: Shape) -> Shape:
+def _reshape(constants: tuple[Any, ...], shapes: tuple[Shape, ...], shape: Shape) -> Shape:
     _need(
         not constants and len(shapes) == 1 and prod(shapes[0]) == prod(shape),
         "reshape: the same number of entries",
@@ -300,7 +301,7 @@ def _reshape(constants: tuple[object, ...], shapes: tuple[Shape, ...], shape: Sh
     return shape
 
 
-def _slice(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
+def _slice(constants: tuple[Any, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
     _need(len(shapes) == 1 and len(constants) == len(shapes[0]), "slice: start:count:step for each axis")
     counts = []
     for part, length in zip(constants, shapes[0], strict=True):
@@ -316,7 +317,7 @@ def _slice(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape) -
     return tuple(counts)
 
 
-def _gather(constants: tuple[object, ...], shapes: tuple[Shape, ...], shape: Shape) -> Shape:
+def _gather(constants: tuple[Any, ...], shapes: tuple[Shape, ...], shape: Shape) -> Shape:
     _need(
         len(shapes) == 1 and len(constants) == prod(shape), "gather: as many indices as the shape has entries"
     )
@@ -327,7 +328,7 @@ def _gather(constants: tuple[object, ...], shapes: tuple[Shape, ...], shape: Sha
     return shape
 
 
-def _concatenate(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
+def _concatenate(constants: tuple[Any, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
     axis = constants[0] if len(constants) == 1 else None
     _need(
         isinstance(axis, int) and len(shapes) >= 2 and 0 <= axis < len(shapes[0]),
@@ -339,7 +340,7 @@ def _concatenate(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Sh
     return (*shapes[0][:axis], sum(shape[axis] for shape in shapes), *shapes[0][axis + 1 :])
 
 
-def _softmax(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
+def _softmax(constants: tuple[Any, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
     axis = constants[0] if len(constants) == 1 else None
     _need(
         isinstance(axis, int) and len(shapes) == 1 and 0 <= axis < len(shapes[0]),
@@ -348,7 +349,7 @@ def _softmax(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape)
     return shapes[0]
 
 
-def _entrywise(constants: tuple[object, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
+def _entrywise(constants: tuple[Any, ...], shapes: tuple[Shape, ...], _: Shape) -> Shape:
     _need(len(shapes) == 1 and not constants, "exp and reciprocal have one operand")
     return shapes[0]
 
@@ -435,7 +436,7 @@ def _read(line: str, before: list[Instruction]) -> Instruction:
         shape, values = _shape(words[0] if words else ""), words[1:]
         if not all(re.fullmatch(_RATIONAL, word) for word in values):
             raise ProgramError("constant: its entries are rational numbers in lowest terms")
-        constants: tuple[object, ...] = tuple(Fraction(word) for word in values)
+        constants: tuple[Any, ...] = tuple(Fraction(word) for word in values)
     else:
         given, operands = words[: len(patterns)], words[len(patterns) :]
         if len(given) < len(patterns) or not all(map(re.fullmatch, patterns, given)):

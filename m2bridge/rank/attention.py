@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.errors import OutOfReachError
-from m2bridge.rank.backward import backward, forward
 from m2bridge.linear.modular import echelon_residues, eliminate_residues
 from m2bridge.linear.residues import DEFAULT_PRIME, Field, Floats
+from m2bridge.linear.stream import integers
+from m2bridge.rank.backward import backward, forward
 from m2bridge.rank.rings import FieldRing
 from m2bridge.rank.slices import AttentionSlice
-from m2bridge.linear.stream import integers
 
 MEMORY_LIMIT = 6 * 2**30
 _CHUNK_BYTES = 48 * 2**20

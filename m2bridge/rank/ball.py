@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.errors import InputError
+from m2bridge.linear.balls import Ball, BallRing, Floats, gamma, outward
 from m2bridge.rank.arbs import ArbRing, from_dyadic, precision, to_ball
 from m2bridge.rank.attention import Plan, plan
 from m2bridge.rank.block import assemble, lay_out
-from m2bridge.linear.balls import Ball, BallRing, Floats, gamma, outward
 from m2bridge.rank.rings import FloatRing
 from m2bridge.rank.slices import AttentionSlice
 

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from m2bridge.linear.numeric import NumericRank, numeric_rank
+from m2bridge.linear.residues import Floats
 from m2bridge.rank.attention import plan
 from m2bridge.rank.ball import draw_dyadic
 from m2bridge.rank.block import block_parts, lay_out, output_forms
-from m2bridge.linear.numeric import NumericRank, numeric_rank
-from m2bridge.linear.residues import Floats
 from m2bridge.rank.rings import FloatRing
 from m2bridge.rank.slices import AttentionSlice
 

@@ -15,9 +15,9 @@ import numpy as np
 from m2bridge.analyses.boundary import forms
 from m2bridge.analyses.boundary.examples import separated
 from m2bridge.analyses.boundary.result import Part
+from m2bridge.linear.modular import rank_mod
 from m2bridge.models import Lightning
 from m2bridge.protocol import Values
-from m2bridge.linear.modular import rank_mod
 from m2bridge.results import Certainty, Evidence
 
 RANK_PRIME = 8_388_593

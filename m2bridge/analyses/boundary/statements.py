@@ -9,8 +9,8 @@ import numpy as np
 from m2bridge.analyses.boundary.decide import decide
 from m2bridge.analyses.boundary.result import OrbitPlace
 from m2bridge.analyses.singular_locus.orbits import all_orbits
-from m2bridge.models import Lightning
 from m2bridge.linear.integer import rank_over_q
+from m2bridge.models import Lightning
 from m2bridge.results import TheoremCheck
 
 _HYPOTHESES = "for t >= 2 and (d, d' >= 2 or d, a >= 2)"

@@ -19,8 +19,8 @@ import numpy as np
 from m2bridge.analyses.closure.asking import Asking, Polynomial, to_lists
 from m2bridge.analyses.closure.image import Image, Span
 from m2bridge.analyses.closure.interpolation import evaluate
-from m2bridge.protocol import Values
 from m2bridge.linear.modular import rank_mod
+from m2bridge.protocol import Values
 from m2bridge.results import Certainty, Evidence
 
 _POINTS = 2

@@ -18,12 +18,11 @@ import numpy.typing as npt
 
 from m2bridge.analyses.clock import Clock
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.models.arrays import Mod
+from m2bridge.linear.modular import kernel_mod, rank_mod
+from m2bridge.linear.mod import Mod
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.jets import seeded
 from m2bridge.models.lightning import Lightning
-from m2bridge.linear.modular import kernel_mod, rank_mod
 
 Matrix = npt.NDArray[np.int64]
 LARGE_PRIME = 8_388_593
@@ -103,12 +102,8 @@ class Image:
     def tangents_at(self, weights: dict[str, Matrix], p: int) -> tuple[Matrix, Matrix]:
         """The image point of given weights and the derivatives by each weight (rows); last the point itself when homogenized."""
         residues = {n: Mod(w, p) for n, w in weights.items()}
-        closed = self.source.coordinate_jacobian(residues)
-        if closed is not None:
-            point, rows = self.source.coordinates(residues).values, closed.values.T
-        else:
-            jet = self.source.coordinates(seeded(residues, self.source.parameters))
-            point, rows = jet.value.values, jet.tangents.values
+        point = self.source.coordinates(residues).values
+        rows = self.source.coordinate_jacobian(residues).values.T
         if self.constrained:
             directions, _, _ = kernel_mod(self.source.constraint_jacobian(residues).values, p)
             rows = (Mod(directions, p) @ Mod(rows, p)).values

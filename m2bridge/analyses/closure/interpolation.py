@@ -30,8 +30,8 @@ from m2bridge.analyses.closure.monomials import (
 )
 from m2bridge.analyses.closure.primes import DEFAULT_PRIME, check_prime
 from m2bridge.analyses.closure.symmetry import coordinate_permutations, torus_weights
-from m2bridge.models.base import Model
 from m2bridge.linear.modular import echelon_mod, kernel_mod
+from m2bridge.models.base import Model
 
 Polynomial = Mapping[tuple[int, ...], int]
 """A sparse polynomial: exponents (one for each coordinate of the span) -> coefficient in (0, p)."""

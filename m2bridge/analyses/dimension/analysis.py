@@ -26,8 +26,8 @@ from m2bridge.analyses.workbench import model_of
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.engine import Engine, Limits
 from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
-from m2bridge.models import Model, Softmax
 from m2bridge.linear.residues import DEFAULT_PRIME, LARGEST_BLAS_PRIME, check_prime
+from m2bridge.models import Model, Softmax
 from m2bridge.results import Certainty, Evidence, weigh
 
 _NEVER_TOO_SMALL = 100

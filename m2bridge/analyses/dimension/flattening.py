@@ -22,9 +22,9 @@ from math import factorial, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from m2bridge.models import MLP, Linear, Mod
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import kernel_mod, rank_mod
+from m2bridge.models import MLP, Linear, Mod
 from m2bridge.results import Certainty, Evidence
 
 MOST_ENTRIES = 4_000_000

@@ -15,8 +15,8 @@ from m2bridge.analyses.dimension.witnesses import constrained
 from m2bridge.analyses.workbench import Workbench, opened
 from m2bridge.engine import Engine, Limits
 from m2bridge.errors import EngineError, NoEngineError, NotPolynomialError, OutOfReachError
-from m2bridge.models import Mod, Model
 from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.models import Mod, Model
 from m2bridge.results import Certainty, EngineUse, Evidence, ScriptUse
 from m2bridge.scripts import Script, render
 

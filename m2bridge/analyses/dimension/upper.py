@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from m2bridge.analyses.dimension.flattening import flattening_bound, matrix_bound
 from m2bridge.analyses.dimension.lower import attention_shape
 from m2bridge.errors import NotPolynomialError, OutOfReachError
-from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
 from m2bridge.linear.modular import rank_mod
+from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
 from m2bridge.rank.slices import AttentionSlice
 from m2bridge.results import Certainty, Evidence
 

@@ -13,11 +13,11 @@ from m2bridge.analyses.dimension.lower import PointRank, point_rank, primes_belo
 from m2bridge.analyses.dimension.result import NumericWitness
 from m2bridge.engine import Limits
 from m2bridge.errors import NotPolynomialError
+from m2bridge.linear.numeric import numeric_rank
 from m2bridge.models import Model
 from m2bridge.models.derivatives import jacobian
 from m2bridge.rank.attention import AttentionRank, attention_rank
 from m2bridge.rank.ball import BallProof, prove_rank
-from m2bridge.linear.numeric import numeric_rank
 from m2bridge.rank.numeric_attention import numeric_attention_rank
 from m2bridge.rank.slices import AttentionSlice
 from m2bridge.results import Certainty, Evidence

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from m2bridge.analyses.fiber.points import Point, rank_bounds
-from m2bridge.models import MLP, DeepLightning, Mod, Model
-from m2bridge.models.arrays import object_array
-from m2bridge.models.jets import seeded
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.numeric import NumericRank, numeric_rank
+from m2bridge.models import MLP, DeepLightning, Mod, Model
+from m2bridge.programs.arithmetics import object_array
+from m2bridge.models.evaluation import output_jacobian
 
 BIG_PRIME = 8_388_593
 _MOST_PERMUTATIONS = 24
@@ -46,8 +46,8 @@ def jacobian(model: Model, weights: Mapping[str, Any], inputs: Any) -> Any:
     if model.input_shape is None:
         table = model.coordinate_jacobian(weights)
         return table.mT if isinstance(table, Mod) else np.asarray(table).T
-    jet = model.forward(seeded(weights, model.parameters), inputs)
-    return jet.tangents.reshape(model.parameter_count, -1)
+    table = output_jacobian(model, weights, inputs)
+    return table.mT if isinstance(table, Mod) else np.asarray(table).T
 
 
 def constraint_rows(model: Model, weights: Mapping[str, Mod], p: int) -> np.ndarray:

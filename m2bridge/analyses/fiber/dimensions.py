@@ -10,8 +10,8 @@ import numpy as np
 from m2bridge.analyses.fiber.differential import BIG_PRIME, generic_rank, kernel_dim, real_kernel_dim
 from m2bridge.analyses.fiber.points import Point, random_point
 from m2bridge.analyses.fiber.question import degrees
-from m2bridge.models import Model
 from m2bridge.linear.modular import rank_mod
+from m2bridge.models import Model
 from m2bridge.results import Certainty, Evidence
 
 

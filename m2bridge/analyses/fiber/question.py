@@ -15,8 +15,8 @@ from m2bridge.analyses.fiber.partners import partners
 from m2bridge.analyses.fiber.points import Point, rank_bounds
 from m2bridge.analyses.fiber.slices import Slice, slice_of
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
 from m2bridge.linear.modular import rank_mod
+from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
 from m2bridge.scripts import Script, render
 
 TEMPLATE = "fiber"

@@ -19,7 +19,7 @@ import flint
 import numpy as np
 
 from m2bridge.analyses.fiber.gauge import Matrix, exact
-from m2bridge.models.arrays import object_array
+from m2bridge.programs.arithmetics import object_array
 
 
 def is_skew(matrix: Matrix) -> bool:

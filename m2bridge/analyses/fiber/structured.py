@@ -14,7 +14,8 @@ import numpy as np
 
 from m2bridge.analyses.fiber.points import Point
 from m2bridge.errors import OutputError
-from m2bridge.models import DeepLightning, Jet, Mod
+from m2bridge.models import DeepLightning, Mod
+from m2bridge.models.evaluation import input_derivative
 from m2bridge.protocol import Values
 from m2bridge.scripts import Script, render
 
@@ -47,7 +48,7 @@ def parameters(point: Point, p: int, seed: int) -> dict[str, object]:
     base, direction = np.zeros((2, len(two), d, t), dtype=np.int64)
     base[:, :, 1], direction[:, :, 0] = two[:, d:], two[:, :d]
     general = rng.integers(0, p, size=(d * d + 4, d, t))
-    derivative = model.forward(weights, Jet(Mod(base, p), Mod(direction[None], p))).tangents.values[0]
+    derivative = input_derivative(model, weights, Mod(base, p), Mod(direction, p)).values
     return {
         "p": p,
         "layers": model.layers,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.models import Lightning
 from m2bridge.linear.integer import rank_over_q
+from m2bridge.models import Lightning
 
 IntMatrix = np.ndarray
 

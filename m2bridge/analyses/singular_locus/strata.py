@@ -13,10 +13,10 @@ from m2bridge.analyses.singular_locus.orbits import Orbit, orbit_dim
 from m2bridge.analyses.singular_locus.result import Stratum, Verdict
 from m2bridge.analyses.singular_locus.tangents import exact_span, numeric_span
 from m2bridge.analyses.singular_locus.witnesses import finite, float_jacobian
-from m2bridge.models import Lightning
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.numeric import NumericRank
+from m2bridge.models import Lightning
 from m2bridge.results import Certainty, Evidence
 
 Weights = dict[str, np.ndarray]

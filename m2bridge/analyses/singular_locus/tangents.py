@@ -17,10 +17,10 @@ from typing import Any
 import flint
 import numpy as np
 
-from m2bridge.models.arrays import object_array
-from m2bridge.models.base import Model, Weights
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.numeric import NumericRank, numeric_rank
+from m2bridge.programs.arithmetics import object_array
+from m2bridge.models.base import Model, Weights
 
 _PATIENCE = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""

@@ -17,11 +17,11 @@ from m2bridge.analyses.closure.image import image_of
 from m2bridge.analyses.closure.interpolation import interpolate
 from m2bridge.analyses.singular_locus.equations import Equation, read
 from m2bridge.analyses.singular_locus.equations import degrees as count_degrees
-from m2bridge.models import Lightning, Mod
-from m2bridge.models.jets import seeded
-from m2bridge.protocol import Values
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.numeric import numeric_rank
+from m2bridge.models import Lightning, Mod
+from m2bridge.models.evaluation import output_jacobian
+from m2bridge.protocol import Values
 from m2bridge.results import Certainty, Evidence, settle
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ def image_dim(model: Lightning, seed: int) -> tuple[int, list[Evidence]]:
     weights = {name: Mod(value, RANK_PRIME) for name, value in free.draw_weights(rng, RANK_PRIME).items()}
     samples = -(-free.parameter_count // (free.dp * free.t)) + 2
     inputs = Mod(rng.integers(0, RANK_PRIME, size=(samples, free.d, free.t)), RANK_PRIME)
-    jet = free.forward(seeded(weights, free.parameters), inputs)
-    lower = rank_mod(jet.tangents.values.reshape(free.parameter_count, -1), RANK_PRIME)
+    lower = rank_mod(output_jacobian(free, weights, inputs).values, RANK_PRIME)
     middle = time.perf_counter()
     moves = np.concatenate([symmetry.generators(weights).values for symmetry in free.symmetries])
     upper = free.parameter_count - rank_mod(moves, RANK_PRIME)
@@ -94,8 +93,7 @@ def _float_weights(model: Lightning, rng: np.random.Generator) -> dict[str, np.n
 
 def float_jacobian(model: Lightning, weights: dict[str, np.ndarray], inputs: np.ndarray) -> np.ndarray:
     """Jacobian of the outputs at all inputs with respect to the weights, a column a weight."""
-    jet = model.forward(seeded(weights, model.parameters), inputs)
-    return np.asarray(jet.tangents).reshape(model.parameter_count, -1).T
+    return np.asarray(output_jacobian(model, weights, inputs))
 
 
 def of_the_script(question: Question, values: Values, seconds: float) -> list[Evidence]:

@@ -8,10 +8,9 @@ import numpy as np
 
 from m2bridge.claims.base import Claim, Context, Correction, Size, Status, Verdict, fails, holds
 from m2bridge.claims.lightning_attention import PAPER
-from m2bridge.models import Lightning
-from m2bridge.models.jets import seeded
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.numeric import numeric_rank
+from m2bridge.models import Lightning
 from m2bridge.results import Certainty
 
 Ranks = tuple[int, int, int]
@@ -48,7 +47,7 @@ def completed(ranks: Ranks) -> bool:
 
 
 def _differential(model: Lightning, weights: dict[str, np.ndarray]) -> np.ndarray:
-    return np.asarray(model.coordinates(seeded(weights, model.parameters)).tangents)
+    return np.asarray(model.coordinate_jacobian(weights)).T
 
 
 def _check(predicts: Callable[[Ranks], bool]) -> Callable[[Size, Context], Verdict]:

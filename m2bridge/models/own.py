@@ -1,0 +1,206 @@
+"""A user's own network: a recorded program is a model like any other.
+
+:func:`from_callable` records a Python function of arrays. The spec of such a model is the program itself, so that records, job files
+and certificates hold the network and nothing needs the Python file again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from m2bridge.errors import OutOfReachError, SpecError
+from m2bridge.linear.mod import Mod
+from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.models.base import Model, Shape
+from m2bridge.models.custom import Terms, polynomials_for_macaulay2, terms_of
+from m2bridge.models.network import monomial_name
+from m2bridge.models.symbolic import rational_variables, sparse, variable_array
+from m2bridge.programs import Program, parse_program
+from m2bridge.programs.coefficients import input_count, output_forms, support
+from m2bridge.programs.program import HEADER
+from m2bridge.programs.recording import record
+
+MOST_EXPANDED = 400
+"""With more weights and inputs than this, coordinates are not expanded as polynomials."""
+MOST_INPUT_MONOMIALS = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnNetwork(Model):
+    """A model that is its program.
+
+    Attributes
+    ----------
+    recorded: the program; two models are equal when their programs are.
+    name: a title. notes: what an answer about this network has to say, for instance that floats were taken as exact dyadics.
+    """
+
+    family: ClassVar[str] = "program"
+
+    recorded: Program
+    name: str = field(default="network", compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def __hash__(self) -> int:
+        return hash(self.recorded.sha256)
+
+    @property
+    def polynomial(self) -> bool:  # type: ignore[override]
+        return self.recorded.polynomial
+
+    @property
+    def spec(self) -> str:
+        """``program:`` and the canonical text on one line, with ``;`` for line breaks."""
+        return "program:" + self.recorded.text.removeprefix(HEADER + "\n").rstrip("\n").replace("\n", ";")
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}, {self.parameter_count} weights (program {self.recorded.sha256[:12]})"
+
+    @property
+    def program(self) -> Program:
+        return self.recorded
+
+    @property
+    def parameters(self) -> dict[str, Shape]:
+        return self.recorded.parameters
+
+    @property
+    def input_shape(self) -> Shape | None:
+        """The shape of the input; several inputs are one vector, one after the other."""
+        shapes = list(self.recorded.input_shapes.values())
+        return None if not shapes else shapes[0] if len(shapes) == 1 else (input_count(self.recorded),)
+
+    @property
+    def output_shape(self) -> Shape | None:
+        shapes = list(self.recorded.output_shapes.values())
+        if self.input_shape is None:
+            return None
+        return shapes[0] if len(shapes) == 1 else (self.recorded.output_count,)
+
+    @cached_property
+    def _monomials(self) -> np.ndarray:
+        """Monomials in the inputs that occur at random weights over F_p."""
+        from m2bridge.models.evaluation import setting_of
+        from m2bridge.programs.lettered import Lettered
+
+        drawn = self.draw_weights(np.random.default_rng(0), DEFAULT_PRIME)
+        lifted = {name: Mod(value, DEFAULT_PRIME) for name, value in drawn.items()}
+        setting = setting_of(lifted.values())
+        given = {name: Lettered("", value.data) for name, value in lifted.items()}
+        found = support(output_forms(self.recorded, setting.arithmetic, given)[0])
+        if len(found) > MOST_INPUT_MONOMIALS:
+            raise OutOfReachError(
+                f"{self.name} has {len(found)} monomials in its inputs, more than {MOST_INPUT_MONOMIALS}",
+                estimate=len(found),
+            )
+        return found
+
+    @property
+    def monomials(self) -> np.ndarray:
+        return self._monomials
+
+    @cached_property
+    def coordinate_names(self) -> tuple[str, ...]:
+        outputs = [
+            (name if len(self.recorded.outputs) > 1 else "y") + _index(i)
+            for name, shape in self.recorded.output_shapes.items()
+            for i in np.ndindex(shape)
+        ]
+        if not self.recorded.inputs:
+            return tuple(outputs)
+        several = len(self.recorded.inputs) > 1
+        inputs = [
+            (name if several else "x") + _index(tuple(reversed(i)))
+            for name, shape in self.recorded.input_shapes.items()
+            for i in np.ndindex(tuple(reversed(shape)))
+        ]
+        terms = [monomial_name(row, inputs) for row in self.monomials]
+        return tuple(f"{output}: {term}" for output in outputs for term in terms)
+
+    @property
+    def coordinate_count(self) -> int:
+        return self.recorded.output_count * (len(self.monomials) if self.recorded.inputs else 1)
+
+    @cached_property
+    def expanded(self) -> tuple[Terms, ...]:
+        """The coordinates as polynomials in the flat weights."""
+        count = self.parameter_count + input_count(self.recorded)
+        if count > MOST_EXPANDED:
+            raise OutOfReachError(
+                f"{self.name} has {count} variables, too many to expand symbolically", estimate=count
+            )
+        variables = rational_variables([f"w{i}" for i in range(self.parameter_count)])
+        weights = {name: variable_array(variables, shape) for name, shape in self.parameters.items()}
+        return tuple(terms_of(sparse(entry)) for entry in self.coordinates(weights).reshape(-1))
+
+    @property
+    def m2_partial(self) -> str:
+        return "_custom"
+
+    @property
+    def m2_parameters(self) -> dict[str, object]:
+        if not self.polynomial:
+            return Model.m2_parameters.fget(self)  # type: ignore[attr-defined,no-any-return]
+        return polynomials_for_macaulay2(self.parameter_count, self.expanded)
+
+    def save(self, path: str | Path) -> None:
+        """Write the network to a TOML file that ``file:PATH`` reads again."""
+        from m2bridge.programs.files import save_program
+
+        save_program(self.recorded, path, name=self.name, notes=self.notes)
+
+
+def _index(index: tuple[int, ...]) -> str:
+    return "[" + ",".join(str(i + 1) for i in index) + "]" if index else ""
+
+
+def from_callable(
+    function: Callable[..., Any],
+    shapes: Mapping[str, Shape],
+    *,
+    inputs: Mapping[str, Shape] | None = None,
+    name: str | None = None,
+) -> OwnNetwork:
+    """A model from a Python function of arrays.
+
+    Parameters
+    ----------
+    function
+        Called once with keyword arguments that record what is done with them: ``+ - * @ **``, division by constants, ``.T``,
+        indexing, sums, most of NumPy's array functions; ``exp`` and division by an array make the network analytic.
+    shapes
+        Names and shapes of the weights.
+    inputs
+        Names and shapes of the inputs; without them the function's values are themselves the coordinates.
+
+    Raises
+    ------
+    NotPolynomialError, InputError
+        A line of the function cannot be recorded; the message names the line and says what to write instead.
+
+    Examples
+    --------
+    >>> def attention(X, A, V):
+    ...     return V @ X @ X.T @ A @ X
+    >>> model = from_callable(attention, {"A": (2, 2), "V": (1, 2)}, inputs={"X": (2, 2)})
+    >>> model.coordinate_count, model.output_shape
+    (40, (1, 2))
+    """
+    label = str(name or getattr(function, "__name__", "network"))
+    recording = record(function, shapes, inputs)
+    return OwnNetwork(recorded=recording.program, name=label, notes=recording.notes)
+
+
+def read_program(text: str) -> OwnNetwork:
+    """The model of an inline spec ``program:%0 = weight W [2,2];...``."""
+    body = text.removeprefix("program:")
+    if "\n" in body:
+        raise SpecError("an inline program is written on one line, with ';' for line breaks", position=9)
+    return OwnNetwork(recorded=parse_program(f"{HEADER}\n" + body.replace(";", "\n") + "\n"))
