@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.errors import InputError
+from m2bridge.models.primes import LARGE_PRIME
+from m2bridge.models.primes import is_prime as is_prime
 
-DEFAULT_PRIME = 8_388_593
-"""The largest prime below 2^23."""
+DEFAULT_PRIME = LARGE_PRIME
 LARGEST_BLAS_PRIME = 2**23
 """Primes below this one use float64 BLAS; larger ones, below 2^63, use FLINT."""
 
@@ -26,34 +27,6 @@ _EXACT = 2**53
 _CHUNK = 1 << 16
 
 Floats = NDArray[np.float64]
-
-
-def is_prime(n: int) -> bool:
-    """Whether n is prime: Miller and Rabin's test with the bases that decide every n < 3.3e24.
-
-    >>> is_prime(8388593), is_prime(8388593 * 2 + 1), is_prime(32003)
-    (True, False, True)
-    """
-    if n < 2:
-        return False
-    small = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
-    for q in small:
-        if n % q == 0:
-            return n == q
-    odd, twos = n - 1, 0
-    while odd % 2 == 0:
-        odd, twos = odd // 2, twos + 1
-    for base in small:
-        x = pow(base, odd, n)
-        if x in (1, n - 1):
-            continue
-        for _ in range(twos - 1):
-            x = x * x % n
-            if x == n - 1:
-                break
-        else:
-            return False
-    return True
 
 
 def check_prime(p: int) -> int:

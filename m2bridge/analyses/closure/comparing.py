@@ -9,7 +9,6 @@ import numpy as np
 
 from m2bridge.analyses.clock import LimitReached
 from m2bridge.analyses.closure import accounting
-from m2bridge.analyses.closure.image import LARGE_PRIME
 from m2bridge.analyses.closure.interpolation import Interpolation, Interpolator, Polynomial
 from m2bridge.analyses.closure.lifting import (
     generated_rank,
@@ -17,7 +16,6 @@ from m2bridge.analyses.closure.lifting import (
     reduce_polynomial,
     vanishes_exactly,
 )
-from m2bridge.analyses.closure.primes import primes_below
 from m2bridge.analyses.closure.work import Rational, Work, as_polynomials, counts_evidence
 from m2bridge.results import Certainty, Evidence
 
@@ -33,7 +31,7 @@ def compare_primes(work: Work, found: Interpolation) -> None:
     systems: list[tuple[Polynomial, ...]] = []
     primes: list[int] = []
     forms: list[Sequence[Polynomial]] = []
-    for p in primes_below(LARGE_PRIME, count=6, without=work.prime):
+    for p in work.other_primes(6):
         work.tell(f"the same modulo {p}")
         other = Interpolator(work.image, prime=p, seed=work.seed, clock=work.asking.clock)
         while other.degree_reached < top and other.limit is None:
@@ -89,7 +87,7 @@ def lift_forms(work: Work) -> Sequence[Rational] | None:
     """The linear forms over QQ, from the span modulo several primes; None when these do not determine them."""
     primes: list[int] = []
     forms: list[Sequence[Polynomial]] = []
-    for p in primes_below(LARGE_PRIME, count=6, without=work.prime):
+    for p in work.other_primes(6):
         span = work.image.span(np.random.default_rng(work.seed), p)
         primes.append(p)
         forms.append(as_polynomials(span))
@@ -102,7 +100,7 @@ def lift_forms(work: Work) -> Sequence[Rational] | None:
 def _check_lift(work: Work) -> None:
     """Fresh points over a second prime; for QQ exact substitution into the coordinates as integer polynomials."""
     assert work.lifted is not None
-    p = primes_below(LARGE_PRIME, count=9, without=work.prime)[-1]
+    p = work.other_primes(9)[-1]
     residues = [reduce_polynomial(f, p) for f in work.lifted]
     check = accounting.vanish_at_fresh_points(residues, work.image, work.span, p, work.seed)
     work.evidence.append(check)
