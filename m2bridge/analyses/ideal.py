@@ -170,7 +170,9 @@ def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
     if field is None and given.characteristic is not None:
         p = check_prime(given.characteristic, "the file's ring, characteristic")
         if any(c.denominator % p == 0 for f in given.polynomials for c in f.values()):
-            raise InputError(f"a coefficient of the ideal has no meaning modulo {p}, the characteristic of the file's ring")
+            raise InputError(
+                f"a coefficient of the ideal has no meaning modulo {p}, the characteristic of the file's ring"
+            )
         return p
     chosen = None if field is None else check_prime(int(field), "--field")
     return prime_for(numbers, chosen=chosen, default=MACAULAY2_PRIME, option="--field")
@@ -236,7 +238,9 @@ def _hilbert(given: GivenIdeal, degree: int, p: int, clock: Clock) -> int:
     clock.check()
     if not rows:
         return len(place)
-    return len(place) - (len(echelon_mod(np.array(rows), p, clock.check)[1]) if p else rank_over_q(np.array(rows)))
+    return len(place) - (
+        len(echelon_mod(np.array(rows), p, clock.check)[1]) if p else rank_over_q(np.array(rows))
+    )
 
 
 def _integral(polynomial: Mapping[tuple[int, ...], Any], p: int) -> dict[tuple[int, ...], int]:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from flint import fmpz_mod_ctx, fmpz_mod_poly_ctx, fq_default_ctx
 
-from m2bridge.analyses.closure.asking import Asking
 from m2bridge.errors import InputError, OutputError
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
@@ -23,9 +23,13 @@ from m2bridge.models.polynomials import Polynomial, derivative
 from m2bridge.models.primes import GivenNumbers, given_numbers, primes_below
 from m2bridge.models.systems import residue
 from m2bridge.protocol import Values
-from m2bridge.results import Value
+from m2bridge.results import Certainty, Evidence, Value
+
+if TYPE_CHECKING:
+    from m2bridge.analyses.closure.asking import Asking
 
 _TRIED_PRIMES = 4
+_RANDOM_NUMBERS = 307
 SECONDS = 30.0
 """For the decomposition over QQ, unless the caller's limit is shorter; then as long once more over F_p."""
 
@@ -119,8 +123,14 @@ def decomposed(
         for dim, degree, generators in values["components"]
     )
     if not found:
-        where = f"over the algebraic closure of F_{characteristic}" if characteristic else "over the complex numbers"
-        raise InputError(f"{model.name}: the constraints have no common zero, not even {where}; the source is empty")
+        where = (
+            f"over the algebraic closure of F_{characteristic}"
+            if characteristic
+            else "over the complex numbers"
+        )
+        raise InputError(
+            f"{model.name}: the constraints have no common zero, not even {where}; the source is empty"
+        )
     return Source(characteristic=characteristic, components=found)
 
 
@@ -131,11 +141,19 @@ def source_of(
     found = decomposed(model, asking, characteristic=0, seconds=seconds)
     if found is None:
         found = decomposed(model, asking, characteristic=prime, seconds=seconds)
-    return None if found is None else with_points(model, found, asking, prime=prime, seed=seed, seconds=seconds)
+    return (
+        None if found is None else with_points(model, found, asking, prime=prime, seed=seed, seconds=seconds)
+    )
 
 
 def with_points(
-    model: PolynomialMap, source: Source, asking: Asking, *, prime: int, seed: int, seconds: float | None = SECONDS
+    model: PolynomialMap,
+    source: Source,
+    asking: Asking,
+    *,
+    prime: int,
+    seed: int,
+    seconds: float | None = SECONDS,
 ) -> Source:
     """The source with points over extensions of F_p, and whether its components cover it.
 
@@ -149,7 +167,8 @@ def with_points(
     covered: bool | None = None
     for p in primes:
         request = {
-            "p": p, "coverCharacteristic": source.characteristic, "seed": seed + 1,
+            "p": p, "coverCharacteristic": source.characteristic,
+            "numbers": np.random.default_rng([seed, p]).integers(1, p, size=_RANDOM_NUMBERS).tolist(),
             "componentTerms": component_terms(source), **model.m2_parameters,
         }  # fmt: skip
         values, limit = asking.ask("source_points", request, seconds=seconds)
@@ -161,7 +180,10 @@ def with_points(
         if "closed_points" in values and same:
             points = tuple(_closed_point(values, item, p) for item in values["closed_points"])
             return Source(
-                characteristic=source.characteristic, components=source.components, covered=covered, points=points
+                characteristic=source.characteristic,
+                components=source.components,
+                covered=covered,
+                points=points,
             )
         if limit is not None:
             break
@@ -171,7 +193,10 @@ def with_points(
 def component_terms(source: Source) -> list[list[list[list[Value]]]]:
     """The components' generators as integers for a template."""
     return [
-        [[[Fraction(c).numerator, Fraction(c).denominator, list(m)] for m, c in f.items()] for f in part.generators]
+        [
+            [[Fraction(c).numerator, Fraction(c).denominator, list(m)] for m, c in f.items()]
+            for f in part.generators
+        ]
         for part in source.components
     ]
 
@@ -277,3 +302,50 @@ def rank_at(model: PolynomialMap, source: Source, point: ClosedPoint) -> PointRa
         rank=field_rank([*table, *normals]) - own if smooth else None,
         lifts=on_source and smooth and field_rank(here.differentials(constraints)) == len(constraints),
     )  # fmt: skip
+
+
+def lost_component(over: str, p: int) -> list[Evidence]:
+    """The contradiction between a decomposition and the saturation that found something outside its components."""
+    return [
+        Evidence(
+            quantity="components_cover_the_source",
+            witness=witness,
+            method=method,
+            value=value,
+            prime=p or None,
+        )
+        for witness, method, value in (
+            ("decomposition", f"minimal primes over {over}", True),
+            ("saturation", "the source without the components", False),
+        )
+    ]
+
+
+def rank_evidence(source: Source, ranks: Sequence[PointRank]) -> list[Evidence]:
+    """The image's dimension by ranks at points of every component, and the same ranks by Macaulay2."""
+    usable = [(r, q) for r, q in zip(ranks, source.points, strict=True) if r.rank is not None and q.smooth]
+    found: list[Evidence] = []
+    if not usable:
+        return found
+    prime = usable[0][0].prime
+    for witness, values in (
+        ("modular", [r.rank for r, _ in usable]),
+        ("macaulay2", [q.rank for _, q in usable]),
+    ):
+        found.append(Evidence(
+            quantity="ranks_at_closed_points", witness=witness, method="rank of the differential at points of each component",
+            value=values, prime=prime,
+        ))  # fmt: skip
+    best = max(r.rank or 0 for r, _ in usable)
+    lifted = [r.rank or 0 for r, _ in usable if r.lifts]
+    method = "rank of the differential at points of each component, over extensions of F_p"
+    if lifted:
+        found.append(Evidence(
+            quantity="image_dim", witness="modular", method=f"{method}; the point lifts to characteristic zero (Hensel)",
+            value=max(lifted), relation=">=", certainty=Certainty.PROVED, prime=prime,
+        ))  # fmt: skip
+    if {r.component for r, _ in usable} == set(range(len(source.components))):
+        found.append(
+            Evidence(quantity="image_dim", witness="modular", method=method, value=best, prime=prime)
+        )
+    return found

@@ -147,7 +147,11 @@ def _show(result: Closure, title: str, console: Console, *, equations: bool, evi
         (
             "completeness",
             f"{result.completeness}, looked at up to degree {result.degree_bound}, over {result.field}"
-            + (": one part of the source, the image may be larger" if result.completeness == "seen-part" else ""),
+            + (
+                ": one part of the source, the image may be larger"
+                if result.completeness == "seen-part"
+                else ""
+            ),
         ),
         ("certainty", common.certainty_text(result.certainty)),
     ]

@@ -80,7 +80,9 @@ class GivenNumbers:
 
     def __init__(self, numbers: Iterable[int | Fraction] = ()) -> None:
         self.numbers = frozenset(Fraction(x) for x in numbers)
-        self._large = [(part, x) for x in self.numbers for part in (abs(x.numerator), x.denominator) if part > 1]
+        self._large = [
+            (part, x) for x in self.numbers for part in (abs(x.numerator), x.denominator) if part > 1
+        ]
 
     def __or__(self, other: GivenNumbers) -> GivenNumbers:
         return GivenNumbers(self.numbers | other.numbers)
@@ -113,9 +115,7 @@ def given_numbers(
     return GivenNumbers(found)
 
 
-def primes_below(
-    start: int, *, count: int, without: int = 0, numbers: GivenNumbers = NOTHING
-) -> list[int]:
+def primes_below(start: int, *, count: int, without: int = 0, numbers: GivenNumbers = NOTHING) -> list[int]:
     """The `count` largest primes up to `start` that divide nothing given, one of them left out.
 
     >>> primes_below(30, count=3, without=23)
@@ -136,9 +136,7 @@ def _descending(start: int) -> Iterator[int]:
     return (p for p in range(start, 1, -1) if is_prime(p))
 
 
-def prime_for(
-    numbers: GivenNumbers, *, chosen: int | None, default: int, option: str = "--prime"
-) -> int:
+def prime_for(numbers: GivenNumbers, *, chosen: int | None, default: int, option: str = "--prime") -> int:
     """The prime to compute with: the chosen one, or else the default or the next below it that divides nothing given.
 
     Raises

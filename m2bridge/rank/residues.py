@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.errors import InputError
-from m2bridge.models.primes import LARGE_PRIME
-from m2bridge.models.primes import is_prime as is_prime
+from m2bridge.models.primes import LARGE_PRIME, is_prime
 
 DEFAULT_PRIME = LARGE_PRIME
 LARGEST_BLAS_PRIME = 2**23

@@ -19,9 +19,9 @@ from m2bridge.analyses.closure.lifting import (
     vanishes_exactly,
 )
 from m2bridge.analyses.closure.monomials import monomials_of_degree, split_degree
-from m2bridge.models.primes import check_prime, primes_below
 from m2bridge.errors import InputError
 from m2bridge.models.arrays import Mod
+from m2bridge.models.primes import check_prime, primes_below
 from m2bridge.rank.modular import echelon_mod, kernel_mod
 
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import InputError
+from m2bridge.models.primes import is_prime
 from m2bridge.rank.integer import rank_over_q
 from m2bridge.rank.modular import echelon_residues, eliminate, kernel_mod, rank_mod
-from m2bridge.rank.residues import DEFAULT_PRIME, Field, is_prime
+from m2bridge.rank.residues import DEFAULT_PRIME, Field
 
 
 def low_rank(rng: np.random.Generator, rows: int, columns: int, rank: int, p: int) -> np.ndarray:

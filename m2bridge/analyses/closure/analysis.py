@@ -149,7 +149,9 @@ def _with_source_equations(work: Work, method: str, max_degree: int | None, *, c
                 "of the source",
                 run=work.asking.last_run,
             )
-    _ = work.image.source.parameter_dim  # refuses equations whose differentials are dependent: points say nothing then
+    _ = (
+        work.image.source.parameter_dim
+    )  # refuses equations whose differentials are dependent: points say nothing then
     if method == "graded-kernel":
         inside.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
     else:

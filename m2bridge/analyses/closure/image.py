@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from m2bridge.analyses.clock import Clock
+from m2bridge.analyses.source import constrained_map
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models.arrays import Mod
 from m2bridge.models.base import Model
@@ -64,12 +65,12 @@ class Image:
             raise NotPolynomialError(f"{model.spec} is not polynomial: its image has no ideal of this kind")
         self.model = model
         self.source = model.free
-        own = isinstance(self.source, PolynomialMap) and bool(self.source.constraints)
-        self.constrained = own or self.source.parameter_dim < self.source.parameter_count
+        own = constrained_map(model)
+        self.constrained = own is not None or self.source.parameter_dim < self.source.parameter_count
         self.numbers = given_numbers(model, expand=True)
         self.large_prime, self.second_prime = primes_below(LARGE_PRIME, count=2, numbers=self.numbers)
         self.homogenized = False
-        self.homogenized = not (graded_cone(self.source) if own else self._is_cone())
+        self.homogenized = not (self._is_cone() if own is None else graded_cone(own))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -28,9 +28,9 @@ from m2bridge.analyses.closure.monomials import (
     variable_keys,
     weight_hashes,
 )
-from m2bridge.models.primes import MACAULAY2_PRIME, check_prime
 from m2bridge.analyses.closure.symmetry import coordinate_permutations, torus_weights
 from m2bridge.models.base import Model
+from m2bridge.models.primes import MACAULAY2_PRIME, check_prime
 from m2bridge.rank.modular import echelon_mod, kernel_mod
 
 Polynomial = Mapping[tuple[int, ...], int]

@@ -9,11 +9,11 @@ from typing import Any
 
 from m2bridge.analyses.closure.asking import Asking, from_lists
 from m2bridge.analyses.closure.image import Image, Span, graded_cone
-from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.primes import MACAULAY2_PRIME, check_prime, given_numbers, prime_for
 from m2bridge.errors import InputError
 from m2bridge.models.base import Model
+from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.lightning import Lightning
+from m2bridge.models.primes import MACAULAY2_PRIME, check_prime, given_numbers, prime_for
 from m2bridge.scripts import Script, render
 
 TEMPLATE = "closure_kernel"
@@ -50,9 +50,15 @@ def script(model: Model, *, prime: int = MACAULAY2_PRIME, seed: int = 0) -> Scri
     """The script that ``closure(model, method="kernel")`` runs; over QQ for the prime 0. It draws nothing, whatever `seed` is."""
     if prime:
         check_prime(prime)
-        prime = prime_for(given_numbers(model), chosen=None if prime == MACAULAY2_PRIME else prime, default=prime)
+        prime = prime_for(
+            given_numbers(model), chosen=None if prime == MACAULAY2_PRIME else prime, default=prime
+        )
     if isinstance(model, PolynomialMap) and model.constraints:
-        asked = {**model.m2_parameters, **_question(prime, HILBERT_DEGREES), "imageIsCone": graded_cone(model)}
+        asked = {
+            **model.m2_parameters,
+            **_question(prime, HILBERT_DEGREES),
+            "imageIsCone": graded_cone(model),
+        }
         return render(UNION_TEMPLATE, asked)
     source = best_source(model)
     return render(

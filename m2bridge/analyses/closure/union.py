@@ -19,11 +19,12 @@ from m2bridge.analyses.closure.result import ImageComponent
 from m2bridge.analyses.closure.work import Work, written_equations
 from m2bridge.analyses.source import (
     PointField,
-    PointRank,
     Source,
     component_terms,
     decomposed,
+    lost_component,
     rank_at,
+    rank_evidence,
     with_points,
 )
 from m2bridge.errors import OutputError
@@ -113,7 +114,9 @@ def _take(work: Work, values: Values, p: int) -> None:
     else:
         unit = [[int(i == j) for j in range(ambient)] for i in range(ambient)]
         work.lifted = polynomials
-        work.lifted_forms = [{tuple(unit[i]): c for i, c in form.items()} for form in work.span.linear_forms]
+        work.lifted_forms = [
+            {tuple(unit[i]): Fraction(c) for i, c in form.items()} for form in work.span.linear_forms
+        ]
     work.components = tuple(
         ImageComponent(
             dim=dim - work.image.homogenized, degree=degree, source_component=number,
@@ -147,7 +150,9 @@ def _witness(work: Work, model: PolynomialMap, source: Source, values: Values) -
     covered = bool(values["covered"]) and bool(values["inside"]) and source.covered is not False
     work.shown.append(source.sentence)
     if covered:
-        work.shown.append("removing these components from the source leaves nothing (saturation): they are all of it")
+        work.shown.append(
+            "removing these components from the source leaves nothing (saturation): they are all of it"
+        )
         work.shown.append(f"the ideal is the intersection of the kernels of the components over {over}")
     else:
         work.evidence += lost_component(over, p)
@@ -169,47 +174,6 @@ def _witness(work: Work, model: PolynomialMap, source: Source, values: Values) -
     work.proved = covered and not p and not unseen and all(e.value for e in vanishing)
 
 
-def lost_component(over: str, p: int) -> list[Evidence]:
-    """The contradiction between a decomposition and the saturation that found something outside its components."""
-    return [
-        Evidence(
-            quantity="components_cover_the_source", witness=witness, method=method, value=value, prime=p or None
-        )
-        for witness, method, value in (
-            ("decomposition", f"minimal primes over {over}", True),
-            ("saturation", "the source without the components", False),
-        )
-    ]
-
-
-def rank_evidence(source: Source, ranks: Sequence[PointRank]) -> list[Evidence]:
-    """The image's dimension by ranks at points of every component, and the same ranks by Macaulay2."""
-    usable = [(r, q) for r, q in zip(ranks, source.points, strict=True) if r.rank is not None and q.smooth]
-    found: list[Evidence] = []
-    if not usable:
-        return found
-    prime = usable[0][0].prime
-    for witness, values in (
-        ("modular", [r.rank for r, _ in usable]),
-        ("macaulay2", [q.rank for _, q in usable]),
-    ):
-        found.append(Evidence(
-            quantity="ranks_at_closed_points", witness=witness, method="rank of the differential at points of each component",
-            value=values, prime=prime,
-        ))  # fmt: skip
-    best = max(r.rank or 0 for r, _ in usable)
-    lifted = [r.rank or 0 for r, _ in usable if r.lifts]
-    method = "rank of the differential at points of each component, over extensions of F_p"
-    if lifted:
-        found.append(Evidence(
-            quantity="image_dim", witness="modular", method=f"{method}; the point lifts to characteristic zero (Hensel)",
-            value=max(lifted), relation=">=", certainty=Certainty.PROVED, prime=prime,
-        ))  # fmt: skip
-    if {r.component for r, _ in usable} == set(range(len(source.components))):
-        found.append(Evidence(quantity="image_dim", witness="modular", method=method, value=best, prime=prime))
-    return found
-
-
 def _vanishing(work: Work, model: PolynomialMap, source: Source) -> list[Evidence]:
     """Whether the equations vanish at the images of points of every component, computed from the map's own polynomials."""
     if not source.points:
@@ -229,7 +193,9 @@ def _vanishing(work: Work, model: PolynomialMap, source: Source) -> list[Evidenc
     item = Evidence(quantity="vanishing", witness="modular", method=method, value=all(verdicts), prime=prime)
     if item.value:
         return [item]
-    claim = Evidence(quantity="vanishing", witness="kernel", method="intersection of kernels", value=True, prime=prime)
+    claim = Evidence(
+        quantity="vanishing", witness="kernel", method="intersection of kernels", value=True, prime=prime
+    )
     return [claim, item]
 
 

@@ -69,7 +69,9 @@ class Work:
 
     def other_primes(self, count: int) -> list[int]:
         """Large primes that divide nothing that was given, other than the one of the computation."""
-        return primes_below(self.image.large_prime, count=count, without=self.prime, numbers=self.image.numbers)
+        return primes_below(
+            self.image.large_prime, count=count, without=self.prime, numbers=self.image.numbers
+        )
 
     # -- what is known of the image without equations ---------------------------------------------------------
 
@@ -315,7 +317,9 @@ class Work:
             e for e in self.evidence
             if e.quantity not in ("degree", "image_dim") or (e.relation == ">=" and e.quantity == "image_dim")
         ]  # fmt: skip
-        self.shown = ["the equations vanish at the points of the source that were found by solving its equations in turn"]
+        self.shown = [
+            "the equations vanish at the points of the source that were found by solving its equations in turn"
+        ]
         self.not_shown.append(
             "that these points lie on every component of the source: the equations are not known to hold on all of it, "
             "dimension and degree are not known either, and the image may be larger; use --method kernel"

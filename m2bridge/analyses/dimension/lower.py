@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from m2bridge.errors import OutOfReachError
 from m2bridge.models import DeepLightning, Lightning, Mod, Model, Softmax
 from m2bridge.models.derivatives import jacobian
+from m2bridge.models.primes import is_prime
 from m2bridge.rank.modular import Elimination, eliminate, rank_mod
-from m2bridge.rank.residues import is_prime
 from m2bridge.rank.slices import AttentionSlice
 
 MOST_COORDINATES = 2_000

@@ -12,9 +12,9 @@ import numpy as np
 
 from m2bridge.analyses.fiber.points import Point, integers_of, residues
 from m2bridge.errors import InputError
+from m2bridge.models.primes import is_prime
 from m2bridge.rank.integer import rank_over_q
 from m2bridge.rank.modular import rank_mod
-from m2bridge.rank.residues import is_prime
 
 DEFAULT_PRIME = 32003
 SMALLEST_PRIME = 101
