@@ -1,7 +1,7 @@
 """Analyses stage: an ideal that a user brings, as a file of polynomials: dimension, degree, radical, components, singularities.
 
 Text enters and is parsed into polynomials (:mod:`m2bridge.models.ideal_text`); they travel to Macaulay2 as integers, never as
-text. The second witness is the Hilbert function in low degrees, by exact ranks of the multiples of the generators over the same field.
+text. The second witness is the Hilbert function in low degrees, by exact ranks of the generators' multiples over the same field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError
 from m2bridge.models.ideal_text import GivenIdeal, read_ideal
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
-from m2bridge.models.primes import MACAULAY2_PRIME, GivenNumbers, check_prime, prime_for
+from m2bridge.models.primes import MACAULAY2_PRIME, check_prime, numbers_in, prime_for
 from m2bridge.models.systems import residue
 from m2bridge.rank.integer import rank_over_q
 from m2bridge.rank.modular import echelon_mod
@@ -91,8 +91,8 @@ def ideal(
     Parameters
     ----------
     given: the ideal, or its text (see :func:`~m2bridge.models.ideal_text.read_ideal`).
-    field: a prime that divides no coefficient, or ``"QQ"``; by default what the file states, else F_32003, or the next smaller prime
-        that divides no coefficient.
+    field: a prime, or ``"QQ"``; by default what the file states, else F_32003, or the next smaller prime that divides no
+        coefficient.
     components, singular: what to compute besides dimension and degree.
     """
     if not isinstance(given, GivenIdeal):
@@ -117,6 +117,10 @@ def ideal(
             singular_dim = singular_degree = None
         if p:
             not_shown.append(f"that these numbers are the same over QQ: they were computed over F_{p}")
+        if p and (
+            gone := next((c for f in given.polynomials for c in f.values() if c.numerator % p == 0), None)
+        ):
+            not_shown.append(f"anything about the ideal over QQ: its coefficient {gone} is 0 in F_{p}")
         return IdealSummary(
             model="ideal", options={"components": components, "singular": singular, "generators": list(given.texts())},
             certainty=Certainty.PROBABLE if p else Certainty.PROVED, agreement=weigh(evidence).verdict,
@@ -163,19 +167,24 @@ def script_of(found: IdealSummary) -> Script:
 
 
 def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
-    """0 for QQ, or the prime. What the file's ring says is taken as it stands, if all coefficients exist in it."""
-    numbers = GivenNumbers(c for f in given.polynomials for c in f.values())
-    if field == "QQ" or (field is None and given.characteristic == 0):
+    """0 for QQ, or the prime. A prime that the user or the file names is the field of the question, where all coefficients exist.
+
+    The default divides none of them.
+    """
+    stated = given.characteristic if field is None else 0 if field == "QQ" else int(field)
+    if stated == 0:
         return 0
-    if field is None and given.characteristic is not None:
-        p = check_prime(given.characteristic, "the file's ring, characteristic")
-        if any(c.denominator % p == 0 for f in given.polynomials for c in f.values()):
-            raise InputError(
-                f"a coefficient of the ideal has no meaning modulo {p}, the characteristic of the file's ring"
-            )
-        return p
-    chosen = None if field is None else check_prime(int(field), "--field")
-    return prime_for(numbers, chosen=chosen, default=MACAULAY2_PRIME, option="--field")
+    default = prime_for(numbers_in(given.polynomials), chosen=None, default=MACAULAY2_PRIME)
+    if stated is None:
+        return default
+    option = "--field" if field is not None else "the file's ring, characteristic"
+    p = check_prime(stated, option)
+    lost = [c for f in given.polynomials for c in f.values() if c.denominator % p == 0]
+    if lost:
+        raise InputError(
+            f"the coefficient {lost[0]} of the ideal has no meaning modulo {p}; use --field {default}, or --field QQ"
+        )
+    return p
 
 
 def _tuple(values: Sequence[int] | None) -> tuple[int, ...] | None:
@@ -198,7 +207,7 @@ def _evidence(
     most = _MOST_MONOMIALS if p else _MOST_RATIONAL_MONOMIALS
     top = max(k for k in range(_HIGHEST_CHECKED + 1) if comb(n + k - 1, k) <= most or k <= 1)
     series = [_expanded(h_vector, dim, k) for k in range(top + 1)]
-    certainty = Certainty.PROBABLE if p else Certainty.PROVED
+    certainty, over = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.PROVED, "QQ")
     try:
         ranks = [_hilbert(given, k, p, clock) for k in range(top + 1)]
     except LimitReached:
@@ -206,11 +215,11 @@ def _evidence(
     return [
         Evidence(
             quantity="hilbert_function", witness="macaulay2", method="Hilbert series of the ideal", value=series,
-            prime=p or None, certainty=certainty,
+            prime=p or None, certainty=certainty, field=over,
         ),
         Evidence(
             quantity="hilbert_function", witness="modular" if p else "exact", method="ranks of the generators' multiples",
-            value=ranks, prime=p or None, certainty=certainty,
+            value=ranks, prime=p or None, certainty=certainty, field=over, ancestry="program",
         ),
     ]  # fmt: skip
 

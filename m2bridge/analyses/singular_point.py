@@ -28,6 +28,7 @@ from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models import Lightning, Model
 from m2bridge.models.custom import PolynomialMap
+from m2bridge.models.primes import given_numbers
 from m2bridge.rank.integer import rank_over_q
 from m2bridge.rank.modular import rank_mod
 from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
@@ -47,8 +48,8 @@ class SingularPoint(Result):
     at: the weights, exact.
     image_dim: dimension of the image; `local_dim`: of the closure at this point, smaller where only components of smaller
         dimension pass through it; None where that is not known.
-    jacobian_rank: rank over QQ of the parametrization's differential at these weights, on the tangent space of the source; None where
-        the source is singular there, or not known to be smooth.
+    jacobian_rank: rank over QQ of the parametrization's differential at these weights, on the tangent space of the source; None
+        where the source is singular there, or not known to be smooth.
     critical: whether that rank is below the local dimension; None where one of them is not known.
     tangent_lower, tangent_upper: bounds of the Zariski tangent space at the image point; upper is None without equations.
     verdict: singular (lower > local dimension), smooth (upper = local dimension) or undecided.
@@ -128,7 +129,11 @@ def singular_point(
     complete = found.completeness == "complete" and upper is not None
     local = _local_dim(found, point, size, whole=given is None)
     behind = size.evidence if given is None else (*size.evidence, *found.evidence)
-    evidence = [item for item in behind if item.quantity == "image_dim"]
+    evidence = [  # all of them about the dimension over QQ
+        replace(item, field=None)
+        for item in behind
+        if item.quantity == "image_dim" and item.field in (None, "QQ")
+    ]
     evidence += _own_evidence(rank, lower, whole=given is None)
     evidence.append(
         Evidence(
@@ -138,6 +143,8 @@ def singular_point(
             value=upper,
             relation="=" if complete else "<=",
             certainty=found.certainty if complete else sure,
+            scope="at-point",
+            field=found.field,
         )
     )
     grounds = size.certainty if given is None else found.certainty  # of the local dimension
@@ -197,6 +204,8 @@ def _own_evidence(rank: int | None, lower: int, *, whole: bool) -> list[Evidence
             value=lower,
             relation=">=",
             certainty=Certainty.PROVED,
+            scope="at-point",
+            field="QQ",
         )
     ]
     if rank is None:
@@ -207,6 +216,8 @@ def _own_evidence(rank: int | None, lower: int, *, whole: bool) -> list[Evidence
         method="rank over QQ of the differential at the weights",
         value=rank,
         certainty=Certainty.PROVED,
+        scope="at-point",
+        field="QQ",
     )
     below = Evidence(
         quantity="image_dim",
@@ -223,20 +234,16 @@ def _own_evidence(rank: int | None, lower: int, *, whole: bool) -> list[Evidence
 def _local_dim(found: Closure, point: Point, size: Dimension, *, whole: bool) -> int | None:
     """The dimension of the closure at the image point: the largest of a component that passes through it.
 
-    The closure of the image of an irreducible source is irreducible, so that it has one dimension. Otherwise all components must be
-    known, each by its equations; None when they are not.
+    The closure of the image of an irreducible source is irreducible, so that it has one dimension. Otherwise all components must
+    be known, each by its equations; None when they are not.
     """
     if whole:
         return size.image_dim
-    if found.components is None or found.completeness != "complete":
-        return None
     p = found.characteristic
-    image = _image(point, p)
-    here = [
-        part.dim
-        for part in found.components
-        if all((f.at(image) % p if p else f.at(image)) == 0 for f in part.equations or ())
-    ]
+    if found.components is None or found.completeness != "complete" or p:
+        return None
+    image = _image(point, 0)
+    here = [part.dim for part in found.components if all(f.at(image) == 0 for f in part.equations or ())]
     return max(here, default=None)
 
 
@@ -298,6 +305,8 @@ def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
     if found.equations is None:
         return None, Certainty.PROBABLE
     p = found.characteristic
+    if p and given_numbers(None, point.weights).divided_by(p) is not None:  # modulo p this is another point
+        return None, Certainty.PROBABLE
     image = _image(point, p)
     rows = []
     for index, equation in enumerate(found.equations):

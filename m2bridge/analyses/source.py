@@ -1,15 +1,15 @@
 """Analyses stage: the source of a map that is given by equations, cut into its irreducible components.
 
 A map with constraints enters; its components over QQ (over F_p where QQ is out of reach) leave, with the word of a second
-computation that together they are all of the source, and with points of each of them over extensions of F_p. Every question about
-such a map answers for each component and for their union: points that are found by solving equations one after another lie on some
-component, and say nothing about the others.
+computation that together they are all of the source, and with points of each of them over extensions of F_p. Every question
+about such a map answers for each component and for their union: points that are found by solving equations one after another
+lie on some component, and say nothing about the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from m2bridge.errors import InputError, OutputError
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.polynomials import Polynomial, derivative
-from m2bridge.models.primes import GivenNumbers, given_numbers, primes_below
+from m2bridge.models.primes import given_numbers, numbers_in, primes_below
 from m2bridge.models.systems import residue
 from m2bridge.protocol import Values
 from m2bridge.results import Certainty, Evidence, Value
@@ -62,7 +62,8 @@ class ClosedPoint:
 class Source:
     """The components of a source over `characteristic` (0 for QQ), and points of them.
 
-    `covered`: a second computation (saturation) found nothing of the source outside these components; None when it was not finished.
+    `covered`: a second computation (saturation) found nothing of the source outside these components; None when it was not
+    finished.
     """
 
     characteristic: int
@@ -157,37 +158,41 @@ def with_points(
 ) -> Source:
     """The source with points over extensions of F_p, and whether its components cover it.
 
-    Another prime is taken when a component has another dimension or degree modulo `prime` than over its own field.
+    Another prime is taken when a component has another dimension or degree modulo `prime` than over its own field, or no smooth
+    point.
     """
-    coefficients = GivenNumbers(c for part in source.components for f in part.generators for c in f.values())
+    coefficients = numbers_in(f for part in source.components for f in part.generators)
     numbers = given_numbers(model) | coefficients
     primes = [source.characteristic] if source.characteristic else primes_below(
         prime, count=_TRIED_PRIMES, numbers=numbers
     )  # fmt: skip
-    covered: bool | None = None
+    best = source
     for p in primes:
         request = {
-            "p": p, "coverCharacteristic": source.characteristic,
-            "numbers": np.random.default_rng([seed, p]).integers(1, p, size=_RANDOM_NUMBERS).tolist(),
-            "componentTerms": component_terms(source), **model.m2_parameters,
+            "p": p, "coverCharacteristic": source.characteristic, "componentTerms": component_terms(source),
+            "numbers": np.random.default_rng([seed, p]).integers(1, p, size=_RANDOM_NUMBERS).tolist(), **model.m2_parameters,
         }  # fmt: skip
         values, limit = asking.ask("source_points", request, seconds=seconds)
         if "covered" in values:
-            covered = bool(values["covered"]) and bool(values["inside"])
+            best = replace(best, covered=bool(values["covered"]) and bool(values["inside"]))
         same = [(c.dim, c.degree) for c in source.components] == list(
             zip(values.get("component_dims") or (), values.get("component_degrees") or (), strict=False)
         )
-        if "closed_points" in values and same:
-            points = tuple(_closed_point(values, item, p) for item in values["closed_points"])
-            return Source(
-                characteristic=source.characteristic,
-                components=source.components,
-                covered=covered,
-                points=points,
-            )
-        if limit is not None:
+        points = (
+            tuple(_closed_point(values, item, p) for item in values.get("closed_points") or ())
+            if same
+            else ()
+        )
+        if _met(points) > _met(best.points):
+            best = replace(best, points=points)
+        if _met(best.points) == len(source.components) or limit is not None:
             break
-    return Source(characteristic=source.characteristic, components=source.components, covered=covered)
+    return best
+
+
+def _met(points: Sequence[ClosedPoint]) -> int:
+    """How many components have a smooth point among these."""
+    return len({point.component for point in points if point.smooth})
 
 
 def component_terms(source: Source) -> list[list[list[list[Value]]]]:
@@ -275,9 +280,10 @@ def field_rank(rows: Sequence[Sequence[Any]]) -> int:
 class PointRank:
     """What the map's own definition says at a closed point.
 
-    on_source: all constraints vanish there. rank: of the differential on the component's tangent space; None where the component is
-    not smooth. lifts: the constraints have independent differentials there, so that by Hensel's lemma the point is the reduction
-    of a point in characteristic zero, and `rank` is a proved lower bound of the dimension over QQ.
+    on_source: all constraints vanish there.
+    rank: of the differential on the component's tangent space; None where the component is not smooth.
+    lifts: the constraints have independent differentials there, so that by Hensel's lemma the point is the reduction of a point
+        in characteristic zero, and `rank` is a proved lower bound of the dimension over QQ.
     """
 
     component: int
@@ -299,7 +305,7 @@ def rank_at(model: PolynomialMap, source: Source, point: ClosedPoint) -> PointRa
     table = here.differentials([dict(f) for f in model.polynomials])
     return PointRank(
         component=point.component, prime=point.prime, on_source=on_source,
-        rank=field_rank([*table, *normals]) - own if smooth else None,
+        rank=field_rank([*table, *normals]) - own if smooth and on_source else None,
         lifts=on_source and smooth and field_rank(here.differentials(constraints)) == len(constraints),
     )  # fmt: skip
 
@@ -313,6 +319,7 @@ def lost_component(over: str, p: int) -> list[Evidence]:
             method=method,
             value=value,
             prime=p or None,
+            field=over,
         )
         for witness, method, value in (
             ("decomposition", f"minimal primes over {over}", True),
@@ -321,31 +328,34 @@ def lost_component(over: str, p: int) -> list[Evidence]:
     ]
 
 
-def rank_evidence(source: Source, ranks: Sequence[PointRank]) -> list[Evidence]:
-    """The image's dimension by ranks at points of every component, and the same ranks by Macaulay2."""
+def rank_evidence(source: Source, ranks: Sequence[PointRank], field: str | None = None) -> list[Evidence]:
+    """The image's dimension from below, by ranks at points of every component; and the same ranks by Macaulay2.
+
+    `field`: over which the dimension is meant. Over QQ the bound is proved where the point lifts to characteristic zero.
+    """
     usable = [(r, q) for r, q in zip(ranks, source.points, strict=True) if r.rank is not None and q.smooth]
-    found: list[Evidence] = []
     if not usable:
-        return found
+        return []
     prime = usable[0][0].prime
-    for witness, values in (
-        ("modular", [r.rank for r, _ in usable]),
-        ("macaulay2", [q.rank for _, q in usable]),
-    ):
-        found.append(Evidence(
-            quantity="ranks_at_closed_points", witness=witness, method="rank of the differential at points of each component",
-            value=values, prime=prime,
-        ))  # fmt: skip
-    best = max(r.rank or 0 for r, _ in usable)
-    lifted = [r.rank or 0 for r, _ in usable if r.lifts]
     method = "rank of the differential at points of each component, over extensions of F_p"
+    found = [
+        Evidence(
+            quantity="ranks_at_closed_points", witness=witness, method=method, value=values, prime=prime, field=f"F_{prime}",
+        )
+        for witness, values in (
+            ("modular", [r.rank for r, _ in usable]),
+            ("macaulay2", [q.rank for _, q in usable]),
+        )
+    ]  # fmt: skip
+    lifted = [r.rank or 0 for r, _ in usable if r.lifts]
     if lifted:
         found.append(Evidence(
             quantity="image_dim", witness="modular", method=f"{method}; the point lifts to characteristic zero (Hensel)",
-            value=max(lifted), relation=">=", certainty=Certainty.PROVED, prime=prime,
+            value=max(lifted), relation=">=", certainty=Certainty.PROVED, prime=prime, field=field,
         ))  # fmt: skip
-    if {r.component for r, _ in usable} == set(range(len(source.components))):
-        found.append(
-            Evidence(quantity="image_dim", witness="modular", method=method, value=best, prime=prime)
-        )
+    best = max(r.rank or 0 for r, _ in usable)
+    if not lifted or best > max(lifted):
+        found.append(Evidence(
+            quantity="image_dim", witness="modular", method=method, value=best, relation=">=", prime=prime, field=field,
+        ))  # fmt: skip
     return found

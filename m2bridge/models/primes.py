@@ -13,6 +13,7 @@ How other rooms call this::
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -95,21 +96,29 @@ class GivenNumbers:
 NOTHING = GivenNumbers()
 
 
+def _numbers_in(polynomial: Mapping[tuple[int, ...], int | Fraction]) -> list[int | Fraction]:
+    """Coefficients, and exponents: a prime that divides an exponent makes a derivative vanish."""
+    return [*polynomial.values(), *{e for exponents in polynomial for e in exponents if e > 1}]
+
+
+def numbers_in(polynomials: Iterable[Mapping[tuple[int, ...], int | Fraction]]) -> GivenNumbers:
+    """All coefficients and exponents of polynomials."""
+    return GivenNumbers(x for f in polynomials for x in _numbers_in(f))
+
+
 def given_numbers(
     model: Any = None, weights: Mapping[str, Any] | None = None, *, expand: bool = False
 ) -> GivenNumbers:
-    """All numbers in a model and in weights: coefficients of its polynomials and of its constraints, entries of matrices.
+    """All numbers in a model and in weights: coefficients and exponents of its polynomials and constraints, entries of matrices.
 
     A built-in family has no numbers of its own. Those in a user's function are seen with `expand`, which multiplies it out.
     """
     found: list[int | Fraction] = []
     for terms in (*getattr(model, "polynomials", ()), *getattr(model, "constraints", ())):
-        found += [c for _, c in terms]
+        found += _numbers_in(dict(terms))
     if expand and getattr(model, "family", None) == "traced":
-        try:
-            found += [c for f in model.system.polynomials for c in f.values()]
-        except M2BridgeError:
-            pass
+        with suppress(M2BridgeError):  # too large to be multiplied out
+            found += [x for f in model.system.polynomials for x in _numbers_in(f)]
     for array in (weights or {}).values():
         found += [Fraction(x) for x in np.asarray(array, dtype=object).ravel()]
     return GivenNumbers(found)

@@ -23,7 +23,7 @@ from m2bridge.analyses.closure.comparing import compare_primes
 from m2bridge.analyses.closure.image import Image, image_of
 from m2bridge.analyses.closure.result import Closure
 from m2bridge.analyses.closure.union import by_components
-from m2bridge.analyses.closure.work import Work
+from m2bridge.analyses.closure.work import Work, with_fields
 from m2bridge.analyses.source import constrained_map
 from m2bridge.analyses.workbench import model_of
 from m2bridge.engine import open_engine
@@ -115,7 +115,7 @@ def closure(
             compare_primes(work, work.by_interpolation(max_degree))
             if cross_check or (method == "auto" and inside.kernel_may_settle(work)):
                 inside.compare_with_kernel(work, None if cross_check else work.patience)
-        agreement = weigh(work.evidence)
+        agreement = weigh(with_fields(work.evidence, work.prime))
         return work.result(
             method=_method(method, work, by_components=work.components is not None),
             agreement=agreement.verdict, equations=equations, seconds=time.monotonic() - started,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -166,6 +167,11 @@ def substitute(work: Work) -> bool | None:
         value=exact, certainty=Certainty.PROVED,
     ))  # fmt: skip
     if exact:
+        work.evidence += [
+            replace(e, field="QQ", method=f"{e.method}; over QQ it is at most what it is modulo p")
+            for e in work.evidence
+            if (e.quantity, e.relation, e.witness) == ("image_dim", "<=", "macaulay2")
+        ]
         work.shown.append(
             "over QQ every equation vanishes identically on the parametrization (exact substitution)"
         )

@@ -56,8 +56,8 @@ class Span:
 class Image:
     """The image of a model, made a cone.
 
-    `large_prime` and `second_prime` are for facts that do not depend on the user's prime; they divide nothing that was given. Points
-    and tangent spaces of a source with equations are those of the components that solving in turn happens to meet.
+    `large_prime` and `second_prime` are for facts that do not depend on the user's prime; they divide nothing that was given.
+    Points and tangent spaces of a source with equations are those of the components that solving in turn happens to meet.
     """
 
     def __init__(self, model: Model) -> None:

@@ -62,10 +62,10 @@ class Closure(Result):
     hilbert_function: of the image in degrees 0, 1, ...; by evaluation ranks, or of the kernel.
     completeness: ``complete``: the generators generate the ideal of the closure; ``up-to-degree``: they generate it up
         to degree `degree_bound`; ``partial``: a limit was reached, the same holds for the smaller `degree_bound`;
-        ``seen-part``: the source has equations, and points of all its components were not had: the generators are equations of what
-        was seen, the closure may be larger.
-    components: of a source with equations: the irreducible components of the closure over `field`; `codim` and `degree` are those of
-        the part of largest dimension. None for other models.
+        ``seen-part``: the source has equations, and points of all its components were not had: the generators are equations of
+        what was seen, and the closure may be larger.
+    components: the irreducible components of the closure over `field`, for a source with equations; `codim` and `degree` are
+        then those of the part of largest dimension. None for other models.
     shown, not_shown: what these words rest on, in sentences.
     homogenized: the image is no cone; degrees and generators are those of its cone, one coordinate of which is 1.
     equations: linear forms first, then the minimal generators; None when they were not asked for.

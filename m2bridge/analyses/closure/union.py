@@ -1,7 +1,7 @@
 """Analyses stage, closure: the closure of the image of a source with equations, as the union over the source's components.
 
-Macaulay2 computes one kernel for each component and intersects them. What the map's own polynomials say at points of every component,
-over extensions of F_p, is the second witness: ranks of the differential, and whether the equations vanish there.
+Macaulay2 computes one kernel for each component and intersects them. The second witness is what the map's own polynomials say at
+points of every component, over extensions of F_p: ranks of the differential, and whether the equations vanish there.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _witness(work: Work, model: PolynomialMap, source: Source, values: Values) -
         certainty=Certainty.PROBABLE if p else Certainty.PROVED, seconds=work.asking.last_seconds,
     ))  # fmt: skip
     ranks = [rank_at(model, source, point) for point in source.points]
-    work.evidence += rank_evidence(source, ranks)
+    work.evidence += rank_evidence(source, ranks, over)
     unseen = sorted(set(range(len(source.components))) - {r.component for r in ranks if r.rank is not None})
     if unseen:
         work.not_shown.append(

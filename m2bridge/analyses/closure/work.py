@@ -76,19 +76,23 @@ class Work:
     # -- what is known of the image without equations ---------------------------------------------------------
 
     def measure(self) -> None:
-        """Dimension of the image: a rank over F_p at a random point, a lower bound over QQ; and the literature's formula."""
-        rng = np.random.default_rng([self.seed, 1])
-        self.cone_dim = self.image.dim(rng, self.image.large_prime)
-        affine = self.cone_dim - self.image.homogenized
-        self.evidence.append(Evidence(
-            quantity="image_dim", witness="modular", method="rank of the parametrization's Jacobian at a random point",
-            value=affine, relation=">=", certainty=Certainty.PROVED, prime=self.image.large_prime,
-        ))  # fmt: skip
+        """Dimension of the image: ranks at random points, a lower bound over QQ and one over F_p; the literature's formula."""
+        self.cone_dim = self.image.dim(np.random.default_rng([self.seed, 1]), self.image.large_prime)
+        here = self.image.dim(np.random.default_rng([self.seed, 1]), self.prime)
+        method = "rank of the parametrization's Jacobian at a random point"
+        sure = Certainty.PROBABLE if self.image.constrained else Certainty.PROVED
+        for rank, p, over in (
+            (self.cone_dim, self.image.large_prime, "QQ"), (here, self.prime, f"F_{self.prime}"),
+        ):  # fmt: skip
+            self.evidence.append(Evidence(
+                quantity="image_dim", witness="modular", method=method, value=rank - self.image.homogenized, relation=">=",
+                certainty=sure, prime=p, field=over,
+            ))  # fmt: skip
         formula = self.model.formula
         if formula is not None and formula.applies and formula.value is not None:
             self.evidence.append(Evidence(
                 quantity="image_dim", witness="formula", method=formula.citation, value=formula.value,
-                certainty=Certainty.PROBABLE,
+                certainty=Certainty.PROBABLE, field="QQ",
             ))  # fmt: skip
 
     def codim_in(self, span: Span) -> int:
@@ -348,7 +352,7 @@ class Work:
         names = self.image.names
         return Closure(
             model=self.model.spec, options=options, certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
-            agreement=agreement, evidence=tuple(self.evidence), engine=self.asking.engine_use,
+            agreement=agreement, evidence=tuple(with_fields(self.evidence, self.prime)), engine=self.asking.engine_use,
             scripts=tuple(self.asking.scripts), seed=self.seed, seconds=seconds,
             peak_memory_bytes=self.asking.peak_memory_bytes, limit=self.limit,
             ambient_dim=self.model.ambient_dim, coordinate_count=self.model.coordinate_count,
@@ -394,6 +398,22 @@ def as_polynomials(span: Span) -> list[dict[tuple[int, ...], int]]:
     """The linear forms with exponents in all coordinates."""
     unit = np.eye(span.ambient, dtype=int)
     return [{tuple(unit[i].tolist()): c for i, c in form.items()} for form in span.linear_forms]
+
+
+def with_fields(evidence: Sequence[Evidence], prime: int) -> list[Evidence]:
+    """Each piece of evidence with the field that it is about: a number over F_p and the same over QQ are different quantities.
+
+    What was computed modulo p is about F_p, unless it says otherwise. The formula for the degree holds over every field.
+    """
+    found: list[Evidence] = []
+    for item in evidence:
+        if item.field is not None:
+            found.append(item)
+        elif item.witness == "formula":
+            found += [replace(item, field=over) for over in ("QQ", f"F_{prime}")]
+        else:
+            found.append(replace(item, field=f"F_{item.prime}" if item.prime else "QQ"))
+    return found
 
 
 def counts_evidence(witness: str, method: str, counts: Mapping[int, int], p: int | None) -> Evidence:

@@ -1,8 +1,8 @@
 """Analyses stage: the dimension of the image of a source that is given by equations.
 
-The source is cut into its components; the dimension of the image is the largest over them. Lower bounds are ranks at points of every
-component, upper bounds are the components' dimensions. Without Macaulay2 there are only points that solving in turn happens to meet,
-and then nothing is said about the components that they miss.
+The source is cut into its components; the dimension of the image is the largest over them. Lower bounds are ranks at points of
+every component, upper bounds are the components' dimensions. Without Macaulay2 there are only points that solving in turn
+happens to meet, and then nothing is said about the components that they miss.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def constrained_dimension(
     evidence += [_expected(model)] if source is None else _by_components(model, source)
     lower = max([0, *(e.value for e in evidence if e.relation == ">=" and e.certainty is Certainty.PROVED)])
     upper = min(e.value for e in evidence if e.relation == "<=" and e.certainty is Certainty.PROVED)
-    answer = max([lower, *(e.value for e in evidence if e.quantity == "image_dim" and e.relation == "=")])
+    answer = max([0, *(e.value for e in evidence if e.quantity == "image_dim" and e.relation == ">=")])
     parameters, fiber = _sizes(model, source, answer)
     proved = lower == upper
     return Dimension(
@@ -106,7 +106,7 @@ def _by_components(model: PolynomialMap, source: Source) -> list[Evidence]:
     bound = max(min(c.dim, model.coordinate_count) for c in source.components)
     found = [
         Evidence(
-            quantity="image_dim", witness="components", method=f"largest dimension of a component of the source over {source.field}",
+            quantity="image_dim", witness="components", method=f"dimension of the source's largest component over {source.field}",
             value=bound, relation="<=", certainty=Certainty.PROVED if sure else Certainty.PROBABLE,
             prime=source.characteristic or None, detail={"dims": [c.dim for c in source.components]},
         )
@@ -159,7 +159,7 @@ def _drawn(model: PolynomialMap, *, p: int, seed: int) -> list[Evidence]:
         return []
     return [
         Evidence(
-            quantity="image_dim", witness="modular", method="rank at points of the source over F_p that lift to characteristic zero",
+            quantity="image_dim", witness="modular", method="rank at points of the source that lift to characteristic zero",
             value=best, relation=">=", certainty=Certainty.PROVED, prime=p,
         )
     ]  # fmt: skip
