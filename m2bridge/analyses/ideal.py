@@ -1,37 +1,39 @@
 """Analyses stage: an ideal that a user brings, as a file of polynomials: dimension, degree, radical, components, singularities.
 
 Text enters and is parsed into polynomials (:mod:`m2bridge.models.ideal_text`); they travel to Macaulay2 as integers, never as
-text. The second witness is the Hilbert function in low degrees, by exact ranks over F_p of the multiples of the generators.
+text. The second witness is the Hilbert function in low degrees, by exact ranks of the generators' multiples over the same field.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from math import comb
+from math import comb, lcm
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from m2bridge.analyses.clock import Clock, LimitReached
 from m2bridge.analyses.closure.asking import Asking
 from m2bridge.analyses.closure.monomials import monomials_of_degree
-from m2bridge.analyses.closure.primes import check_prime
 from m2bridge.engine import open_engine
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError
+from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import echelon_mod
+from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, numbers_in, prime_for
+from m2bridge.linear.residues import residue
 from m2bridge.models.ideal_text import GivenIdeal, read_ideal
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
 from m2bridge.scripts import Script, render
 
 TEMPLATE = "ideal"
-DEFAULT_PRIME = 32003
 _MOST_MONOMIALS = 1500
+_MOST_RATIONAL_MONOMIALS = 130
 _HIGHEST_CHECKED = 8
 
 
@@ -89,7 +91,8 @@ def ideal(
     Parameters
     ----------
     given: the ideal, or its text (see :func:`~m2bridge.models.ideal_text.read_ideal`).
-    field: a prime, or ``"QQ"``; by default what the file states, else F_32003.
+    field: a prime, or ``"QQ"``; by default what the file states, else F_32003, or the next smaller prime that divides no
+        coefficient.
     components, singular: what to compute besides dimension and degree.
     """
     if not isinstance(given, GivenIdeal):
@@ -98,10 +101,6 @@ def ideal(
     started = time.monotonic()
     limits = limits or Limits()
     clock = Clock(limits.wall_seconds, limits.memory_bytes)
-    if p and any(c.denominator % p == 0 for f in given.polynomials for c in f.values()):
-        raise InputError(
-            f"a coefficient of the ideal has no meaning modulo {p}; use another prime or the field QQ"
-        )
     request = _request(given, p, components=components, singular=singular)
     with open_engine() if engine is None else nullcontext(engine) as opened:
         asking = Asking(opened, limits, clock, keep=keep, progress=progress)
@@ -118,6 +117,10 @@ def ideal(
             singular_dim = singular_degree = None
         if p:
             not_shown.append(f"that these numbers are the same over QQ: they were computed over F_{p}")
+        if p and (
+            gone := next((c for f in given.polynomials for c in f.values() if c.numerator % p == 0), None)
+        ):
+            not_shown.append(f"anything about the ideal over QQ: its coefficient {gone} is 0 in F_{p}")
         return IdealSummary(
             model="ideal", options={"components": components, "singular": singular, "generators": list(given.texts())},
             certainty=Certainty.PROBABLE if p else Certainty.PROVED, agreement=weigh(evidence).verdict,
@@ -164,10 +167,23 @@ def script_of(found: IdealSummary) -> Script:
 
 
 def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
-    p = given.characteristic if field is None else 0 if field == "QQ" else int(field)
-    p = DEFAULT_PRIME if p is None else p
-    if p:
-        check_prime(p, "--field" if field is not None else "the file's ring, characteristic")
+    """0 for QQ, or the prime. A prime that the user or the file names is the field of the question, where all coefficients exist.
+
+    The default divides none of them.
+    """
+    stated = given.characteristic if field is None else 0 if field == "QQ" else int(field)
+    if stated == 0:
+        return 0
+    default = prime_for(numbers_in(given.polynomials), chosen=None, default=MACAULAY2_PRIME)
+    if stated is None:
+        return default
+    option = "--field" if field is not None else "the file's ring, characteristic"
+    p = check_prime(stated, option)
+    lost = [c for f in given.polynomials for c in f.values() if c.denominator % p == 0]
+    if lost:
+        raise InputError(
+            f"the coefficient {lost[0]} of the ideal has no meaning modulo {p}; use --field {default}, or --field QQ"
+        )
     return p
 
 
@@ -184,24 +200,26 @@ def _renamed(text: str, variables: Sequence[str]) -> str:
 def _evidence(
     given: GivenIdeal, h_vector: Sequence[int] | None, dim: int | None, p: int, clock: Clock
 ) -> list[Evidence]:
-    """The Hilbert function in low degrees from Macaulay2's series, and by ranks over F_p."""
+    """The Hilbert function in low degrees from Macaulay2's series, and by ranks over the same field: QQ for p = 0."""
     if h_vector is None or dim is None or dim < 0:
         return []
-    prime = p or DEFAULT_PRIME
     n = len(given.variables)
-    top = max(k for k in range(_HIGHEST_CHECKED + 1) if comb(n + k - 1, k) <= _MOST_MONOMIALS)
+    most = _MOST_MONOMIALS if p else _MOST_RATIONAL_MONOMIALS
+    top = max(k for k in range(_HIGHEST_CHECKED + 1) if comb(n + k - 1, k) <= most or k <= 1)
     series = [_expanded(h_vector, dim, k) for k in range(top + 1)]
+    certainty, over = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.PROVED, "QQ")
     try:
-        ranks = [_hilbert(given, k, prime, clock) for k in range(top + 1)]
+        ranks = [_hilbert(given, k, p, clock) for k in range(top + 1)]
     except LimitReached:
         return []
     return [
         Evidence(
             quantity="hilbert_function", witness="macaulay2", method="Hilbert series of the ideal", value=series,
-            prime=p or None, certainty=Certainty.PROBABLE if p else Certainty.PROVED,
+            prime=p or None, certainty=certainty, field=over,
         ),
         Evidence(
-            quantity="hilbert_function", witness="modular", method="ranks of the generators' multiples", value=ranks, prime=prime,
+            quantity="hilbert_function", witness="modular" if p else "exact", method="ranks of the generators' multiples",
+            value=ranks, prime=p or None, certainty=certainty, field=over, ancestry="program",
         ),
     ]  # fmt: skip
 
@@ -214,19 +232,31 @@ def _expanded(h_vector: Sequence[int], dim: int, degree: int) -> int:
 
 
 def _hilbert(given: GivenIdeal, degree: int, p: int, clock: Clock) -> int:
+    """The Hilbert function in one degree: monomials minus the rank of the generators' multiples, over F_p, or QQ for p = 0."""
     n = len(given.variables)
     place = {tuple(row): i for i, row in enumerate(_exponents(n, degree))}
     rows: list[np.ndarray] = []
     for polynomial in given.polynomials:
-        residues = {m: c.numerator * pow(c.denominator, -1, p) % p for m, c in polynomial.items()}
-        f = {m: c for m, c in residues.items() if c}
+        f = _integral(polynomial, p)
         gap = degree - max((sum(m) for m in f), default=degree + 1)
         for shift in _exponents(n, gap) if gap >= 0 else []:
-            row = np.zeros(len(place), dtype=np.int64)
+            row = np.zeros(len(place), dtype=np.int64 if p else object)
             for m, c in f.items():
                 row[place[tuple(a + b for a, b in zip(m, shift, strict=True))]] = c
             rows.append(row)
-    return len(place) - (len(echelon_mod(np.array(rows), p, clock.check)[1]) if rows else 0)
+    clock.check()
+    if not rows:
+        return len(place)
+    return len(place) - (
+        len(echelon_mod(np.array(rows), p, clock.check)[1]) if p else rank_over_q(np.array(rows))
+    )
+
+
+def _integral(polynomial: Mapping[tuple[int, ...], Any], p: int) -> dict[tuple[int, ...], int]:
+    """Residues modulo p; for p = 0 the multiple with integer coefficients."""
+    common = 1 if p else lcm(*(c.denominator for c in polynomial.values()))
+    values = {m: residue(c, p) if p else int(c * common) for m, c in polynomial.items()}
+    return {m: c for m, c in values.items() if c}
 
 
 def _exponents(n: int, degree: int) -> list[tuple[int, ...]]:

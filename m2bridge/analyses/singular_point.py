@@ -16,23 +16,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.analyses.closure import Closure, closure
-from m2bridge.analyses.dimension import dimension
-from m2bridge.analyses.fiber.differential import constraint_rows
+from m2bridge.analyses.dimension import Dimension, dimension
 from m2bridge.analyses.fiber.gauge import echelon, exact
 from m2bridge.analyses.fiber.points import Point
 from m2bridge.analyses.fiber.resolve import resolve
 from m2bridge.analyses.singular_locus.result import Verdict
-from m2bridge.analyses.singular_locus.tangents import exact_span, integral_rows
+from m2bridge.analyses.singular_locus.tangents import exact_span, first_order_images, integral_rows
+from m2bridge.analyses.source import constrained_map
 from m2bridge.analyses.workbench import ProgressListener, model_of, opened
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.primes import given_numbers
 from m2bridge.models import Lightning, Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
 
-_RANK_PRIME = 8_388_593
 _MOST_COORDINATES = 200
 _PATIENCE = 20.0
 """Seconds for equations when curves alone have settled the verdict: they are a second witness then, not the answer."""
@@ -46,10 +46,13 @@ class SingularPoint(Result):
     Attributes
     ----------
     at: the weights, exact.
-    image_dim: dimension of the image; `jacobian_rank`: rank of the parametrization's differential at these weights.
-    critical: whether that rank is below the dimension.
+    image_dim: dimension of the image; `local_dim`: of the closure at this point, smaller where only components of smaller
+        dimension pass through it; None where that is not known.
+    jacobian_rank: rank over QQ of the parametrization's differential at these weights, on the tangent space of the source; None
+        where the source is singular there, or not known to be smooth.
+    critical: whether that rank is below the local dimension; None where one of them is not known.
     tangent_lower, tangent_upper: bounds of the Zariski tangent space at the image point; upper is None without equations.
-    verdict: singular (lower > dimension), smooth (upper = dimension) or undecided.
+    verdict: singular (lower > local dimension), smooth (upper = local dimension) or undecided.
     completeness: what is known of the equations behind the upper bound; None without equations.
     """
 
@@ -58,8 +61,9 @@ class SingularPoint(Result):
 
     at: Mapping[str, Any]
     image_dim: int
-    jacobian_rank: int
-    critical: bool
+    local_dim: int | None
+    jacobian_rank: int | None
+    critical: bool | None
     tangent_lower: int
     tangent_upper: int | None
     verdict: Verdict
@@ -102,47 +106,35 @@ def singular_point(
         )
     tell = progress or (lambda _: None)
     point = resolve(model, at, seed)
-    tell("dimension")
-    size = dimension(model, engine=False, seed=seed)
-    evidence = [item for item in size.evidence if item.quantity == "image_dim"]
-    tell("curves")
-    free = _free_point(point)
-    rank = _jacobian_rank(free)
-    lower = _tangent_lower(free, seed)
-    settled = lower > size.upper_bound
     limits = limits or Limits()
-    if settled and (limits.wall_seconds is None or limits.wall_seconds > _PATIENCE):
-        limits = replace(limits, wall_seconds=_PATIENCE)
-    evidence += [
-        Evidence(
-            quantity="jacobian_rank",
-            witness="modular",
-            method="rank of the differential at the weights",
-            value=rank,
-            prime=_RANK_PRIME,
-        ),
-        Evidence(
-            quantity="tangent",
-            witness="curves",
-            method="span over QQ of curves through the point",
-            value=lower,
-            relation=">=",
-            certainty=Certainty.PROVED,
-        ),
-    ]
     with opened(engine) as macaulay2:
+        tell("dimension")
+        given = constrained_map(model)
+        size = dimension(model, engine=False if given is None else macaulay2, seed=seed, limits=limits)
+        tell("curves")
+        free = _free_point(point)
+        rank, lower = _rank_and_curves(free, seed)
+        settled = given is None and lower > size.upper_bound
         found = closure(
             model,
             field="QQ",
             max_degree=max_degree,
             engine=macaulay2,
             seed=seed,
-            limits=limits,
+            limits=_patient(limits) if settled else limits,
             keep=keep,
             progress=progress,
         )
     upper, sure = tangent_upper(found, point)
     complete = found.completeness == "complete" and upper is not None
+    local = _local_dim(found, point, size, whole=given is None)
+    behind = size.evidence if given is None else (*size.evidence, *found.evidence)
+    evidence = [  # all of them about the dimension over QQ
+        replace(item, field=None)
+        for item in behind
+        if item.quantity == "image_dim" and item.field in (None, "QQ")
+    ]
+    evidence += _own_evidence(rank, lower, whole=given is None)
     evidence.append(
         Evidence(
             quantity="tangent",
@@ -151,30 +143,36 @@ def singular_point(
             value=upper,
             relation="=" if complete else "<=",
             certainty=found.certainty if complete else sure,
+            scope="at-point",
+            field=found.field,
         )
     )
+    grounds = size.certainty if given is None else found.certainty  # of the local dimension
     verdict: Verdict = "undecided"
     certainty = Certainty.PROBABLE
     if settled:
         verdict, certainty = "singular", Certainty.PROVED
-    elif upper == size.image_dim:
-        verdict, certainty = "smooth", Certainty.weakest([sure, size.certainty])
-    elif complete:  # all equations of the closure: this is the tangent space, not only a bound of it
-        verdict, certainty = "singular", Certainty.weakest([found.certainty, size.certainty])
+    elif local is not None and upper == local and found.completeness != "seen-part":
+        verdict, certainty = "smooth", Certainty.weakest([sure, grounds])
+    elif (
+        local is not None and complete
+    ):  # all equations of the closure: this is the tangent space, not only a bound of it
+        verdict, certainty = "singular", Certainty.weakest([found.certainty, grounds])
     return SingularPoint(
         model=model.spec,
         options={"max_degree": max_degree, "at": point.kind},
         at=point.document(None),
         image_dim=size.image_dim,
+        local_dim=local,
         jacobian_rank=rank,
-        critical=rank < size.image_dim,
+        critical=None if rank is None or local is None else rank < local,
         tangent_lower=lower,
         tangent_upper=upper,
         verdict=verdict,
         completeness=found.completeness,
         certainty=certainty,
-        agreement=weigh(evidence).verdict,
-        evidence=tuple(evidence),
+        agreement=weigh([*evidence, *_conflicts(found), *_conflicts(size)]).verdict,
+        evidence=(*evidence, *_conflicts(found), *_conflicts(size)),
         engine=found.engine,
         scripts=found.scripts,
         seed=seed,
@@ -182,6 +180,71 @@ def singular_point(
         peak_memory_bytes=found.peak_memory_bytes,
         limit=None if settled else found.limit,
     )
+
+
+def _patient(limits: Limits) -> Limits:
+    """Less time for equations when curves alone have settled the verdict."""
+    if limits.wall_seconds is None or limits.wall_seconds > _PATIENCE:
+        return replace(limits, wall_seconds=_PATIENCE)
+    return limits
+
+
+def _conflicts(part: Result) -> list[Evidence]:
+    """Evidence of a result behind this one that contradicts itself there: then it must not be believed here either."""
+    return [item for conflict in part.conflicts for item in (conflict.first, conflict.second)]
+
+
+def _own_evidence(rank: int | None, lower: int, *, whole: bool) -> list[Evidence]:
+    """The rank at the weights, which bounds the dimension from below, and the span of curves."""
+    found = [
+        Evidence(
+            quantity="tangent",
+            witness="curves",
+            method="span over QQ of curves through the point",
+            value=lower,
+            relation=">=",
+            certainty=Certainty.PROVED,
+            scope="at-point",
+            field="QQ",
+        )
+    ]
+    if rank is None:
+        return found
+    exact_rank = Evidence(
+        quantity="jacobian_rank",
+        witness="exact",
+        method="rank over QQ of the differential at the weights",
+        value=rank,
+        certainty=Certainty.PROVED,
+        scope="at-point",
+        field="QQ",
+    )
+    below = Evidence(
+        quantity="image_dim",
+        witness="weights",
+        method="rank over QQ of the differential at the weights"
+        + ("" if whole else ", where the source is smooth"),
+        value=rank,
+        relation=">=",
+        certainty=Certainty.PROVED,
+    )
+    return [exact_rank, below, *found]
+
+
+def _local_dim(found: Closure, point: Point, size: Dimension, *, whole: bool) -> int | None:
+    """The dimension of the closure at the image point: the largest of a component that passes through it.
+
+    The closure of the image of an irreducible source is irreducible, so that it has one dimension. Otherwise all components must
+    be known, each by its equations; None when they are not.
+    """
+    if whole:
+        return size.image_dim
+    p = found.characteristic
+    if found.components is None or found.completeness != "complete" or p:
+        return None
+    image = _image(point, 0)
+    here = [part.dim for part in found.components if all(f.at(image) == 0 for f in part.equations or ())]
+    return max(here, default=None)
 
 
 def _free_point(point: Point) -> Point:
@@ -212,28 +275,23 @@ def _factors(A: np.ndarray, a: int) -> tuple[np.ndarray, np.ndarray]:
     return Q, K
 
 
-def _jacobian_rank(point: Point) -> int:
-    """Rank of the differential at the point, on the tangent space of the source, modulo a large prime."""
-    weights = point.mod(_RANK_PRIME)
-    table = point.model.coordinate_jacobian(weights).values
-    rows = constraint_rows(point.model, weights, _RANK_PRIME)
-    return rank_mod(np.concatenate([table, rows]), _RANK_PRIME) - rank_mod(rows, _RANK_PRIME)
+def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, int]:
+    """The rank over QQ of the differential, and how many tangent vectors of curves through the image point are independent.
 
-
-def _tangent_lower(point: Point, seed: int) -> int:
-    """Tangent vectors of curves in the image through the point: how many are independent over QQ.
-
-    Where the weights satisfy equations, curves of first order only, and none where these equations have dependent differentials.
+    Where the weights satisfy equations: on the tangent space of the source, by curves of first order only, and only where the
+    equations have independent differentials. Elsewhere the source may be singular: the rank is None then, and no curve is known.
     """
     model = point.model
     if not (isinstance(model, PolynomialMap) and model.constraints):
-        return exact_span(model, [point.weights], np.random.default_rng([seed, 6]))
+        rank = rank_over_q(integral_rows(first_order_images(model, point.weights)))
+        return rank, exact_span(model, [point.weights], np.random.default_rng([seed, 6]))
     differentials = integral_rows(np.asarray(model.equations.jacobian(point.weights["x"])).tolist())
     known = rank_over_q(differentials)
     if known < len(model.constraints):
-        return 0
+        return None, 0
     images = integral_rows(np.asarray(model.system.jacobian(point.weights["x"])).tolist())
-    return rank_over_q(np.concatenate([images, differentials])) - known
+    rank = rank_over_q(np.concatenate([images, differentials])) - known
+    return rank, rank
 
 
 def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
@@ -247,6 +305,8 @@ def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
     if found.equations is None:
         return None, Certainty.PROBABLE
     p = found.characteristic
+    if p and given_numbers(None, point.weights).divided_by(p) is not None:  # modulo p this is another point
+        return None, Certainty.PROBABLE
     image = _image(point, p)
     rows = []
     for index, equation in enumerate(found.equations):
@@ -262,9 +322,8 @@ def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
     if p:
         return len(image) - rank_mod(np.array(rows, dtype=object), p), Certainty.PROBABLE
     substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
-    return len(image) - rank_over_q(
-        integral_rows(rows)
-    ), Certainty.PROVED if substituted else Certainty.PROBABLE
+    proved = substituted or (found.completeness == "complete" and found.certainty is Certainty.PROVED)
+    return len(image) - rank_over_q(integral_rows(rows)), Certainty.PROVED if proved else Certainty.PROBABLE
 
 
 def _image(point: Point, p: int) -> list[Any]:

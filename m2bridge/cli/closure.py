@@ -12,11 +12,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.analyses.closure import FORMATS, Closure, closure
-from m2bridge.analyses.closure.primes import DEFAULT_PRIME, check_prime
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
+from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime
 
 _SHORT_EQUATION = 160
 
@@ -49,7 +49,14 @@ def register(app: typer.Typer) -> None:
         field: Annotated[
             str | None, typer.Option("--field", help="QQ, or a prime (the same as --prime).")
         ] = None,
-        prime: common.PrimeOption = DEFAULT_PRIME,
+        prime: Annotated[
+            int | None,
+            typer.Option(
+                "--prime",
+                help=f"Characteristic of the finite field (default: {MACAULAY2_PRIME}, or the next smaller prime that divides "
+                "no coefficient of the model).",
+            ),
+        ] = None,
         cross_check: Annotated[
             bool, typer.Option("--cross-check", help="Also compute the kernel, and compare.")
         ] = False,
@@ -102,7 +109,8 @@ def _check_directories(save: Path | None, keep: Path | None) -> None:
     common.check_directory("--keep", keep)
 
 
-def parse_field(field: str | None, prime: int) -> int | Literal["QQ"]:
+def parse_field(field: str | None, prime: int | None) -> int | Literal["QQ"] | None:
+    """The field that the two options name; None when neither was given."""
     if field is None:
         return prime
     if field.upper() == "QQ":
@@ -138,10 +146,20 @@ def _show(result: Closure, title: str, console: Console, *, equations: bool, evi
         ("minimal generators", counts),
         (
             "completeness",
-            f"{result.completeness}, looked at up to degree {result.degree_bound}, over {result.field}",
+            f"{result.completeness}, looked at up to degree {result.degree_bound}, over {result.field}"
+            + (
+                ": one part of the source, the image may be larger"
+                if result.completeness == "seen-part"
+                else ""
+            ),
         ),
         ("certainty", common.certainty_text(result.certainty)),
     ]
+    for number, part in enumerate(result.components or (), start=1):
+        rows.insert(2 + number, (
+            f"component {number} over {result.field}",
+            f"dimension {part.dim}, degree {part.degree}, from component {part.source_component} of the source",
+        ))  # fmt: skip
     for name, value in rows:
         table.add_row(name, value)
     console.print(table)

@@ -14,7 +14,7 @@ from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
-from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.linear.primes import LARGE_PRIME
 
 
 def register(app: typer.Typer) -> None:
@@ -27,7 +27,14 @@ def register(app: typer.Typer) -> None:
         dp: common.DpOption = None,
         a: common.AOption = None,
         t: common.TOption = None,
-        prime: common.PrimeOption = DEFAULT_PRIME,
+        prime: Annotated[
+            int | None,
+            typer.Option(
+                "--prime",
+                help=f"Characteristic for exact ranks (default: {LARGE_PRIME}, or the next smaller prime that divides no "
+                "coefficient of the model).",
+            ),
+        ] = None,
         seed: common.SeedOption = 0,
         timeout: common.TimeoutOption = "10m",
         memory: common.MemoryOption = "6G",

@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
         limits = common.parse_limits(timeout, memory)
         common.check_directory("--save", save)
         common.check_directory("--keep", keep)
-        chosen = None if field is None else parse_field(field, 0)
+        chosen = parse_field(field, None)
         with common.Progress(quiet=as_json).shown() as progress, open_engine(engine) as opened:
             result = ideal(
                 given, field=chosen, components=components, singular=singular, engine=opened, seed=seed, limits=limits,

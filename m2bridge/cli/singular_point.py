@@ -77,11 +77,16 @@ def _show(result: SingularPoint, title: str, console: Console, *, evidence: bool
     table = Table.grid(padding=(0, 2))
     colour = {"singular": "red", "smooth": "blue", "undecided": "yellow"}[result.verdict]
     table.add_row("verdict", f"[{colour}]{result.verdict}[/], {common.certainty_text(result.certainty)}")
-    table.add_row("dimension", f"{result.image_dim} (affine)")
-    critical = "critical" if result.critical else "not critical"
-    table.add_row(
-        "weights", f"{result.at['kind']}; {critical}: the differential has rank {result.jacobian_rank}"
+    local = (
+        "" if result.local_dim == result.image_dim else f"; at this point {common.maybe(result.local_dim)}"
     )
+    table.add_row("dimension", f"{result.image_dim} (affine){local}")
+    if result.jacobian_rank is None:
+        weights = "the equations of the source have dependent differentials there"
+    else:
+        known = {True: "critical: ", False: "not critical: ", None: ""}[result.critical]
+        weights = f"{known}the differential has rank {result.jacobian_rank}"
+    table.add_row("weights", f"{result.at['kind']}; {weights}")
     table.add_row(
         "tangent space", f"at least {result.tangent_lower}, at most {common.maybe(result.tangent_upper)}"
     )

@@ -14,13 +14,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import fmpz
 from numpy.typing import NDArray
 
 from m2bridge.errors import InputError
+from m2bridge.linear.primes import LARGE_PRIME, is_prime
 
-DEFAULT_PRIME = 8_388_593
-"""The largest prime below 2^23."""
+DEFAULT_PRIME = LARGE_PRIME
 LARGEST_BLAS_PRIME = 2**23
 """Primes below this one use float64 BLAS; larger ones, below 2^63, use FLINT."""
 
@@ -31,15 +30,6 @@ _EXACT = 2**53
 _CHUNK = 1 << 16
 
 Floats = NDArray[np.float64]
-
-
-def is_prime(n: int) -> bool:
-    """Whether n is prime, proved.
-
-    >>> is_prime(8388593), is_prime(8388593 * 2 + 1), is_prime(32003)
-    (True, False, True)
-    """
-    return n > 1 and bool(fmpz(n).is_prime())
 
 
 def residue(value: int | Fraction, p: int) -> int:

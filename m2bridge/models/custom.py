@@ -132,6 +132,10 @@ class PolynomialMap(Model):
             return Model.draw_weights(self, rng, p)
         return {"x": point_on_variety(self.equations, rng, p)}
 
+    def draw_point(self, rng: np.random.Generator, p: int, *, zero: tuple[int, ...] = ()) -> np.ndarray:
+        """A random point of the source over F_p at which the variables `zero` vanish; InputError when none was found."""
+        return point_on_variety(self.equations, rng, p, zero=zero)
+
     def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         if self.constraints:
             raise InputError(

@@ -7,37 +7,47 @@ from flint import nmod_poly
 
 from m2bridge.errors import InputError
 from m2bridge.linear.mod import Mod
-from m2bridge.models.systems import PolynomialSystem, residue
+from m2bridge.linear.residues import residue
+from m2bridge.models.systems import PolynomialSystem
 
 _ATTEMPTS = 200
+_ATTEMPTS_WITH_ZEROS = 10
 
 
-def point_on_variety(equations: PolynomialSystem, rng: np.random.Generator, p: int) -> np.ndarray:
-    """A random common zero over F_p.
+def point_on_variety(
+    equations: PolynomialSystem, rng: np.random.Generator, p: int, *, zero: tuple[int, ...] = ()
+) -> np.ndarray:
+    """A random common zero over F_p, at which the variables `zero` vanish.
 
     All variables but one for each equation are drawn at random; the equations are then solved in turn, each
     for a variable that no later one has been solved for. This finds points of hypersurfaces and of
-    triangular systems; what it returns is always checked.
+    triangular systems; what it returns is always checked. It lies on some component of the variety: others may never be met, and
+    those that split over a larger field have hardly any points over F_p.
 
     Raises
     ------
     InputError
         No point was found.
     """
-    for _ in range(_ATTEMPTS):
+    for _ in range(_ATTEMPTS if not zero else _ATTEMPTS_WITH_ZEROS):
         point = rng.integers(0, p, size=equations.variables, dtype=np.int64)
-        if _solve_in_turn(equations, point, rng, p) and not equations(Mod(point, p)).values.any():
+        point[list(zero)] = 0
+        if _solve_in_turn(equations, point, rng, p, set(zero)) and not equations(Mod(point, p)).values.any():
             return point
     raise InputError(
         f"no point over F_{p} was found on the variety of the constraints; give a parametrization of it instead"
     )
 
 
-def _solve_in_turn(equations: PolynomialSystem, point: np.ndarray, rng: np.random.Generator, p: int) -> bool:
-    used: set[int] = set()
+def _solve_in_turn(
+    equations: PolynomialSystem, point: np.ndarray, rng: np.random.Generator, p: int, zero: set[int]
+) -> bool:
+    used = set(zero)
     for which in rng.permutation(len(equations)):
         polynomial = equations.polynomials[which]
         occurring = {v for exponents in polynomial for v, power in enumerate(exponents) if power}
+        if not occurring - used and zero:
+            continue  # the point is checked in the end
         if not occurring - used:
             return False
         variable = int(rng.choice(sorted(occurring - used)))

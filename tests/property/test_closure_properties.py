@@ -10,9 +10,9 @@ from m2bridge.analyses.closure import interpolate
 from m2bridge.analyses.closure.image import image_of
 from m2bridge.analyses.closure.interpolation import evaluate
 from m2bridge.errors import InputError
+from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.models.custom import from_text
 from m2bridge.models.ideal_text import read_ideal
-from m2bridge.linear.modular import echelon_mod, kernel_mod
 
 EXPONENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=5, unique=True)
 

@@ -19,10 +19,10 @@ from m2bridge.analyses.closure.lifting import (
     vanishes_exactly,
 )
 from m2bridge.analyses.closure.monomials import monomials_of_degree, split_degree
-from m2bridge.analyses.closure.primes import check_prime, primes_below
 from m2bridge.errors import InputError
-from m2bridge.models.arrays import Mod
+from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import echelon_mod, kernel_mod
+from m2bridge.linear.primes import check_prime, primes_below
 
 
 @pytest.mark.parametrize("p", [2, 7, 32003, 8388593])

@@ -7,14 +7,14 @@ import pickle
 import numpy as np
 import pytest
 from flint import nmod_mat
-
-from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models.arrays import Mod, lift, power, zeros
 from m2bridge.models.forms import Forms, generic_input, monomials
 from m2bridge.models.jets import Jet, seeded
 from m2bridge.models.pullbacks import cotangents
-from m2bridge.models.symbolic import ball_array
 from m2bridge.models.tape import Node
+
+from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.models.symbolic import ball_array
 
 PRIMES = (2, 3, 101, 32003, 8388593, 8388617, 67108859, 67108879, 2147483647)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from flint import nmod_mat
+from m2bridge.models.jets import seeded
 
 from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
 from m2bridge.models import (
@@ -18,7 +19,6 @@ from m2bridge.models import (
     symbolic_map,
 )
 from m2bridge.models.description import describe, span_dim
-from m2bridge.models.jets import seeded
 from m2bridge.models.symbolic import ball_array, symbolic_weights
 from m2bridge.models.systems import PolynomialSystem
 from m2bridge.models.virtual import equation_11, equation_12, virtual_weights

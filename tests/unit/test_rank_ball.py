@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import InputError
-from m2bridge.rank.ball import draw_dyadic, enclosure, full_rank_residual, prove_rank
 from m2bridge.linear.balls import Ball, BallRing, exponential
+from m2bridge.rank.ball import draw_dyadic, enclosure, full_rank_residual, prove_rank
 from m2bridge.rank.numeric_attention import numeric_attention_rank
 from m2bridge.rank.slices import AttentionSlice
 

@@ -20,19 +20,29 @@ from m2bridge.analyses.clock import Clock
 from m2bridge.analyses.closure import inside
 from m2bridge.analyses.closure.asking import Asking
 from m2bridge.analyses.closure.comparing import compare_primes
-from m2bridge.analyses.closure.image import LARGE_PRIME, Image, image_of
-from m2bridge.analyses.closure.primes import DEFAULT_PRIME, LARGEST_M2_PRIME, check_prime, primes_below
+from m2bridge.analyses.closure.image import Image, image_of
 from m2bridge.analyses.closure.result import Closure
-from m2bridge.analyses.closure.work import Work
+from m2bridge.analyses.closure.union import by_components
+from m2bridge.analyses.closure.work import Work, with_fields
+from m2bridge.analyses.source import constrained_map
 from m2bridge.analyses.workbench import model_of
 from m2bridge.engine import open_engine
 from m2bridge.engine.base import Engine, Limits
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, LimitError
+from m2bridge.linear.primes import (
+    LARGEST_MACAULAY2_PRIME,
+    MACAULAY2_PRIME,
+    check_prime,
+    prime_for,
+    primes_below,
+)
 from m2bridge.models.base import Model
 from m2bridge.results import weigh
 
 METHODS = ("auto", "interpolation", "kernel", "graded-kernel")
 _GRADED_DEGREE = 4
+_UNION_SECONDS = 60.0
+"""For each question about a source with equations when points can answer a part of it instead."""
 
 
 def closure(
@@ -40,7 +50,7 @@ def closure(
     *,
     method: str = "auto",
     max_degree: int | None = None,
-    field: int | Literal["QQ"] = DEFAULT_PRIME,
+    field: int | Literal["QQ"] | None = None,
     engine: Engine | None = None,
     seed: int = 0,
     limits: Limits | None = None,
@@ -55,7 +65,8 @@ def closure(
     ----------
     method: one of ``auto``, ``interpolation``, ``kernel``, ``graded-kernel``.
     max_degree: how far to look for generators; by default until dimension and degree are those of the image.
-    field: a prime below 2^23, or ``"QQ"``: then equations are lifted and checked by exact substitution.
+    field: a prime below 2^23 that divides nothing in the model, or ``"QQ"``: then equations are lifted and checked by exact
+        substitution. By default F_32003, or the next smaller prime that divides nothing in the model.
     engine: the Macaulay2 to use; the first one found by default.
     limits: of the whole computation; when they are reached, the degrees finished before are returned.
     cross_check: also compute the kernel, and count the degree on the parametrization, and compare.
@@ -72,15 +83,16 @@ def closure(
         raise InputError(f"--method {method!r} is not one of {', '.join(METHODS)}")
     if max_degree is not None and max_degree < 1:
         raise InputError(f"--max-degree {max_degree}: a positive degree is needed")
-    prime = DEFAULT_PRIME if field == "QQ" else int(field)
-    check_prime(prime)
+    chosen = None if field is None or field == "QQ" else check_prime(int(field))
     started = time.monotonic()
     limits = limits or Limits()
     clock = Clock(limits.wall_seconds, limits.memory_bytes)
     model = model_of(model)
     image = image_of(model)
-    if field == "QQ":
-        prime = _lucky_prime(image, seed)
+    prime = prime_for(image.numbers, chosen=chosen, default=MACAULAY2_PRIME)
+    equations_of_source = constrained_map(image.source) is not None
+    if chosen is None and not equations_of_source:
+        prime = _lucky_prime(image, prime, seed)
     with open_engine(warm=True) if engine is None else nullcontext(engine) as opened:
         asking = Asking(opened, limits, clock, keep=keep, progress=progress)
         work = Work(
@@ -93,7 +105,9 @@ def closure(
             progress=progress,
             thorough=cross_check,
         )
-        if method == "kernel":
+        if equations_of_source:
+            _with_source_equations(work, method, max_degree, chosen=chosen is not None)
+        elif method == "kernel":
             inside.by_kernel(work, max_degree)
         elif method == "graded-kernel":
             inside.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
@@ -101,21 +115,57 @@ def closure(
             compare_primes(work, work.by_interpolation(max_degree))
             if cross_check or (method == "auto" and inside.kernel_may_settle(work)):
                 inside.compare_with_kernel(work, None if cross_check else work.patience)
-        agreement = weigh(work.evidence)
+        agreement = weigh(with_fields(work.evidence, work.prime))
         return work.result(
-            method=method if method != "auto" else "interpolation" if not work.kernel_used else "interpolation+kernel",
+            method=_method(method, work, by_components=work.components is not None),
             agreement=agreement.verdict, equations=equations, seconds=time.monotonic() - started,
             options={
-                "method": method, "max_degree": max_degree, "field": "QQ" if field == "QQ" else f"F_{prime}",
+                "method": method, "max_degree": max_degree, "field": "QQ" if field == "QQ" else f"F_{work.prime}",
                 "cross_check": cross_check,
             },
         )  # fmt: skip
 
 
-def _lucky_prime(image: Image, seed: int) -> int:
-    """A prime over which the image spans as much as over a large one: the user, who asked for QQ, has chosen none."""
-    wanted = image.span(np.random.default_rng(seed), LARGE_PRIME).dim
-    for p in (DEFAULT_PRIME, *primes_below(LARGEST_M2_PRIME, count=8, without=DEFAULT_PRIME)):
+def _method(method: str, work: Work, *, by_components: bool) -> str:
+    if method != "auto":
+        return method
+    if by_components:
+        return "kernel"
+    return "interpolation+kernel" if work.kernel_used else "interpolation"
+
+
+def _with_source_equations(work: Work, method: str, max_degree: int | None, *, chosen: bool) -> None:
+    """The closure of the image of a source with equations: by its components, and by points only where those are out of reach."""
+    patience = None
+    if method == "auto":
+        remaining = work.asking.clock.remaining
+        patience = _UNION_SECONDS if remaining is None else min(_UNION_SECONDS, remaining / 4)
+    if method in ("auto", "kernel"):
+        if by_components(work, max_degree, seconds=patience, chosen=chosen):
+            return
+        if method == "kernel":
+            raise LimitError(
+                f"not found: {'; '.join(work.not_shown)}. Allow more time, or use --method interpolation, which sees only a part "
+                "of the source",
+                run=work.asking.last_run,
+            )
+    _ = (
+        work.image.source.parameter_dim
+    )  # refuses equations whose differentials are dependent: points say nothing then
+    if method == "graded-kernel":
+        inside.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
+    else:
+        compare_primes(work, work.by_interpolation(max_degree))
+    work.only_seen()
+
+
+def _lucky_prime(image: Image, prime: int, seed: int) -> int:
+    """A prime over which the image spans as much as over a large one, for a user who has chosen none."""
+    if not image.numbers.numbers:
+        return prime
+    wanted = image.span(np.random.default_rng(seed), image.large_prime).dim
+    others = primes_below(LARGEST_MACAULAY2_PRIME, count=8, without=prime, numbers=image.numbers)
+    for p in (prime, *others):
         if image.span(np.random.default_rng(seed), p).dim == wanted:
             return p
-    return DEFAULT_PRIME
+    return prime

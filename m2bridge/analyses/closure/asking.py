@@ -10,7 +10,7 @@ from typing import Any
 
 from m2bridge.analyses.clock import Clock
 from m2bridge.analyses.workbench import Workbench
-from m2bridge.engine.base import Engine, Limits
+from m2bridge.engine.base import Engine, Limits, Run
 from m2bridge.errors import LimitError, OutputError
 from m2bridge.models.base import Model
 from m2bridge.protocol import Values
@@ -32,6 +32,7 @@ class Asking:
         self.scripts: list[ScriptUse] = []
         self.peak_memory_bytes: int | None = None
         self.last_seconds = 0.0
+        self.last_run: Run | None = None
 
     @property
     def engine_use(self) -> EngineUse:
@@ -57,7 +58,7 @@ class Asking:
         )
         values, error = bench.ask_within_limits(template, parameters, model)
         self.scripts += bench.scripts
-        self.last_seconds = bench.seconds
+        self.last_seconds, self.last_run = bench.seconds, values.run
         if bench.peak_memory_bytes is not None:
             self.peak_memory_bytes = max(self.peak_memory_bytes or 0, bench.peak_memory_bytes)
         return values, _reason(error)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import comb
 
 import numpy as np
 
 from m2bridge.analyses.clock import LimitReached
 from m2bridge.analyses.closure import accounting
-from m2bridge.analyses.closure.image import LARGE_PRIME
 from m2bridge.analyses.closure.interpolation import Interpolation, Interpolator, Polynomial
 from m2bridge.analyses.closure.lifting import (
     generated_rank,
@@ -17,7 +17,6 @@ from m2bridge.analyses.closure.lifting import (
     reduce_polynomial,
     vanishes_exactly,
 )
-from m2bridge.analyses.closure.primes import primes_below
 from m2bridge.analyses.closure.work import Rational, Work, as_polynomials, counts_evidence
 from m2bridge.results import Certainty, Evidence
 
@@ -33,7 +32,7 @@ def compare_primes(work: Work, found: Interpolation) -> None:
     systems: list[tuple[Polynomial, ...]] = []
     primes: list[int] = []
     forms: list[Sequence[Polynomial]] = []
-    for p in primes_below(LARGE_PRIME, count=6, without=work.prime):
+    for p in work.other_primes(6):
         work.tell(f"the same modulo {p}")
         other = Interpolator(work.image, prime=p, seed=work.seed, clock=work.asking.clock)
         while other.degree_reached < top and other.limit is None:
@@ -89,7 +88,7 @@ def lift_forms(work: Work) -> Sequence[Rational] | None:
     """The linear forms over QQ, from the span modulo several primes; None when these do not determine them."""
     primes: list[int] = []
     forms: list[Sequence[Polynomial]] = []
-    for p in primes_below(LARGE_PRIME, count=6, without=work.prime):
+    for p in work.other_primes(6):
         span = work.image.span(np.random.default_rng(work.seed), p)
         primes.append(p)
         forms.append(as_polynomials(span))
@@ -102,7 +101,7 @@ def lift_forms(work: Work) -> Sequence[Rational] | None:
 def _check_lift(work: Work) -> None:
     """Fresh points over a second prime; for QQ exact substitution into the coordinates as integer polynomials."""
     assert work.lifted is not None
-    p = primes_below(LARGE_PRIME, count=9, without=work.prime)[-1]
+    p = work.other_primes(9)[-1]
     residues = [reduce_polynomial(f, p) for f in work.lifted]
     check = accounting.vanish_at_fresh_points(residues, work.image, work.span, p, work.seed)
     work.evidence.append(check)
@@ -168,6 +167,11 @@ def substitute(work: Work) -> bool | None:
         value=exact, certainty=Certainty.PROVED,
     ))  # fmt: skip
     if exact:
+        work.evidence += [
+            replace(e, field="QQ", method=f"{e.method}; over QQ it is at most what it is modulo p")
+            for e in work.evidence
+            if (e.quantity, e.relation, e.witness) == ("image_dim", "<=", "macaulay2")
+        ]
         work.shown.append(
             "over QQ every equation vanishes identically on the parametrization (exact substitution)"
         )

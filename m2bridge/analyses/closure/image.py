@@ -17,16 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from m2bridge.analyses.clock import Clock
+from m2bridge.analyses.source import constrained_map
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.linear.modular import kernel_mod, rank_mod
+from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.mod import Mod
+from m2bridge.linear.modular import kernel_mod, rank_mod
+from m2bridge.linear.primes import LARGE_PRIME, given_numbers, primes_below
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.lightning import Lightning
 
 Matrix = npt.NDArray[np.int64]
-LARGE_PRIME = 8_388_593
-"""The largest prime below 2^23: for facts about the model that do not depend on the user's prime."""
 _SEED = 7
 _MOST_TERMS = 200_000
 
@@ -52,16 +53,23 @@ class Span:
 
 
 class Image:
-    """The image of a model with unconstrained weights, made a cone."""
+    """The image of a model, made a cone.
+
+    `large_prime` and `second_prime` are for facts that do not depend on the user's prime; they divide nothing that was given.
+    Points and tangent spaces of a source with equations are those of the components that solving in turn happens to meet.
+    """
 
     def __init__(self, model: Model) -> None:
         if not model.polynomial:
             raise NotPolynomialError(f"{model.spec} is not polynomial: its image has no ideal of this kind")
         self.model = model
         self.source = model.free
-        self.constrained = self.source.parameter_dim < self.source.parameter_count
+        own = constrained_map(model)
+        self.constrained = own is not None or self.source.parameter_dim < self.source.parameter_count
+        self.numbers = given_numbers(model, expand=True)
+        self.large_prime, self.second_prime = primes_below(LARGE_PRIME, count=2, numbers=self.numbers)
         self.homogenized = False
-        self.homogenized = not self._is_cone()
+        self.homogenized = not (self._is_cone() if own is None else graded_cone(own))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -114,9 +122,9 @@ class Image:
 
     def _is_cone(self) -> bool:
         """Whether the point itself is tangent, at a random point over a large prime: then scaling preserves the closure."""
-        point, rows = self.tangents(np.random.default_rng(_SEED), LARGE_PRIME)
+        point, rows = self.tangents(np.random.default_rng(_SEED), self.large_prime)
         both = np.concatenate([rows, point[None]])
-        return rank_mod(both, LARGE_PRIME) == rank_mod(rows, LARGE_PRIME)
+        return rank_mod(both, self.large_prime) == rank_mod(rows, self.large_prime)
 
     def dim(self, rng: np.random.Generator, p: int) -> int:
         """Rank of the tangent space at a random point over F_p: a lower bound of the dimension of the cone over QQ."""
@@ -157,6 +165,16 @@ class Image:
         forms = tuple({int(order[i]): int(row[i]) for i in np.flatnonzero(row)} for row in basis)
         chosen = tuple(sorted(int(order[i]) for i in pivots))
         return Span(basis=chosen, linear_forms=forms, ambient=self.count)
+
+
+def graded_cone(source: PolynomialMap) -> bool:
+    """Whether a grading of the variables makes all constraints homogeneous and all coordinates homogeneous of one degree, not 0.
+
+    Then the image is a cone on every component of the source. A random point would only speak for the component it lies on.
+    """
+    nonzero = [i for i, terms in enumerate(source.polynomials) if terms]
+    rows = source.grading[:, nonzero].tolist()
+    return rank_over_q([*rows, [1] * len(nonzero)]) == rank_over_q(rows) if nonzero and rows else not nonzero
 
 
 def image_of(model: Model) -> Image:

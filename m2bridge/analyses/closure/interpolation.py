@@ -28,9 +28,9 @@ from m2bridge.analyses.closure.monomials import (
     variable_keys,
     weight_hashes,
 )
-from m2bridge.analyses.closure.primes import DEFAULT_PRIME, check_prime
 from m2bridge.analyses.closure.symmetry import coordinate_permutations, torus_weights
 from m2bridge.linear.modular import echelon_mod, kernel_mod
+from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime
 from m2bridge.models.base import Model
 
 Polynomial = Mapping[tuple[int, ...], int]
@@ -84,7 +84,7 @@ def interpolate(
     model: Model | Image,
     max_degree: int,
     *,
-    prime: int = DEFAULT_PRIME,
+    prime: int = MACAULAY2_PRIME,
     seed: int = 0,
     clock: Clock | None = None,
     symmetric: bool = True,
@@ -123,7 +123,7 @@ class Interpolator:
         self,
         model: Model | Image,
         *,
-        prime: int = DEFAULT_PRIME,
+        prime: int = MACAULAY2_PRIME,
         seed: int = 0,
         clock: Clock | None = None,
         symmetric: bool = True,

@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from m2bridge.analyses.closure.asking import Asking, from_lists
-from m2bridge.analyses.closure.image import Image, Span
-from m2bridge.analyses.closure.primes import DEFAULT_PRIME, check_prime
+from m2bridge.analyses.closure.image import Image, Span, graded_cone
 from m2bridge.errors import InputError
+from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, given_numbers, prime_for
 from m2bridge.models.base import Model
+from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.lightning import Lightning
 from m2bridge.scripts import Script, render
 
 TEMPLATE = "closure_kernel"
+UNION_TEMPLATE = "closure_union"
+"""For a source with equations: one kernel for each of its components."""
 HILBERT_DEGREES = 6
 """How far the Hilbert function is computed unless the caller knows better."""
 
@@ -43,10 +46,20 @@ def best_source(model: Model) -> Model:
     return model
 
 
-def script(model: Model, *, prime: int = DEFAULT_PRIME, seed: int = 0) -> Script:
+def script(model: Model, *, prime: int = MACAULAY2_PRIME, seed: int = 0) -> Script:
     """The script that ``closure(model, method="kernel")`` runs; over QQ for the prime 0. It draws nothing, whatever `seed` is."""
     if prime:
         check_prime(prime)
+        prime = prime_for(
+            given_numbers(model), chosen=None if prime == MACAULAY2_PRIME else prime, default=prime
+        )
+    if isinstance(model, PolynomialMap) and model.constraints:
+        asked = {
+            **model.m2_parameters,
+            **_question(prime, HILBERT_DEGREES),
+            "imageIsCone": graded_cone(model),
+        }
+        return render(UNION_TEMPLATE, asked)
     source = best_source(model)
     return render(
         TEMPLATE, {**source.m2_parameters, **_question(prime, HILBERT_DEGREES)}, partial=source.m2_partial

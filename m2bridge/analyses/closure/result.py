@@ -13,7 +13,21 @@ from m2bridge.analyses.closure.equations import Equation
 from m2bridge.errors import InputError
 from m2bridge.results import Certainty, Result, html_table, register_result
 
-Completeness = Literal["complete", "up-to-degree", "partial"]
+Completeness = Literal["complete", "up-to-degree", "partial", "seen-part"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageComponent:
+    """An irreducible component, over the field of the answer, of the closure of the image of a source with equations.
+
+    dim (affine), degree; source_component: the number of a component of the source whose image it closes; equations in the span,
+    without the linear forms.
+    """
+
+    dim: int
+    degree: int
+    source_component: int
+    equations: tuple[Equation, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +61,11 @@ class Closure(Result):
         themselves, as SymPy polynomials, are made on demand by the property `generators`.
     hilbert_function: of the image in degrees 0, 1, ...; by evaluation ranks, or of the kernel.
     completeness: ``complete``: the generators generate the ideal of the closure; ``up-to-degree``: they generate it up
-        to degree `degree_bound`; ``partial``: a limit was reached, the same holds for the smaller `degree_bound`.
+        to degree `degree_bound`; ``partial``: a limit was reached, the same holds for the smaller `degree_bound`;
+        ``seen-part``: the source has equations, and points of all its components were not had: the generators are equations of
+        what was seen, and the closure may be larger.
+    components: the irreducible components of the closure over `field`, for a source with equations; `codim` and `degree` are
+        then those of the part of largest dimension. None for other models.
     shown, not_shown: what these words rest on, in sentences.
     homogenized: the image is no cone; degrees and generators are those of its cone, one coordinate of which is 1.
     equations: linear forms first, then the minimal generators; None when they were not asked for.
@@ -75,6 +93,7 @@ class Closure(Result):
     not_shown: tuple[str, ...] = ()
     equations: tuple[Equation, ...] | None = None
     variables: tuple[str, ...] | None = None
+    components: tuple[ImageComponent, ...] | None = None
 
     @property
     def characteristic(self) -> int:

@@ -13,13 +13,12 @@ from math import lcm
 
 import numpy as np
 
-from m2bridge.analyses.closure.image import LARGE_PRIME, Image, Matrix, Span
+from m2bridge.analyses.closure.image import Image, Matrix, Span
 from m2bridge.analyses.closure.lifting import rational
 from m2bridge.analyses.closure.monomials import Ints
 from m2bridge.errors import SpecError
 from m2bridge.linear.modular import kernel_mod, rank_mod
 
-SECOND_PRIME = 8_388_587
 _MOST_AXES = 8
 
 
@@ -30,28 +29,24 @@ def torus_weights(image: Image, span: Span, rng: np.random.Generator) -> Ints:
     states one of the same rank, and a SpecError when it states one that the image does not have. The standard grading is
     always the first row.
     """
-    ones = np.ones((1, span.dim), dtype=np.int64)
-    conditions = _conditions(image, span, rng, LARGE_PRIME)
-    basis, _, _ = kernel_mod(conditions, LARGE_PRIME)
-    rows = [_integral(row) for row in basis]
+    ones, p = np.ones((1, span.dim), dtype=np.int64), image.large_prime
+    conditions = _conditions(image, span, rng, p)
+    basis, _, _ = kernel_mod(conditions, p)
+    rows = [_integral(row, p) for row in basis]
     kept = [row for row in rows if row is not None]
     found = np.array(kept, dtype=np.int64).reshape(len(kept), span.dim)
     grading = np.concatenate([ones, found])
-    if not preserves(image, span, grading, rng, SECOND_PRIME):
+    if not preserves(image, span, grading, rng, image.second_prime):
         grading = ones
     stated = image.model.grading
     if stated is None or image.homogenized or stated.shape[1] != image.count:
         return grading
     given = np.concatenate([ones, np.asarray(stated, dtype=np.int64)[:, list(span.basis)]])
-    if not preserves(image, span, given, rng, LARGE_PRIME):
+    if not preserves(image, span, given, rng, p):
         raise SpecError(
             f"{image.model.spec}: the image is not homogeneous for the grading that the model states"
         )
-    return (
-        given
-        if rank_mod(given % LARGE_PRIME, LARGE_PRIME) >= rank_mod(grading % LARGE_PRIME, LARGE_PRIME)
-        else grading
-    )
+    return given if rank_mod(given % p, p) >= rank_mod(grading % p, p) else grading
 
 
 def preserves(image: Image, span: Span, grading: Ints, rng: np.random.Generator, p: int) -> bool:
@@ -78,11 +73,11 @@ def _conditions(image: Image, span: Span, rng: np.random.Generator, p: int) -> M
     return np.concatenate(rows)
 
 
-def _integral(row: Matrix) -> Ints | None:
-    """The integer multiple of a vector of small fractions given mod the large prime."""
+def _integral(row: Matrix, p: int) -> Ints | None:
+    """The integer multiple of a vector of small fractions given modulo a large prime."""
     fractions: list[Fraction] = []
     for residue in row.tolist():
-        value = rational(residue, LARGE_PRIME)
+        value = rational(residue, p)
         if value is None or abs(value.numerator) > 100 or value.denominator > 100:
             return None
         fractions.append(value)
@@ -105,7 +100,7 @@ def coordinate_permutations(image: Image, span: Span, grading: Ints, rng: np.ran
     ]
     found: list[Ints] = []
     seen = {tuple(range(span.dim))}
-    samples = [image.draw(rng, 1, LARGE_PRIME) for _ in range(2)]
+    samples = [image.draw(rng, 1, image.large_prime) for _ in range(2)]
     for size in sorted({s for _, _, s in axes if s > 1}):
         equal = [(name, axis) for name, axis, s in axes if s == size]
         most = len(equal) if len(equal) <= _MOST_AXES else 2
@@ -114,7 +109,7 @@ def coordinate_permutations(image: Image, span: Span, grading: Ints, rng: np.ran
                 s = _permutation(image, span, samples, chosen, neighbour)
                 if s is None:
                     break
-                if tuple(s.tolist()) not in seen and _normalises(s, grading):
+                if tuple(s.tolist()) not in seen and _normalises(s, grading, image.large_prime):
                     seen.add(tuple(s.tolist()))
                     found.append(s)
     return found
@@ -134,8 +129,8 @@ def _permutation(
             order = np.arange(swapped[name].shape[axis + 1])
             order[[neighbour, neighbour + 1]] = order[[neighbour + 1, neighbour]]
             swapped[name] = np.take(swapped[name], order, axis=axis + 1)
-        before = image.at(weights, LARGE_PRIME)[0, list(span.basis)]
-        after = image.at(swapped, LARGE_PRIME)[0, list(span.basis)]
+        before = image.at(weights, image.large_prime)[0, list(span.basis)]
+        after = image.at(swapped, image.large_prime)[0, list(span.basis)]
         order_before, order_after = np.argsort(before), np.argsort(after)
         if len(np.unique(before)) != len(before) or np.any(before[order_before] != after[order_after]):
             return None
@@ -147,6 +142,6 @@ def _permutation(
     return result
 
 
-def _normalises(s: Ints, grading: Ints) -> bool:
-    both = np.concatenate([grading, grading[:, s]]) % LARGE_PRIME
-    return rank_mod(both, LARGE_PRIME) == rank_mod(grading % LARGE_PRIME, LARGE_PRIME)
+def _normalises(s: Ints, grading: Ints, p: int) -> bool:
+    both = np.concatenate([grading, grading[:, s]]) % p
+    return rank_mod(both, p) == rank_mod(grading % p, p)

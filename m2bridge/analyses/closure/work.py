@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,10 +13,11 @@ from m2bridge.analyses.closure import accounting, degrees
 from m2bridge.analyses.closure.accounting import Account
 from m2bridge.analyses.closure.asking import Asking
 from m2bridge.analyses.closure.equations import Equation, equation
-from m2bridge.analyses.closure.image import LARGE_PRIME, Image, Span
+from m2bridge.analyses.closure.image import Image, Span
 from m2bridge.analyses.closure.interpolation import Interpolation, Interpolator, Polynomial
-from m2bridge.analyses.closure.result import Closure, Completeness
+from m2bridge.analyses.closure.result import Closure, Completeness, ImageComponent
 from m2bridge.errors import InputError
+from m2bridge.linear.primes import primes_below
 from m2bridge.models.base import Model
 from m2bridge.results import Certainty, Evidence
 
@@ -59,27 +60,39 @@ class Work:
     proved: bool = False
     limit: str | None = None
     kernel_used: bool = False
+    components: tuple[ImageComponent, ...] | None = None
+    seen_part_only: bool = False
 
     def tell(self, step: str) -> None:
         if self.progress is not None:
             self.progress(step)
 
+    def other_primes(self, count: int) -> list[int]:
+        """Large primes that divide nothing that was given, other than the one of the computation."""
+        return primes_below(
+            self.image.large_prime, count=count, without=self.prime, numbers=self.image.numbers
+        )
+
     # -- what is known of the image without equations ---------------------------------------------------------
 
     def measure(self) -> None:
-        """Dimension of the image: a rank over F_p at a random point, a lower bound over QQ; and the literature's formula."""
-        rng = np.random.default_rng([self.seed, 1])
-        self.cone_dim = self.image.dim(rng, LARGE_PRIME)
-        affine = self.cone_dim - self.image.homogenized
-        self.evidence.append(Evidence(
-            quantity="image_dim", witness="modular", method="rank of the parametrization's Jacobian at a random point",
-            value=affine, relation=">=", certainty=Certainty.PROVED, prime=LARGE_PRIME,
-        ))  # fmt: skip
+        """Dimension of the image: ranks at random points, a lower bound over QQ and one over F_p; the literature's formula."""
+        self.cone_dim = self.image.dim(np.random.default_rng([self.seed, 1]), self.image.large_prime)
+        here = self.image.dim(np.random.default_rng([self.seed, 1]), self.prime)
+        method = "rank of the parametrization's Jacobian at a random point"
+        sure = Certainty.PROBABLE if self.image.constrained else Certainty.PROVED
+        for rank, p, over in (
+            (self.cone_dim, self.image.large_prime, "QQ"), (here, self.prime, f"F_{self.prime}"),
+        ):  # fmt: skip
+            self.evidence.append(Evidence(
+                quantity="image_dim", witness="modular", method=method, value=rank - self.image.homogenized, relation=">=",
+                certainty=sure, prime=p, field=over,
+            ))  # fmt: skip
         formula = self.model.formula
         if formula is not None and formula.applies and formula.value is not None:
             self.evidence.append(Evidence(
                 quantity="image_dim", witness="formula", method=formula.citation, value=formula.value,
-                certainty=Certainty.PROBABLE,
+                certainty=Certainty.PROBABLE, field="QQ",
             ))  # fmt: skip
 
     def codim_in(self, span: Span) -> int:
@@ -299,6 +312,23 @@ class Work:
                 "that the ideal is unmixed (not Cohen-Macaulay; the general test was not tried or took too long)"
             )
 
+    def only_seen(self) -> None:
+        """Take back what would need all of a source with equations: the points lie on components that solving in turn met."""
+        self.complete = self.proved = False
+        self.seen_part_only = True
+        self.degree = None
+        self.evidence = [
+            e for e in self.evidence
+            if e.quantity not in ("degree", "image_dim") or (e.relation == ">=" and e.quantity == "image_dim")
+        ]  # fmt: skip
+        self.shown = [
+            "the equations vanish at the points of the source that were found by solving its equations in turn"
+        ]
+        self.not_shown.append(
+            "that these points lie on every component of the source: the equations are not known to hold on all of it, "
+            "dimension and degree are not known either, and the image may be larger; use --method kernel"
+        )
+
     # -- the answer -------------------------------------------------------------------------------------------
 
     def result(
@@ -316,11 +346,13 @@ class Work:
         completeness: Completeness = (
             "complete" if self.complete else "partial" if self.limit else "up-to-degree"
         )
+        if self.seen_part_only:
+            completeness = "seen-part"
         proved = self.proved and self.rational and lifted and self.complete
         names = self.image.names
         return Closure(
             model=self.model.spec, options=options, certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
-            agreement=agreement, evidence=tuple(self.evidence), engine=self.asking.engine_use,
+            agreement=agreement, evidence=tuple(with_fields(self.evidence, self.prime)), engine=self.asking.engine_use,
             scripts=tuple(self.asking.scripts), seed=self.seed, seconds=seconds,
             peak_memory_bytes=self.asking.peak_memory_bytes, limit=self.limit,
             ambient_dim=self.model.ambient_dim, coordinate_count=self.model.coordinate_count,
@@ -329,9 +361,14 @@ class Work:
             generator_counts=dict(sorted(self.counts.items())), hilbert_function=self.hilbert_function,
             completeness=completeness, degree_bound=self.degree_bound, method=method, field=over,
             homogenized=self.image.homogenized, shown=tuple(self.shown), not_shown=tuple(self.not_shown),
-            equations=self._equations(lifted) if equations else None,
+            equations=self._equations(lifted) if equations else None, components=self._components(keep=equations),
             variables=tuple(names[: self.model.coordinate_count]) if equations else None,
         )  # fmt: skip
+
+    def _components(self, *, keep: bool) -> tuple[ImageComponent, ...] | None:
+        if self.components is None or keep:
+            return self.components
+        return tuple(replace(c, equations=None) for c in self.components)
 
     def _equations(self, lifted: bool) -> tuple[Equation, ...]:
         p = 0 if lifted else self.prime
@@ -349,10 +386,34 @@ class Work:
         )
 
 
+def written_equations(
+    work: Work, polynomials: Sequence[Mapping[tuple[int, ...], Any]], p: int
+) -> tuple[Equation, ...]:
+    """Polynomials in the coordinates of the span as equations in all coordinates; over QQ for p = 0."""
+    constant = work.span.ambient - 1 if work.image.homogenized else None
+    return tuple(equation(f, work.span.basis, p=p, constant=constant) for f in polynomials)
+
+
 def as_polynomials(span: Span) -> list[dict[tuple[int, ...], int]]:
     """The linear forms with exponents in all coordinates."""
     unit = np.eye(span.ambient, dtype=int)
     return [{tuple(unit[i].tolist()): c for i, c in form.items()} for form in span.linear_forms]
+
+
+def with_fields(evidence: Sequence[Evidence], prime: int) -> list[Evidence]:
+    """Each piece of evidence with the field that it is about: a number over F_p and the same over QQ are different quantities.
+
+    What was computed modulo p is about F_p, unless it says otherwise. The formula for the degree holds over every field.
+    """
+    found: list[Evidence] = []
+    for item in evidence:
+        if item.field is not None:
+            found.append(item)
+        elif item.witness == "formula":
+            found += [replace(item, field=over) for over in ("QQ", f"F_{prime}")]
+        else:
+            found.append(replace(item, field=f"F_{item.prime}" if item.prime else "QQ"))
+    return found
 
 
 def counts_evidence(witness: str, method: str, counts: Mapping[int, int], p: int | None) -> Evidence:

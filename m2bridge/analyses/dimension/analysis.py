@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from m2bridge.analyses.dimension.constrained import constrained_dimension
 from m2bridge.analyses.dimension.lower import attention_shape, weight_degree
 from m2bridge.analyses.dimension.macaulay2 import ask_macaulay2
 from m2bridge.analyses.dimension.result import Dimension, FormulaCheck
@@ -22,10 +23,12 @@ from m2bridge.analyses.dimension.witnesses import (
     float_witness,
     general_lower,
 )
+from m2bridge.analyses.source import constrained_map
 from m2bridge.analyses.workbench import model_of
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.engine import Engine, Limits
 from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
+from m2bridge.linear.primes import given_numbers, prime_for
 from m2bridge.linear.residues import DEFAULT_PRIME, LARGEST_BLAS_PRIME, check_prime
 from m2bridge.models import Model, Softmax
 from m2bridge.results import Certainty, Evidence, weigh
@@ -39,7 +42,7 @@ def dimension(
     model: Model | str,
     *,
     engine: Engine | bool | None = None,
-    prime: int = DEFAULT_PRIME,
+    prime: int | None = None,
     seed: int = 0,
     limits: Limits | None = None,
     keep: Path | None = None,
@@ -56,7 +59,7 @@ def dimension(
         A Macaulay2 to ask as a further witness; None opens the first that works when the model is small, and goes on
         without when there is none; False asks none.
     prime
-        For exact ranks; below 2^23 they use BLAS.
+        For exact ranks; below 2^23 they use BLAS. By default the largest below 2^23 that divides no coefficient of the model.
     seed
         Of all random points.
     limits
@@ -72,8 +75,13 @@ def dimension(
     """
     start = time.perf_counter()
     model = model_of(model)
-    p = _large_enough(check_prime(prime), model)
+    chosen = None if prime is None else check_prime(prime)
+    p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME), model)
     limits = limits or Limits()
+    if (given := constrained_map(model)) is not None:
+        return constrained_dimension(
+            given, engine, p=p, seed=seed, limits=limits, keep=keep, progress=progress, start=start
+        )
     uppers = upper_bounds(model, p=p, seed=seed)
     upper = min(item.value for item in uppers if item.certainty is Certainty.PROVED)
     shape = attention_shape(model)

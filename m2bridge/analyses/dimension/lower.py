@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from m2bridge.errors import OutOfReachError
 from m2bridge.linear.modular import Elimination, eliminate, rank_mod
+from m2bridge.linear.primes import is_prime
 from m2bridge.linear.residues import is_prime
 from m2bridge.models import DeepLightning, Lightning, Mod, Model, Softmax
 from m2bridge.models.derivatives import jacobian

@@ -14,6 +14,8 @@ from m2bridge.analyses.dimension.result import NumericWitness
 from m2bridge.engine import Limits
 from m2bridge.errors import NotPolynomialError
 from m2bridge.linear.numeric import numeric_rank
+from m2bridge.linear.primes import given_numbers
+from m2bridge.linear.primes import primes_below as primes_dividing_nothing_below
 from m2bridge.models import Model
 from m2bridge.models.derivatives import jacobian
 from m2bridge.rank.attention import AttentionRank, attention_rank
@@ -191,9 +193,10 @@ def general_lower(
     if found.rank >= upper and not found.constrained:
         return Found(evidence=(item,), likely=found.rank, point=found)
     start = time.perf_counter()
+    others = primes_dividing_nothing_below(p - 1, count=_REPEATS, numbers=given_numbers(model))
     runs = [
         point_rank(model, p=q, seed=seed + k, upper=upper, memory_limit=limits.memory_bytes)
-        for k, q in enumerate(primes_below(p, _REPEATS), start=1)
+        for k, q in enumerate(others, start=1)
     ]
     best = max([found.rank, *(run.rank for run in runs)])
     primes = [p, *(run.p for run in runs)]

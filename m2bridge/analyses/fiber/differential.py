@@ -16,8 +16,8 @@ from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.models import MLP, DeepLightning, Mod, Model
-from m2bridge.programs.arithmetics import object_array
 from m2bridge.models.evaluation import output_jacobian
+from m2bridge.programs.arithmetics import object_array
 
 BIG_PRIME = 8_388_593
 _MOST_PERMUTATIONS = 24

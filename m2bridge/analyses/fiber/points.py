@@ -19,9 +19,9 @@ from m2bridge.analyses.fiber import gauge
 from m2bridge.errors import InputError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import DeepLightning, Lightning, Mod, Model
-from m2bridge.programs.arithmetics import object_array
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.virtual import virtual_weights
+from m2bridge.programs.arithmetics import object_array
 
 SPREAD = 60
 """Random weights are integers from -SPREAD to SPREAD, never 0: small enough to be read, and to be real points too."""

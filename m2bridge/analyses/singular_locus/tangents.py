@@ -19,8 +19,8 @@ import numpy as np
 
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.numeric import NumericRank, numeric_rank
-from m2bridge.programs.arithmetics import object_array
 from m2bridge.models.base import Model, Weights
+from m2bridge.programs.arithmetics import object_array
 
 _PATIENCE = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
@@ -44,12 +44,18 @@ def exact_span(model: Model, fiber: Sequence[Weights], rng: np.random.Generator)
     vectors: list[list[Fraction]] = []
     for weights in fiber:
         base = model.flatten({name: np.asarray(value) for name, value in weights.items()}).astype(object)
-        unit = np.eye(model.parameter_count, dtype=int)
-        first_order = [_leading(model, base, direction, orders=(1,)) for direction in unit]
+        first_order = first_order_images(model, weights)
         vectors += [v for v in first_order if any(v)]
         kernel = _integer_kernel(integral_rows(np.array(first_order, dtype=object).T.tolist()))
         vectors = _grow(vectors, partial(_kernel_curve, model, base, kernel, rng), len(kernel))
     return _rank(vectors)
+
+
+def first_order_images(model: Model, weights: Weights) -> list[list[Fraction]]:
+    """The derivatives over QQ of the image point by each weight, one row a weight."""
+    base = model.flatten({name: np.asarray(value) for name, value in weights.items()}).astype(object)
+    unit = np.eye(model.parameter_count, dtype=int)
+    return [_leading(model, base, direction, orders=(1,)) for direction in unit]
 
 
 def _rank(vectors: Sequence[Sequence[Fraction]]) -> int:

@@ -10,9 +10,9 @@ import numpy as np
 from m2bridge.claims.base import Claim, Context, Size, Verdict, fails, holds
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.models import DeepLightning, Mod
-from m2bridge.programs.arithmetics import elementwise
 from m2bridge.models.symbolic import rational_variables, variable_array
 from m2bridge.models.virtual import equation_11, equation_12, virtual_weights
+from m2bridge.programs.arithmetics import elementwise
 from m2bridge.results import Certainty
 
 _PRIMES = (8_388_593, 32_003)

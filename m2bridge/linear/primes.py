@@ -1,0 +1,154 @@
+"""The primes that computations use, and how one is chosen that divides nothing the user gave.
+
+Modulo a prime that divides a coefficient or a weight, the user's map or point is another one. So a default prime steps aside
+silently, and a prime that the user chose is refused with a message that names another.
+
+How other rooms call this::
+
+    numbers = given_numbers(model, point.weights)          # all that the user wrote
+    p = prime_for(numbers, chosen=prime, default=MACAULAY2_PRIME)   # chosen is None unless the user said --prime
+    q, r = primes_below(p, count=2, numbers=numbers)       # further ones, for repetition and for lifting
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpz
+
+from m2bridge.errors import InputError, M2BridgeError
+
+MACAULAY2_PRIME = 32003
+"""The default where Macaulay2 computes Groebner bases."""
+LARGEST_MACAULAY2_PRIME = 32749
+"""Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one."""
+LARGE_PRIME = 8_388_593
+"""The largest prime below 2^23: the default for ranks, which float64 products compute exactly up to here."""
+
+
+def is_prime(n: int) -> bool:
+    """Whether n is prime, proved.
+
+    >>> is_prime(8388593), is_prime(8388593 * 2 + 1), is_prime(32003)
+    (True, False, True)
+    """
+    return n > 1 and bool(fmpz(n).is_prime())
+
+
+def check_prime(p: int, option: str = "--prime") -> int:
+    """p, when it is a prime for which float64 products are exact; `option` is what set it.
+
+    Raises
+    ------
+    InputError
+        It is no prime, or too large.
+    """
+    if p > LARGE_PRIME or not is_prime(p):
+        raise InputError(f"{option} {p}: a prime below {2**23} is needed here")
+    return p
+
+
+class GivenNumbers:
+    """The numerators and denominators, 0 and 1 and -1 left out, of all numbers that a user gave.
+
+    >>> GivenNumbers([Fraction(6, 35), 8, 0]).divided_by(7)
+    Fraction(6, 35)
+    >>> GivenNumbers([Fraction(6, 35), 8, 0]).divided_by(11) is None
+    True
+    """
+
+    def __init__(self, numbers: Iterable[int | Fraction] = ()) -> None:
+        self.numbers = frozenset(Fraction(x) for x in numbers)
+        self._large = [
+            (part, x) for x in self.numbers for part in (abs(x.numerator), x.denominator) if part > 1
+        ]
+
+    def __or__(self, other: GivenNumbers) -> GivenNumbers:
+        return GivenNumbers(self.numbers | other.numbers)
+
+    def divided_by(self, p: int) -> Fraction | None:
+        """A number whose numerator or denominator p divides; None when there is none."""
+        return next((x for part, x in self._large if part % p == 0), None)
+
+
+NOTHING = GivenNumbers()
+
+
+def _numbers_in(polynomial: Mapping[tuple[int, ...], int | Fraction]) -> list[int | Fraction]:
+    """Coefficients, and exponents: a prime that divides an exponent makes a derivative vanish."""
+    return [*polynomial.values(), *{e for exponents in polynomial for e in exponents if e > 1}]
+
+
+def numbers_in(polynomials: Iterable[Mapping[tuple[int, ...], int | Fraction]]) -> GivenNumbers:
+    """All coefficients and exponents of polynomials."""
+    return GivenNumbers(x for f in polynomials for x in _numbers_in(f))
+
+
+def given_numbers(
+    model: Any = None, weights: Mapping[str, Any] | None = None, *, expand: bool = False
+) -> GivenNumbers:
+    """All numbers in a model and in weights: coefficients and exponents of its polynomials and constraints, entries of matrices.
+
+    A built-in family has no numbers of its own. Those in a user's function are seen with `expand`, which multiplies it out.
+    """
+    found: list[int | Fraction] = []
+    for terms in (*getattr(model, "polynomials", ()), *getattr(model, "constraints", ())):
+        found += _numbers_in(dict(terms))
+    if expand and getattr(model, "family", None) == "traced":
+        with suppress(M2BridgeError):  # too large to be multiplied out
+            found += [x for f in model.system.polynomials for x in _numbers_in(f)]
+    for array in (weights or {}).values():
+        found += [Fraction(x) for x in np.asarray(array, dtype=object).ravel()]
+    return GivenNumbers(found)
+
+
+def primes_below(start: int, *, count: int, without: int = 0, numbers: GivenNumbers = NOTHING) -> list[int]:
+    """The `count` largest primes up to `start` that divide nothing given, one of them left out.
+
+    >>> primes_below(30, count=3, without=23)
+    [29, 19, 17]
+    >>> primes_below(30, count=2, numbers=GivenNumbers([Fraction(1, 29)]))
+    [23, 19]
+    """
+    found: list[int] = []
+    for p in _descending(start):
+        if len(found) == count:
+            break
+        if p != without and numbers.divided_by(p) is None:
+            found.append(p)
+    return found
+
+
+def _descending(start: int) -> Iterator[int]:
+    return (p for p in range(start, 1, -1) if is_prime(p))
+
+
+def prime_for(numbers: GivenNumbers, *, chosen: int | None, default: int, option: str = "--prime") -> int:
+    """The prime to compute with: the chosen one, or else the default or the next below it that divides nothing given.
+
+    Raises
+    ------
+    InputError
+        The chosen prime divides something that was given; the message names a prime that does not.
+
+    Examples
+    --------
+    >>> prime_for(GivenNumbers([32003]), chosen=None, default=32003)
+    31991
+    """
+    if chosen is None:
+        return primes_below(default, count=1, numbers=numbers)[0]
+    chosen = int(chosen)
+    bad = numbers.divided_by(chosen)
+    if bad is not None:
+        other = primes_below(default, count=1, numbers=numbers)[0]
+        shown = str(bad) if len(str(bad)) <= 40 else f"{str(bad)[:37]}..."
+        raise InputError(
+            f"{option} {chosen} divides the number {shown} that was given, and modulo {chosen} that is another "
+            f"question; {option} {other} divides nothing that was given"
+        )
+    return chosen

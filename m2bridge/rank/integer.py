@@ -1,3 +1,0 @@
-"""Moved to :mod:`m2bridge.linear.integer`."""
-
-from m2bridge.linear.integer import *  # noqa: F403

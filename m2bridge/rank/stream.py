@@ -1,3 +1,0 @@
-"""Moved to :mod:`m2bridge.linear.stream`."""
-
-from m2bridge.linear.stream import *  # noqa: F403
