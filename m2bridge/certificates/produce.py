@@ -1,258 +1,142 @@
-"""Certificates, producer side: a proved dimension becomes a document that ``m2bridge check`` verifies.
+"""A proved dimension as a certificate that ``m2bridge check`` verifies.
 
-A certificate holds a claim, a reason why the dimension is at least the claimed one (a non-zero minor of the Jacobian at a
-recorded point) and a reason why it is at most that (slice, virtual weights, symmetries, coordinates, equations). The
-checker (:mod:`m2bridge.checker`) shares no code with this module or with what computed the numbers.
-
-Format, version 1
------------------
-``model``  the spec; ``claim``  {image_dim, parameters}; ``lower``, ``upper``: see below; ``sha256`` of the
-rest, as JSON with sorted keys and no spaces.
-
-lower.kind
-    ``jacobian``: prime, weights (name -> nested lists), inputs (list, or null for a map given by its
-    coordinates), rows, columns, determinant. Row n * outputs + j is output entry j (row by row) at input n.
-    ``attention``: prime, seed, samples, outputs, tokens, rows, columns, determinant. Point and inputs are
-    streams (seed, 1) and (seed, 2) of splitmix64 on the gauge slice; the matrix has the rows (i, token) for
-    the output rows i < outputs, the columns V[i, :] for them, and the chosen free weights. ``ball``: bits,
-    weights (Q, K, V of each layer) and inputs as integers to be divided by 2^bits, outputs, columns, rows
-    (or null: all), and for chosen rows the determinant as [mantissa, exponent of 2].
-upper.kind
-    ``slice``, ``virtual``, ``layers``, ``coordinates``, ``parameters``: value. ``symmetry``: value, orbit_dim,
-    parametrization, prime, weights. ``equations``: value, flattening, rank, equations, prime, weights.
+``docs/certificates.md`` specifies the format. A certificate holds the network (as a program), a non-zero minor of its Jacobian at a
+recorded point, and the argument of the upper bound. The checker shares no code with this module or with what computed the
+numbers.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
-import re
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
-import flint
 import numpy as np
 
-from m2bridge.linear.modular import eliminate
-from m2bridge.linear.residues import Field
-from m2bridge.models import DeepLightning, Model
-from m2bridge.models.derivatives import jacobian
-from m2bridge.rank.attention import AttentionRank, draw, draw_inputs
-from m2bridge.rank.ball import draw_dyadic, enclosure, minor_determinant
-from m2bridge.rank.block import assemble, lay_out
-from m2bridge.rank.rings import FieldRing
-from m2bridge.rank.slices import AttentionSlice
+from m2bridge.models import Model
+from m2bridge.programs import Program
+from m2bridge.programs.arithmetics import Floats
+from m2bridge.programs.blocks import columns_by_weight, flat_columns
+from m2bridge.programs.points import INPUTS, WEIGHTS, Held, Integers
+from m2bridge.programs.proofs import BallProof, DyadicPoint, enclosure
+from m2bridge.programs.ranks import GenericRank
+from m2bridge.programs.run import evaluate
 from m2bridge.results import Evidence
 
 if TYPE_CHECKING:
-    from m2bridge.analyses.dimension.witnesses import Found
+    from m2bridge.analyses.dimension.lower import Found
 
-VERSION = 1
-_PLAIN_MAP = re.compile(r"map:(?!.*@)[\w,\s]+->[\w\s+*^/;()-]+", re.ASCII)
-"""Maps that are written out in their spec, with plain names: what the checker can read."""
-LARGEST_DETERMINANT = 1200
-_LARGEST_PLAIN = 300
+VERSION = 2
+FORMAT = "m2bridge certificate"
+MOST_INTERVAL_COLUMNS = 400
+"""Larger minors of analytic networks are proved, but a checker in plain Python would need too long for them."""
 
 Document = dict[str, Any]
 
 
-def certificate_for(
-    model: Model, shape: AttentionSlice | None, found: Found, uppers: list[Evidence], *, seed: int
-) -> Document | None:
+def certificate_for(model: Model, found: Found, uppers: list[Evidence]) -> Document | None:
     """The certificate of a proved dimension, or None where the format has no words for its proof."""
+    free = model.free
     value = min(item.value for item in uppers)
-    if getattr(model, "parametrization", None) == "virtual":
-        return None
-    if found.ball is not None and shape is not None:
-        lower: Document | None = _ball(shape, found, seed)
-    elif found.attention is not None and shape is not None:
-        lower = _attention(shape, found)
-    else:
-        lower = _jacobian(model, found, seed)
-    upper = next(
-        (u for item in _by_simplicity(uppers) if item.value == value and (u := _upper(model, item))), None
+    lower = (
+        _by_intervals(free.program, found.ball)
+        if found.ball is not None
+        else _by_minor(free.program, found.rank)
     )
+    known = sorted(
+        (item for item in uppers if item.value == value), key=lambda item: _ORDER.index(item.witness)
+    )
+    upper = next((u for item in known if (u := _upper(free, item, found.rank))), None)
     if lower is None or upper is None:
         return None
-    body: Document = {
+    return {
+        "format": FORMAT,
         "version": VERSION,
-        "model": model.spec,
-        "claim": {"image_dim": value, "parameters": model.parameter_dim},
+        "statement": {"kind": "dimension", "dimension": value},
+        "spec": None if free.family in ("map", "program") else free.spec,
+        "program": free.program.text,
         "lower": lower,
         "upper": upper,
     }
-    return {**body, "sha256": digest(body)}
 
 
-def digest(body: Document) -> str:
-    """sha256 of a document as JSON with sorted keys and no spaces."""
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+# -- lower bounds ----------------------------------------------------------------------------------------
 
 
-_ORDER = ("parameters", "ambient", "slice", "virtual", "layers", "symmetry", "equations")
-
-
-def _by_simplicity(uppers: list[Evidence]) -> list[Evidence]:
-    known = [item for item in uppers if item.witness in _ORDER]
-    return sorted(known, key=lambda item: _ORDER.index(item.witness))
-
-
-def _upper(model: Model, item: Evidence) -> Document | None:
-    if item.witness in ("parameters", "slice", "virtual", "layers"):
-        return {"kind": item.witness, "value": item.value}
-    if item.witness == "ambient":
-        return {"kind": "coordinates", "value": item.value}
-    if item.witness == "symmetry":
-        source = (
-            "attention" if item.method.endswith("(A, V)") else getattr(model.free, "parametrization", None)
-        )
-        return {
-            "kind": "symmetry",
-            "value": item.value,
-            "orbit_dim": item.detail["orbit_dim"],
-            "parametrization": source,
-            "prime": item.prime,
-            "weights": item.detail["weights"],
-        }
-    if item.witness == "equations":
-        names = ("flattening", "rank", "equations", "weights")
-        return {
-            "kind": "equations",
-            "value": item.value,
-            "prime": item.prime,
-            **{name: item.detail[name] for name in names},
-        }
-    return None
-
-
-def _jacobian(model: Model, found: Found, seed: int) -> Document | None:
-    """A minor of the Jacobian; a network is differentiated at inputs even if its coordinates were used before."""
-    point = found.point
-    free = model.free
-    if (
-        point is None
-        or point.elimination is None
-        or (isinstance(free, DeepLightning) and free.parametrization == "virtual")
-    ):
+def _by_minor(program: Program, rank: GenericRank) -> Document | None:
+    if rank.heuristic:
         return None
-    inputs, pivots = point.inputs, point.elimination
-    if inputs is None and free.input_shape is not None:
-        outputs = math.prod(free.output_shape or ())
-        count = math.ceil(point.rank / outputs) + 2
-        for _ in range(8):
-            rng = np.random.default_rng([seed, point.p, 3])
-            inputs = rng.integers(0, point.p, size=(count, *free.input_shape))
-            values, matrix = jacobian(free, point.weights, inputs, point.p)
-            pivots = eliminate(matrix, point.p)
-            if pivots.rank >= point.rank:
-                break
-            count = 2 * count
-        else:
-            return None
-    else:
-        values, matrix = jacobian(free, point.weights, inputs, point.p)
-    rows, columns = list(pivots.pivot_rows), list(pivots.pivot_columns)
-    minor = matrix[np.ix_(rows, columns)]
-    if inputs is not None:
-        rows, used = _compress(rows, math.prod(free.output_shape or ()))
-        inputs = inputs[used]
-    if free.input_shape is None and not _PLAIN_MAP.fullmatch(free.spec):
-        return None
-    return {
-        "kind": "jacobian",
-        "prime": point.p,
-        "weights": {name: value.tolist() for name, value in point.weights.items()},
-        "inputs": None if inputs is None else inputs.tolist(),
-        "rows": rows,
-        "columns": columns,
-        "values": [int(values[row]) % point.p for row in pivots.pivot_rows],
-        "determinant": determinant(minor, point.p),
-    }
-
-
-def _compress(rows: list[int], per_input: int) -> tuple[list[int], list[int]]:
-    """Rows counted through the inputs that they use, and these inputs: a certificate holds nothing it does not need."""
-    used = sorted({row // per_input for row in rows})
-    place = {n: k for k, n in enumerate(used)}
-    return [place[row // per_input] * per_input + row % per_input for row in rows], used
-
-
-def determinant(minor: np.ndarray, p: int) -> int | None:
-    """Determinant modulo p, in 0..p-1; None for large ones, whose rank alone is checked."""
-    if len(minor) > LARGEST_DETERMINANT:
-        return None
-    if len(minor) == 0:
-        return 1
-    return int(flint.nmod_mat(*minor.shape, [int(x) % p for x in minor.ravel()], p).det())
-
-
-def _attention(shape: AttentionSlice, found: Found) -> Document:
-    rank = found.attention
-    assert rank is not None
-    value = None
-    if len(rank.pivot_columns) + rank.outputs * rank.token_rank <= LARGEST_DETERMINANT:
-        value = _attention_determinant(shape, rank)
-    return {
-        "kind": "attention",
+    document: Document = {
+        "kind": "minor",
         "prime": rank.p,
-        "seed": rank.seed,
-        "samples": 1
-        + max(last for last in (*rank.token_pivots, *(t for _, t in rank.pivot_rows))) // shape.tokens,
-        "outputs": rank.outputs,
-        "tokens": list(rank.token_pivots),
-        "rows": [list(pair) for pair in rank.pivot_rows],
-        "columns": list(rank.pivot_columns),
-        "determinant": value,
+        "weights": stream_point(program, rank.seed, WEIGHTS, rank.held),
+        "samples": rank.samples,
+        "inputs": {"seed": rank.seed, "stream": INPUTS, "fixed": []} if program.inputs else {"entries": []},
+        "rows": [list(pair) for pair in rank.rows],
+        "columns": list(rank.columns),
     }
+    if rank.layer is None:
+        document["samples"] = 1 + max((sample for sample, _ in rank.rows), default=0)
+        return document
+    tokens = [*rank.token_pivots, *(token for _, token in rank.rows)]
+    document["samples"] = 1 + max(tokens, default=0) // rank.layer.columns
+    return document | {"kind": "last layer", "layer": rank.layer.weight, "tokens": list(rank.token_pivots)}
 
 
-def _attention_determinant(shape: AttentionSlice, rank: AttentionRank) -> int | None:
-    """Determinant of the minor: rows (i, token pivot), then the chosen rows; columns V[i, :], then the chosen ones."""
-    if rank.token_rank < shape.widths[-2]:
+def stream_point(program: Program, seed: int, stream: int, held: Held) -> Document:
+    """A point by its seed, with the entries that are held as runs."""
+    runs: list[list[Any]] = []
+    start = 0
+    for name, shape in program.parameters.items():
+        if name in held.masks:
+            values = held.values[name].reshape(-1)
+            for place in np.flatnonzero(held.masks[name]).tolist():
+                if runs and runs[-1][0] + len(runs[-1][1]) == start + place:
+                    runs[-1][1].append(int(values[place]))
+                else:
+                    runs.append([start + place, [int(values[place])]])
+        start += prod(shape)
+    return {"seed": seed, "stream": stream, "fixed": runs}
+
+
+def _by_intervals(program: Program, proof: BallProof) -> Document | None:
+    """A square minor, chosen by elimination in float64, of the block that was proved to have full rank."""
+    layer, outputs, point = proof.layer, proof.outputs, proof.point
+    width = len(proof.columns) + (outputs * layer.width if layer else 0)
+    if width > MOST_INTERVAL_COLUMNS:
         return None
-    inputs = draw_inputs(shape, rank.p, rank.seed, rank.samples)
-    field = Field(rank.p)
-    weights = draw(shape, rank.p, rank.seed)
-    blocks, z = assemble(shape, FieldRing(field), field.residues, weights, inputs, rank.outputs, 1)
-    matrix = lay_out(shape, blocks, z, rank.outputs, rank.pivot_columns)
-    count = rank.samples * shape.tokens
-    rows = [i * count + token for i in range(rank.outputs) for token in rank.token_pivots]
-    rows += [i * count + token for i, token in rank.pivot_rows]
-    return determinant(field.canonical(matrix[rows]), rank.p)
-
-
-def _ball(shape: AttentionSlice, found: Found, seed: int) -> Document:
-    proof = found.ball
-    assert proof is not None
-    point = draw_dyadic(shape, proof.samples, proof.seed, proof.bits)
-    width = len(proof.columns) + proof.outputs * shape.widths[-2]
-    rows, value = None, None
-    if width <= _LARGEST_PLAIN:
-        bits = proof.precision
-        mid = enclosure(shape, point, proof.outputs, proof.columns, bits).mid
-        rows = _minor(mid)
-        count = len(point.inputs) * shape.tokens
-        tokens, used = _compress([row % count for row in rows], shape.tokens)
-        kept = len(used) * shape.tokens
-        rows = [row // count * kept + token for row, token in zip(rows, tokens, strict=True)]
-        point = replace(point, inputs=point.inputs[used])
-        mantissa, exponent = minor_determinant(shape, point, proof.outputs, proof.columns, rows)
-        value = [str(mantissa), exponent]
-    weights = [[matrix.tolist() for matrix in layer] for layer in point.layers]
-    if shape.widths[-1] < shape.widths[-2]:
-        weights[-1][2][proof.outputs :] = [[0] * shape.widths[-2]] * (shape.widths[-1] - proof.outputs)
+    chosen = columns_by_weight(program, np.array(proof.columns, dtype=np.int64))
+    block = enclosure(program, point, chosen, layer=layer, outputs=outputs, bits=proof.precision).mid
+    rows = _minor(block)
+    per_sample = outputs * layer.columns if layer else program.output_count
+    used = sorted({row // per_sample for row in rows} | ({0} if layer else set()))
+    tokens: list[int] = []
+    if layer is not None and outputs < layer.outputs:
+        used, tokens = _with_tokens(program, point, used, layer.tokens, layer.width)
+    place = {sample: k for k, sample in enumerate(used)}
+    own = flat_columns(program, {layer.weight: np.arange(outputs * layer.width)}).tolist() if layer else []
+    columns = sorted([*own, *proof.columns])
     return {
-        "kind": "ball",
-        "bits": proof.bits,
-        "weights": weights,
-        "inputs": point.inputs.tolist(),
-        "outputs": proof.outputs,
-        "columns": list(proof.columns),
-        "rows": rows,
-        "determinant": value,
+        "kind": "intervals",
+        "bits": point.bits,
+        "weights": {"entries": _listed(point.weights, program.parameters)},
+        "samples": len(used),
+        "inputs": {"entries": _samples(point, program, used)},
+        "rows": sorted([place[row // per_sample], row % per_sample] for row in rows),
+        "columns": columns,
+        "layer": None
+        if layer is None or outputs == layer.outputs
+        else {"weight": layer.weight, "rows": list(range(outputs, layer.outputs)), "tokens": tokens},
     }
+
+
+def _with_tokens(
+    program: Program, point: DyadicPoint, used: list[int], place: int, width: int
+) -> tuple[list[int], list[int]]:
+    """Samples, and independent columns of Z among them, counted through these samples."""
+    tokens = evaluate(program, Floats(), point.floats())[place].array
+    table = np.moveaxis(tokens.reshape(len(tokens), width, -1), 1, 2)[used].reshape(-1, width)
+    return used, _minor(table)
 
 
 def _minor(matrix: np.ndarray) -> list[int]:
@@ -267,3 +151,55 @@ def _minor(matrix: np.ndarray) -> list[int]:
             work[[k, pivot]], order[[k, pivot]] = work[[pivot, k]], order[[pivot, k]]
         work[k + 1 :, k:] -= np.outer(work[k + 1 :, k] / work[k, k], work[k, k:])
     return sorted(int(i) for i in order[:columns])
+
+
+def _listed(arrays: Mapping[str, Integers], names: Mapping[str, Any]) -> list[int]:
+    return [int(entry) for name in names for entry in arrays[name].reshape(-1)]
+
+
+def _samples(point: DyadicPoint, program: Program, used: Sequence[int]) -> list[int]:
+    return [
+        int(entry) for k in used for name in program.inputs for entry in point.inputs[name][k].reshape(-1)
+    ]
+
+
+# -- upper bounds ----------------------------------------------------------------------------------------
+
+_ORDER = ("parameters", "ambient", "symmetry", "slice", "virtual", "layers", "equations", "literature")
+
+
+def _upper(model: Model, item: Evidence, rank: GenericRank) -> Document | None:
+    if item.witness == "parameters":
+        return {"kind": "parameters"} if model.parameter_count == item.value else None
+    if item.witness == "ambient":
+        return {"kind": "coordinates"}
+    if item.witness in ("symmetry", "slice"):
+        return _symmetries(model, item, rank)
+    if item.witness in ("virtual", "layers"):
+        return {"kind": item.witness}
+    if item.witness == "equations":
+        weights = {name: np.array(value, dtype=np.int64) for name, value in item.detail["weights"].items()}
+        return {
+            "kind": "flattening",
+            "flattening": item.detail["flattening"],
+            "prime": item.prime,
+            "weights": {"entries": _listed(weights, model.parameters)},
+        }
+    return None
+
+
+def _symmetries(model: Model, item: Evidence, rank: GenericRank) -> Document | None:
+    """The groups and a point at which their generators have the needed rank; on the slice they are nearly triangular."""
+    if item.detail.get("source") not in (None, model.spec):
+        return None
+    point: Document
+    if model.gauge.count == model.parameter_count - item.value:
+        point = stream_point(model.program, rank.seed, WEIGHTS, model.gauge)
+        prime = rank.p
+    elif item.witness == "symmetry":
+        weights = {name: np.array(value, dtype=np.int64) for name, value in item.detail["weights"].items()}
+        point, prime = {"entries": _listed(weights, model.parameters)}, int(item.prime or 0)
+    else:
+        return None
+    groups = [symmetry.document for symmetry in model.symmetries]
+    return {"kind": "symmetries", "groups": groups, "prime": prime, "weights": point}

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.linear.residues import LARGEST_PRIME, field_of, is_prime
+from m2bridge.linear.primes import is_prime
+from m2bridge.linear.residues import LARGEST_PRIME, field_of
 
 
 @lru_cache(maxsize=256)

@@ -20,6 +20,7 @@ from m2bridge.models import evaluation
 from m2bridge.models.symmetries import Symmetry
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program, Shape
+from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 from m2bridge.programs.recording import record_call
 
 __all__ = ["Formula", "Model", "Shape", "Symmetry", "Weights"]
@@ -126,6 +127,37 @@ class Model(ABC):
     def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """A random point of the parameter space in float64, entries of order one."""
         return {name: rng.standard_normal(shape) for name, shape in self.parameters.items()}
+
+    def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Real weights and inputs, by name, at which the Jacobian is well conditioned: normal numbers unless a family knows better."""
+        rng = np.random.default_rng([seed, 8])
+        weights = self.draw_real_weights(rng)
+        shapes = self.program.input_shapes.items()
+        return weights, {name: rng.normal(size=(samples, *shape)) for name, shape in shapes}
+
+    def dyadic_point(self, samples: int, seed: int) -> DyadicPoint:
+        """Dyadic weights and inputs at which the Jacobian of an analytic network is well conditioned."""
+        rng = np.random.default_rng([seed, 4])
+        scaled = {
+            name: rng.normal(size=shape) / np.sqrt(shape[-1] if shape else 1)
+            for name, shape in self.parameters.items()
+        }
+        inputs = {
+            name: rng.normal(size=(samples, *shape)) for name, shape in self.program.input_shapes.items()
+        }
+        held = self.gauge
+        one = 1 << BITS
+        weights = {name: dyadic(array) for name, array in scaled.items()}
+        for name, mask in held.masks.items():
+            weights[name] = np.where(mask, held.values[name] * one, weights[name])
+        return DyadicPoint(weights=weights, inputs={name: dyadic(array) for name, array in inputs.items()})
+
+    precisions: ClassVar[tuple[int, ...]] = (53, 128, 256)
+    """Bits of balls to try in turn for an analytic network."""
+
+    def samples_needed(self) -> int | None:
+        """A guess of how many inputs show the generic rank; None leaves it to the rank."""
+        return None
 
     # -- target ------------------------------------------------------------------------------------------
 

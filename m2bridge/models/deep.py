@@ -15,7 +15,7 @@ import numpy as np
 
 from m2bridge.errors import InputError, SpecError
 from m2bridge.linear.mod import Mod
-from m2bridge.models.attention import attention_gauge
+from m2bridge.models.attention import AttentionSizes, attention_gauge, lightning_point
 from m2bridge.models.base import Formula, Shape, Symmetry, Weights
 from m2bridge.models.deep_checks import PARAMETRIZATIONS, check_deep
 from m2bridge.models.deep_known import (
@@ -292,6 +292,26 @@ class DeepLightning(NetworkModel):
         if self.parametrization != "weights" or self.skip or self.multi_head:
             return NOTHING_HELD
         return attention_gauge(self.d, self.a)
+
+    @property
+    def attention_sizes(self) -> AttentionSizes | None:
+        """Sizes of the network by (Q, K, V) with the same image; None with several heads or skip connections."""
+        return None if self.skip or self.multi_head else AttentionSizes(self.d, self.a, self.t)
+
+    def samples_needed(self) -> int | None:
+        sizes = self.attention_sizes
+        return (
+            sizes.samples_needed(self.gauge, analytic=False)
+            if sizes and self.parametrization == "weights"
+            else None
+        )
+
+    def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        sizes = self.attention_sizes
+        if sizes is None or self.parametrization != "weights":
+            return NetworkModel.real_point(self, samples, seed)
+        weights, inputs = lightning_point(sizes, self.gauge, samples, seed)
+        return weights, {"X": inputs}
 
     @property
     def grading(self) -> np.ndarray:

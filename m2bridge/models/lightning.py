@@ -14,7 +14,7 @@ import numpy as np
 
 from m2bridge.errors import SpecError
 from m2bridge.linear.mod import Mod
-from m2bridge.models.attention import attention_gauge
+from m2bridge.models.attention import AttentionSizes, attention_gauge, lightning_point
 from m2bridge.models.base import Formula, Shape, Symmetry
 from m2bridge.models.gradings import attention_characters, coefficient_rows, output_rows, parameter_rows
 from m2bridge.models.network import NetworkModel
@@ -233,6 +233,24 @@ class Lightning(NetworkModel):
             if "Q" in self.parameters
             else NOTHING_HELD
         )
+
+    @property
+    def attention_sizes(self) -> AttentionSizes:
+        """Sizes of the network by (Q, K, V) with the same image."""
+        return AttentionSizes((self.d, self.dp), (self.a,), self.t, numbered=False)
+
+    def samples_needed(self) -> int | None:
+        return (
+            self.attention_sizes.samples_needed(self.gauge, analytic=False)
+            if self.parametrization == "weights"
+            else None
+        )
+
+    def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        if self.parametrization != "weights":
+            return NetworkModel.real_point(self, samples, seed)
+        weights, inputs = lightning_point(self.attention_sizes, self.gauge, samples, seed)
+        return weights, {"X": inputs}
 
     @property
     def grading(self) -> np.ndarray:

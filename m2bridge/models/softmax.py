@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.attention import attention_gauge
+from m2bridge.models.attention import AttentionSizes, attention_gauge, softmax_point, softmax_precisions
 from m2bridge.models.base import Formula, Model, Shape, Symmetry
 from m2bridge.models.deep import DeepLightning
 from m2bridge.models.deep_known import attention_dim, bottleneck_hypotheses, bottleneck_value, deep_symmetries
 from m2bridge.models.lightning import PAPER, PARAMETRIZATIONS
 from m2bridge.models.spec import Arguments, check_choice, written
 from m2bridge.programs.points import NOTHING_HELD, Held
+from m2bridge.programs.proofs import DyadicPoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +149,30 @@ class Softmax(Model):
             if self.parametrization == "weights"
             else NOTHING_HELD
         )
+
+    @property
+    def attention_sizes(self) -> AttentionSizes:
+        return AttentionSizes(self.d, self.a, self.t)
+
+    @property
+    def precisions(self) -> tuple[int, ...]:  # type: ignore[override]
+        return softmax_precisions(self.layers)
+
+    def samples_needed(self) -> int | None:
+        return (
+            self.attention_sizes.samples_needed(self.gauge, analytic=True)
+            if self.parametrization == "weights"
+            else None
+        )
+
+    def dyadic_point(self, samples: int, seed: int) -> DyadicPoint:
+        if self.parametrization != "weights":
+            return Model.dyadic_point(self, samples, seed)
+        return softmax_point(self.attention_sizes, self.gauge, samples, seed, float(self.temperature))
+
+    def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        floats = self.dyadic_point(samples, seed).floats()
+        return {name: floats[name].array for name in self.parameters}, {"X": floats["X"].array}
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:

@@ -83,13 +83,33 @@ class Symmetry:
         table = np.concatenate(parts, axis=-1)
         return table if residue is None else Mod(table, residue.p)
 
+    def direction(
+        self, weights: Mapping[str, np.ndarray], rng: np.random.Generator, p: int
+    ) -> dict[str, np.ndarray]:
+        """How a random element of the Lie algebra moves integer weights modulo p: one direction for each weight that moves."""
+        n = self.size
+        square = (
+            rng.integers(0, p, size=(self.copies, n, n)) if self.kind == "gl" else rng.integers(0, p, size=n)
+        )
+        moved = {}
+        for name, labels in self.axes.items():
+            total = Mod(np.zeros(self.shapes[name], dtype=np.int64), p)
+            weight = Mod(weights[name], p)
+            for axis, label in enumerate(labels):
+                if self.kind == "scaling":
+                    total = total + weight * int(square[0]) * int(label)
+                elif label not in (0, "*"):
+                    total = total + _acted(weight, axis, square, int(label), labels, p)
+            moved[name] = total.values
+        return moved
+
     def _moved(self, name: str, weight: np.ndarray) -> np.ndarray:
         moved = np.zeros((self.dim, *weight.shape), dtype=weight.dtype)
         labels = self.axes.get(name)
         if labels is None:
             return moved
         if self.kind == "scaling":
-            return weight[None] * labels[0]  # type: ignore[no-any-return]
+            return np.asarray(weight[None] * labels[0])
         if self.kind == "torus":
             for axis, label in enumerate(labels):
                 if label:
@@ -118,3 +138,21 @@ class Symmetry:
                         target[copy_axis] = source[copy_axis] = copy
                     target[axis], source[axis] = (i, j) if label == 1 else (j, i)
                     moved[(row, *target)] += label * weight[tuple(source)]
+
+
+def _acted(weight: Mod, axis: int, element: np.ndarray, label: int, labels: tuple[Label, ...], p: int) -> Mod:
+    """An element of the Lie algebra acting along one axis: a matrix (or minus its transpose), or multiples of the entries."""
+    data = weight.values
+    if element.ndim == 1:
+        shape = [1] * data.ndim
+        shape[axis] = len(element)
+        return weight * Mod(element * label % p, p).values.reshape(shape)
+    copies = labels.index("*") if "*" in labels else None
+    order = [*([] if copies is None else [copies]), axis]
+    rest = [k for k in range(data.ndim) if k not in order]
+    moved = np.transpose(data, (*order, *rest))
+    lead = moved.shape[0] if copies is not None else 1
+    flat = moved.reshape(lead, data.shape[axis], -1)
+    matrices = element if label == 1 else -np.swapaxes(element, -1, -2)
+    product = (Mod(matrices, p) @ Mod(flat, p)).values.reshape(moved.shape)
+    return Mod(np.transpose(product, np.argsort((*order, *rest))), p)

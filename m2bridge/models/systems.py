@@ -140,12 +140,15 @@ def _combination(builder: Builder, x: int, system: PolynomialSystem) -> int:
         return builder.add("constant", (), *[Fraction(0)] * len(system), shape=(len(system),))
     total: int | None = None
     for variable in range(system.variables):
-        top = int(exponents[:, variable].max(initial=0))
-        if top:
-            powers = [one, builder.add("slice", (x,), (variable, 1, 1))]
-            powers += [builder.add("power", (powers[1],), n) for n in range(2, top + 1)]
-            table = builder.add("concatenate", powers, 0)
-            part = builder.add("gather", (table,), *(int(e) for e in exponents[:, variable]), shape=(count,))
+        occurring = sorted({int(e) for e in exponents[:, variable]})
+        if occurring != [0]:
+            base = builder.add("slice", (x,), (variable, 1, 1))
+            powers = [
+                one if n == 0 else base if n == 1 else builder.add("power", (base,), n) for n in occurring
+            ]
+            table = builder.add("concatenate", powers, 0) if len(powers) > 1 else powers[0]
+            places = [occurring.index(int(e)) for e in exponents[:, variable]]
+            part = builder.add("gather", (table,), *places, shape=(count,))
             total = part if total is None else builder.add("multiply", (total, part))
     if total is None:
         total = builder.add("constant", (), *[Fraction(1)] * count, shape=(count,))

@@ -67,6 +67,19 @@ def output_seeds(program: Program, arithmetic: Floats) -> dict[int, Lettered]:
     return seeds
 
 
+def chosen_seeds(program: Program, arithmetic: Floats, entries: np.ndarray) -> dict[int, Lettered]:
+    """For each sample some flat output entries, one row each."""
+    seeds: dict[int, Lettered] = {}
+    start, (samples, rows) = 0, entries.shape
+    for _, place in program.outputs:
+        item = program.instructions[place]
+        unit = (entries[:, :, None] == start + np.arange(item.size)).astype(np.int64)
+        seed = Lettered("NR", arithmetic.integers(unit.reshape(samples, rows, *item.shape)))
+        seeds[place] = seed if place not in seeds else lettered.add(arithmetic, seeds[place], seed)
+        start += item.size
+    return seeds
+
+
 def token_seeds(program: Program, arithmetic: Floats, layer: LastLayer, forms: Array) -> Lettered:
     """Rows of V (`forms`) in each column of Z, as linear forms of Z: ordered by the row, then by the column."""
     n = layer.columns
@@ -84,14 +97,21 @@ def jacobian_block(
     *,
     layer: LastLayer | None = None,
     outputs: int = 0,
+    entries: np.ndarray | None = None,
 ) -> Array:
     """The Jacobian by chosen weight entries, one row for each sample and output entry.
 
-    With `layer`, only the first `outputs` rows of V are looked at, and their entries in V are the first columns.
+    With `entries`, only these flat output entries of each sample are looked at. With `layer`, only the first `outputs` rows of V
+    are, and their entries in V are the first columns.
     """
     values = evaluate(program, arithmetic, given)
     if layer is None:
-        block = jacobian_rows(program, arithmetic, values, output_seeds(program, arithmetic), columns)
+        seeds = (
+            output_seeds(program, arithmetic)
+            if entries is None
+            else chosen_seeds(program, arithmetic, entries)
+        )
+        block = jacobian_rows(program, arithmetic, values, seeds, columns)
         return block.reshape((block.shape[0] * block.shape[1], block.shape[2]))
     seed = token_seeds(program, arithmetic, layer, given[layer.weight].array[:outputs])
     inner = jacobian_rows(program, arithmetic, values, {layer.tokens: seed}, columns)

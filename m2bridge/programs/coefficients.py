@@ -148,7 +148,7 @@ def _apply(arithmetic: Floats, item: Instruction, operands: Sequence[Form]) -> F
         spread = [_on_support(arithmetic, form, whole) for form in operands]
         return Form(whole, linear(arithmetic, item, spread))
     if operation == "power":
-        return _power(arithmetic, operands[0], int(item.constants[0]))  # type: ignore[call-overload]
+        return _power(arithmetic, operands[0], int(item.constants[0]))
     if operation == "multiply" or len(operands) == 2:
         return _product(arithmetic, item, operands[0], operands[1])
     (form,) = operands
@@ -162,7 +162,7 @@ def _derivative(
         return None
     operation = item.operation
     if operation == "power":
-        n, (form,), (move,) = int(item.constants[0]), operands, moves  # type: ignore[call-overload]
+        n, (form,), (move,) = int(item.constants[0]), operands, moves
         assert move is not None
         lower = form if n == 2 else _power(arithmetic, form, n - 1)
         scaled = Lettered(lower.coefficients.lead, arithmetic.scale(Fraction(n), lower.coefficients.array))

@@ -176,9 +176,9 @@ def _written(item: Instruction) -> str:
         words.append(shape)
     elif operation == "einsum":
         terms, result = constants
-        words.append(",".join(terms) + "->" + result)  # type: ignore[arg-type, operator]
+        words.append(",".join(terms) + "->" + result)
     elif operation == "slice":
-        words.append(",".join(":".join(map(str, part)) for part in constants))  # type: ignore[call-overload]
+        words.append(",".join(":".join(map(str, part)) for part in constants))
     elif operation == "gather":
         words += [shape, ",".join(map(str, constants))]
     elif constants:

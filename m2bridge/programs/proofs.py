@@ -29,6 +29,11 @@ BITS = 20
 Report = Callable[[str], None]
 
 
+def dyadic(array: np.ndarray, bits: int = BITS) -> Integers:
+    """Real numbers rounded to integers over 2^bits: the numerators."""
+    return np.asarray(np.rint(array * (1 << bits)), dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DyadicPoint:
     """Weights by name and inputs by name (with a leading axis over samples), all integers to be divided by 2^`bits`."""

@@ -24,7 +24,7 @@ from m2bridge.errors import OutOfReachError
 from m2bridge.linear.modular import Elimination, echelon_residues, eliminate, eliminate_residues
 from m2bridge.linear.residues import DEFAULT_PRIME, Field, field_of
 from m2bridge.programs.arithmetics import Array, Residues
-from m2bridge.programs.blocks import LastLayer, last_layer, output_seeds, token_seeds
+from m2bridge.programs.blocks import LastLayer, chosen_seeds, last_layer, token_seeds
 from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.points import NOTHING_HELD, Held, Integers, draw_inputs, draw_weights
 from m2bridge.programs.program import Program
@@ -34,6 +34,8 @@ from m2bridge.programs.run import evaluate
 MEMORY_LIMIT = 6 * 2**30
 _CHUNK_BYTES = 48 * 2**20
 _GROWTHS = 2
+_FEW_OUTPUTS = 16
+"""So many output entries of each input are looked at first, chosen at random: an input with many outputs may say little."""
 
 Report = Callable[[str], None]
 
@@ -49,6 +51,7 @@ class GenericRank:
     columns: flat weights of the minor (without those of the last layer, if that was eliminated).
     rows: (sample, flat output) pairs; with `layer`, (row of V, token), tokens counted through the samples.
     layer, token_pivots: the last layer that was eliminated, and independent columns of Z.
+    samples, outputs: how many inputs, and output entries of each (or rows of V), were looked at.
     settled: whether the rank met the upper bound or did not grow with more samples.
     """
 
@@ -58,6 +61,7 @@ class GenericRank:
     layer: LastLayer | None
     token_pivots: tuple[int, ...]
     samples: int
+    outputs: int
     p: int
     seed: int
     held: Held
@@ -68,7 +72,7 @@ class GenericRank:
 
 @dataclass(frozen=True, slots=True)
 class _Try:
-    """One attempt: how many samples, how many rows of the last layer."""
+    """One attempt: how many samples, how many output entries of each (or rows of the last layer)."""
 
     samples: int
     outputs: int
@@ -141,6 +145,7 @@ def generic_rank(
         layer=layer,
         token_pivots=pivots.tokens,
         samples=done.samples,
+        outputs=done.outputs,
         p=p,
         seed=seed,
         held=held,
@@ -191,30 +196,24 @@ class _Work:
     # -- how many samples ---------------------------------------------------------------------------------
 
     def first_try(self, samples: int | None) -> _Try:
-        if not self.program.inputs:
-            return _Try(1, 0)
         if self.layer is None:
-            per_sample = self.program.output_count
-            return _Try(samples or math.ceil(1.05 * self.width / per_sample) + 2, 0)
-        available = min(self.layer.outputs, self.layer.width)
-        tokens = self.layer.columns
-        # a softmax output is one of its tokens' averages: t - 1 of them are as good as t
-        enough = max(1, tokens if self.program.polynomial else tokens - 1)
-        outputs = (
-            available if tokens == 1 else min(available, enough)
-        )  # one token: rows of V see different weights
+            rows = self.program.output_count
+            if not self.program.inputs:
+                return _Try(1, rows)
+            rows = min(rows, _FEW_OUTPUTS)
+            return _Try(samples or math.ceil(1.05 * self.width / rows) + 2, rows)
+        tokens, outputs = self.layer.columns, self.layer.few(analytic=not self.program.polynomial)
         unknowns = self.width + outputs * self.layer.width
         return _Try(samples or max(2, math.ceil(1.03 * unknowns / (outputs * tokens)) + 2), outputs)
 
     def next_try(self, current: _Try) -> _Try:
-        outputs = current.outputs
-        if self.layer is not None:
-            outputs = min(self.layer.outputs, self.layer.width, 2 * outputs)
+        most = self.program.output_count if self.layer is None else min(self.layer.outputs, self.layer.width)
+        outputs = min(most, 2 * current.outputs)
         return _Try(math.ceil(1.5 * current.samples) + 1, outputs)
 
     def _rows(self, current: _Try) -> int:
         """Rows of the Jacobian for each sample."""
-        return current.outputs * self.layer.columns if self.layer else self.program.output_count
+        return current.outputs * self.layer.columns if self.layer else current.outputs
 
     def memory(self, current: _Try) -> int:
         per_sample = self._per_sample(current)
@@ -247,14 +246,15 @@ class _Work:
         return self._plain(values, current)
 
     def _plain(self, values: list[Lettered], current: _Try) -> _Pivots:
-        rows = self._rows(current)
+        rows, outputs = current.outputs, self.program.output_count
+        rng = np.random.default_rng([self.seed, self.p, 5])
+        entries = np.stack([np.sort(rng.permutation(outputs)[:rows]) for _ in range(current.samples)])
         matrix = np.empty((current.samples, rows, self.width), dtype=self.arithmetic.zeros(()).dtype)
-        seeds = output_seeds(self.program, self.arithmetic)
         for window in self._windows(current):
+            seeds = chosen_seeds(self.program, self.arithmetic, entries[window])
             matrix[window] = self._block(values, seeds, window)
-        flat = matrix.reshape(-1, self.width)
-        found = self._eliminate(flat)
-        chosen = tuple((row // rows, row % rows) for row in found.pivot_rows)
+        found = self._eliminate(matrix.reshape(-1, self.width))
+        chosen = tuple((row // rows, int(entries[row // rows, row % rows])) for row in found.pivot_rows)
         return _Pivots((), chosen, tuple(int(self.columns[k]) for k in found.pivot_columns))
 
     def _eliminate(self, matrix: Array) -> Elimination:

@@ -101,7 +101,7 @@ def _pull_linear(
 ) -> Lettered:
     operation, core = item.operation, operands[position].core
     if operation == "scale":
-        return Lettered(cotangent.lead, arithmetic.scale(item.constants[0], cotangent.array))  # type: ignore[arg-type]
+        return Lettered(cotangent.lead, arithmetic.scale(item.constants[0], cotangent.array))
     if operation == "reshape":
         return lettered.reshaped(cotangent, core)
     if operation == "concatenate":

@@ -28,7 +28,7 @@ def apply(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -
     """The result of one instruction. In all but add, multiply and einsum letters pass through untouched."""
     operation = item.operation
     if operation == "constant":
-        return Lettered("", arithmetic.constant(item.constants, item.shape))  # type: ignore[arg-type]
+        return Lettered("", arithmetic.constant(item.constants, item.shape))
     if operation == "add":
         return lettered.add(arithmetic, *operands)
     if operation == "multiply":
@@ -58,7 +58,7 @@ def linear(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) 
     """The result of an instruction that is linear in its operands taken together."""
     operation, first = item.operation, operands[0]
     if operation == "scale":
-        return Lettered(first.lead, arithmetic.scale(item.constants[0], first.array))  # type: ignore[arg-type]
+        return Lettered(first.lead, arithmetic.scale(item.constants[0], first.array))
     if operation == "einsum":
         terms, result = _einsum(item)
         return lettered.single(arithmetic, first, terms[0], result)
@@ -175,11 +175,11 @@ def _kept_sum(arithmetic: Floats, item: Lettered, axis: int) -> Lettered:
 
 def _einsum(item: Instruction) -> tuple[tuple[str, ...], str]:
     terms, result = item.constants
-    return terms, result  # type: ignore[return-value]
+    return terms, result
 
 
 def _integer(item: Instruction) -> int:
-    return item.constants[0]  # type: ignore[return-value]
+    return int(item.constants[0])
 
 
 def slices(item: Instruction) -> tuple[slice, ...]:

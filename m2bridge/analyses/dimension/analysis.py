@@ -1,4 +1,4 @@
-"""Analyses stage: the dimension of a model's image, from all witnesses. A model enters, a :class:`Dimension` leaves.
+"""The dimension of a model's image, from all witnesses.
 
 Lower bounds come from exact ranks, upper bounds from symmetries, slices and equations; when they meet, the
 dimension is proved. Float64 and Macaulay2 are further witnesses; the literature's formula is compared, never used.
@@ -10,27 +10,24 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+from m2bridge.analyses.dimension.checks import checked
 from m2bridge.analyses.dimension.constrained import constrained_dimension
-from m2bridge.analyses.dimension.lower import attention_shape, weight_degree
+from m2bridge.analyses.dimension.lower import float_witness, lower_bounds
 from m2bridge.analyses.dimension.macaulay2 import ask_macaulay2
 from m2bridge.analyses.dimension.result import Dimension, FormulaCheck
 from m2bridge.analyses.dimension.upper import symmetry_rank, upper_bounds
-from m2bridge.analyses.dimension.witnesses import (
-    Found,
-    attention_lower,
-    float_witness,
-    general_lower,
-)
 from m2bridge.analyses.source import constrained_map
 from m2bridge.analyses.workbench import model_of
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.engine import Engine, Limits
 from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import given_numbers, prime_for
-from m2bridge.linear.residues import DEFAULT_PRIME, LARGEST_BLAS_PRIME, check_prime
+from m2bridge.linear.residues import DEFAULT_PRIME, check_prime
 from m2bridge.models import Model, Softmax
+from m2bridge.programs.degrees import degrees
 from m2bridge.results import Certainty, Evidence, weigh
 
 _NEVER_TOO_SMALL = 100
@@ -84,24 +81,25 @@ def dimension(
         )
     uppers = upper_bounds(model, p=p, seed=seed)
     upper = min(item.value for item in uppers if item.certainty is Certainty.PROVED)
-    shape = attention_shape(model)
-    found: Found
-    if shape is not None and (p < LARGEST_BLAS_PRIME or shape.softmax):
-        q = p if p < LARGEST_BLAS_PRIME else DEFAULT_PRIME
-        found = attention_lower(shape, p=q, seed=seed, upper=upper, limits=limits, report=progress)
-    else:
-        found = general_lower(model, p=p, seed=seed, upper=upper, limits=limits, report=progress)
-    numeric, numeric_evidence = float_witness(model, shape, seed=seed, report=progress)
+    found = lower_bounds(model, p=p, seed=seed, upper=upper, limits=limits, report=progress)
+    numeric, numeric_evidence = float_witness(model, found.rank, seed=seed, report=progress)
     asked = ask_macaulay2(model, engine, p=p, seed=seed, limits=limits, keep=keep, report=progress)
-    evidence = (*found.evidence, *uppers, *numeric_evidence, *asked.evidence)
+    evidence = tuple(
+        replace(item, scope="generic") if item.quantity == "image_dim" else item
+        for item in (
+            *found.evidence,
+            *uppers,
+            *numeric_evidence,
+            *asked.evidence,
+            *checked(model, p=p, seed=seed),
+        )
+    )
     lower = max((item.value for item in evidence if _proved_lower(item)), default=0)
     proved = lower == upper
     answer = lower if proved else max(lower, found.likely)
     parameters = model.parameter_dim
-    orbit = symmetry_rank(model.free, p=p, seed=seed)
-    symmetry = orbit if orbit is not None else parameters - (shape.free_count if shape else parameters)
-    if model.free is not model:
-        symmetry -= model.free.parameter_dim - parameters
+    orbit = symmetry_rank(model, p=p, seed=seed)
+    symmetry = orbit if orbit is not None else model.gauge.count
     span = _span(model)
     expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
     agreement = weigh(evidence)
@@ -130,13 +128,13 @@ def dimension(
         numeric_rank=numeric.rank if numeric else None,
         numeric=numeric,
         statement=statement(model, lower=lower, upper=upper, answer=answer),
-        certificate=certificate_for(model, shape, found, uppers, seed=seed) if proved and certify else None,
+        certificate=certificate_for(model, found, uppers) if proved and certify else None,
     )
 
 
 def _large_enough(p: int, model: Model) -> int:
     """p, unless most points over so small a field may be special: then ranks at random points mean nothing."""
-    least = min(2 * model.parameter_count * (weight_degree(model) or 1), _NEVER_TOO_SMALL)
+    least = min(2 * model.parameter_count * degrees(model.program)[0], _NEVER_TOO_SMALL)
     if p < least:
         raise InputError(
             f"the prime {p} is too small for this model: over F_{p} a random point may be special; take one above {least}",

@@ -1,151 +1,214 @@
-"""Analyses stage: exact lower bounds of the dimension. A model and a seed enter, ranks at recorded points leave.
-
-The rank over F_p of the Jacobian at one integer point is at most its rank over QQ there, which is at most the
-dimension. More samples, other seeds and other primes can only raise it.
-"""
+"""Lower bounds of a dimension: exact ranks of the program's Jacobian over F_p, balls for analytic networks, and float64."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from m2bridge.errors import OutOfReachError
-from m2bridge.linear.modular import Elimination, eliminate, rank_mod
-from m2bridge.linear.primes import is_prime
-from m2bridge.linear.residues import is_prime
-from m2bridge.models import DeepLightning, Lightning, Mod, Model, Softmax
-from m2bridge.models.derivatives import jacobian
-from m2bridge.rank.slices import AttentionSlice
+from m2bridge.analyses.dimension.result import NumericWitness
+from m2bridge.engine import Limits
+from m2bridge.linear.numeric import NumericRank, numeric_rank
+from m2bridge.linear.primes import given_numbers, primes_below
+from m2bridge.models import Model
+from m2bridge.programs.arithmetics import Floats
+from m2bridge.programs.blocks import free_columns, jacobian_block, last_layer
+from m2bridge.programs.degrees import degrees
+from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.proofs import BallProof, prove_rank
+from m2bridge.programs.ranks import GenericRank, generic_rank
+from m2bridge.results import Certainty, Evidence
 
-MOST_COORDINATES = 2_000
-_GROWTHS = 2
+MOST_NUMERIC_COLUMNS = 700
+MOST_BALL_COLUMNS = 6000
+_REPEATS = 2
 
 Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PointRank:
-    """Rank of the Jacobian at one point, with all that is needed to compute it again."""
+class Found:
+    """What the lower-bound witnesses found, with the minor and the proof that a certificate needs."""
 
-    rank: int
-    p: int
-    weights: dict[str, NDArray[np.int64]]
-    inputs: NDArray[np.int64] | None
-    elimination: Elimination | None
-    settled: bool
-    constrained: bool = False
-    """On a variety of weights the point is known modulo p only, and the rank is then no proof over QQ."""
+    evidence: tuple[Evidence, ...]
+    likely: int
+    rank: GenericRank
+    ball: BallProof | None = None
 
 
-def attention_shape(model: Model) -> AttentionSlice | None:
-    """The sizes of a deep attention network with one head a layer and no skip connections; None for other models."""
-    if isinstance(model, Lightning):
-        return AttentionSlice(widths=(model.d, model.dp), ranks=(model.a,), tokens=model.t, softmax=False)
-    if isinstance(model, Softmax):
-        return AttentionSlice(widths=model.d, ranks=model.a, tokens=model.t, softmax=True)
-    if isinstance(model, DeepLightning) and not model.skip and not model.multi_head:
-        return AttentionSlice(widths=model.d, ranks=model.a, tokens=model.t, softmax=False)
-    return None
-
-
-def point_rank(
-    model: Model,
-    *,
-    p: int,
-    seed: int,
-    upper: int,
-    memory_limit: int | None = None,
-    report: Report | None = None,
-) -> PointRank:
-    """Rank of the Jacobian of a polynomial model at a random point over F_p.
-
-    A model with few coordinates is differentiated in its coordinates; otherwise in its outputs at random inputs, whose
-    number grows until the rank meets `upper` or two growths in a row leave it as it is.
-    """
+def lower_bounds(
+    model: Model, *, p: int, seed: int, upper: int, limits: Limits, report: Report | None
+) -> Found:
+    """The rank of the network's Jacobian at a random point: proved, or for analytic networks a heuristic and a proof by balls."""
     free = model.free
-    rng = np.random.default_rng([seed, p])
-    weights = free.draw_weights(rng, p)
-    if free.input_shape is None or _few_coordinates(free):
-        _, matrix = jacobian(free, weights, p=p)
-        constraints = free.constraint_jacobian({name: Mod(value, p) for name, value in weights.items()})
-        if constraints is not None:
-            rows = constraints.values
-            both = rank_mod(np.concatenate([matrix, rows]), p)
-            rank = both - rank_mod(rows, p)
-            return PointRank(
-                rank=rank, p=p, weights=weights, inputs=None, elimination=None, settled=True, constrained=True
-            )
-        found = eliminate(matrix, p)
-        return PointRank(rank=found.rank, p=p, weights=weights, inputs=None, elimination=found, settled=True)
-    outputs = math.prod(free.output_shape or ())
-    columns = free.parameter_count
-    samples = math.ceil(min(columns, upper) * 1.05 / outputs) + 2
-    best: PointRank | None = None
-    unchanged = 0
-    while True:
-        bytes_needed = 3 * 8 * samples * outputs * columns
-        if memory_limit is not None and bytes_needed > memory_limit:
-            if best is not None:
-                return best
-            raise OutOfReachError(
-                f"the Jacobian of {model.spec} needs about {bytes_needed / 2**30:.1f} GB; allow more with --memory",
-                estimate=bytes_needed,
-            )
-        if report:
-            report(f"rank over F_{p}: {samples * outputs} x {columns}, {bytes_needed / 2**20:.0f} MB")
-        inputs = np.random.default_rng([seed, p, 2]).integers(0, p, size=(samples, *(free.input_shape or ())))
-        _, matrix = jacobian(free, weights, inputs, p)
-        found = eliminate(matrix, p)
-        unchanged = unchanged + 1 if best is not None and found.rank <= best.rank else 0
-        settled = found.rank >= min(upper, columns) or unchanged >= _GROWTHS
-        if best is None or found.rank > best.rank or settled:
-            best = PointRank(
-                rank=found.rank, p=p, weights=weights, inputs=inputs, elimination=found, settled=settled
-            )
-        if settled:
-            return best
-        samples = math.ceil(1.5 * samples) + 1
+    samples = free.samples_needed()
+    found = generic_rank(
+        free.program, p=p, seed=seed, held=free.gauge, upper=upper, samples=samples,
+        memory_limit=limits.memory_bytes, report=report,
+    )  # fmt: skip
+    item = Evidence(
+        quantity="image_dim",
+        witness="modular",
+        method="heuristic: Jacobian rank with random units for exponentials"
+        if found.heuristic
+        else "Jacobian rank at a random integer point" + (" of the slice" if free.gauge.count else ""),
+        value=found.rank,
+        relation=">=",
+        certainty=Certainty.PROBABLE if found.heuristic else Certainty.PROVED,
+        prime=p,
+        seconds=found.seconds,
+        scope="generic",
+        detail={
+            "samples": found.samples,
+            "columns": len(found.columns),
+            "tokens": len(found.token_pivots),
+            "settled": found.settled,
+            "heuristic": found.heuristic,
+        },
+    )
+    if not found.heuristic:
+        more = _repeated(free, found, seed=seed, upper=upper, limits=limits) if found.rank < upper else ()
+        return Found(evidence=(item, *more), likely=max(found.rank, *(e.value for e in more), 0), rank=found)
+    ball = _balls(free, found, seed=seed, report=report)
+    if ball is None:
+        return Found(evidence=(item,), likely=found.rank, rank=found)
+    proof = Evidence(
+        quantity="image_dim",
+        witness="ball",
+        method="non-zero minor of the Jacobian at a dyadic point, in balls",
+        value=ball.rank,
+        relation=">=",
+        certainty=Certainty.PROVED,
+        seconds=ball.seconds,
+        scope="generic",
+        detail={
+            "precision": ball.precision,
+            "residual": ball.residual,
+            "samples": ball.point.samples,
+            "columns": len(ball.columns),
+            "bits": ball.point.bits,
+        },
+    )
+    return Found(evidence=(proof, item), likely=max(found.rank, ball.rank), rank=found, ball=ball)
 
 
-def primes_below(p: int, count: int) -> tuple[int, ...]:
-    """The `count` largest primes below p."""
-    found: list[int] = []
-    candidate = p - 1
-    while len(found) < count and candidate > 2:
-        if is_prime(candidate):
-            found.append(candidate)
-        candidate -= 1
-    return tuple(found)
+def _balls(model: Model, found: GenericRank, *, seed: int, report: Report | None) -> BallProof | None:
+    """Balls on the columns that F_p found independent; with a last layer they need tokens of full rank."""
+    layer = found.layer
+    if layer is not None and len(found.token_pivots) < layer.width:
+        return None
+    outputs = layer.few(analytic=True) if layer else 0
+    width = len(found.columns) + (outputs * layer.width if layer else 0)
+    if width > MOST_BALL_COLUMNS:
+        return None
+    point = model.dyadic_point(found.samples, seed)
+    return prove_rank(
+        model.program,
+        point,
+        found.columns,
+        layer=layer,
+        outputs=outputs,
+        precisions=model.precisions,
+        report=report,
+    )
 
 
-def weight_degree(model: Model) -> int | None:
-    """Degree of the map in the weights, for the families where it is plain; None otherwise."""
-    name = model.family
-    if isinstance(model, (Lightning, DeepLightning)):
-        layers = 1 if isinstance(model, Lightning) else model.layers
-        own = (
-            3
-            if model.free.parameters.get("Q1" if layers > 1 else "Q") or "Q1" in model.free.parameters
-            else 2
+def _repeated(
+    model: Model, found: GenericRank, *, seed: int, upper: int, limits: Limits
+) -> tuple[Evidence, ...]:
+    """The same rank with other primes and seeds: the probability argument where the bounds do not meet.
+
+    Schwartz and Zippel: a minor of degree D of the generic rank vanishes at a random point with chance <= D/p. The degree counts
+    weights and inputs. A generic input that does not raise the rank shows that none will, so that a rank that stayed is the
+    generic one unless a point was special.
+    """
+    start = time.perf_counter()
+    others = primes_below(found.p - 1, count=_REPEATS, numbers=given_numbers(model))
+    runs = [
+        generic_rank(
+            model.program, p=q, seed=seed + k, held=model.gauge, upper=upper, samples=found.samples,
+            memory_limit=limits.memory_bytes,
         )
-        degree = 0
-        for _ in range(layers):
-            degree = own + 3 * degree
-        return degree
-    if name in ("mlp", "convolution", "linear"):
-        degree = 0
-        for _ in range(len(model.parameters)):
-            degree = 1 + getattr(model, "r", 1) * degree
-        return degree
-    return None
+        for k, q in enumerate(others, start=1)
+    ]  # fmt: skip
+    best = max(found.rank, *(run.rank for run in runs))
+    primes = [found.p, *others]
+    degree = degrees(model.program)[1]
+    return (
+        Evidence(
+            quantity="image_dim",
+            witness="modular",
+            method="Jacobian rank at random points, several primes and seeds",
+            value=best,
+            relation="=",
+            certainty=Certainty.PROBABLE,
+            error_probability=math.prod(min(1.0, upper * degree / q) for q in primes),
+            seconds=time.perf_counter() - start,
+            scope="generic",
+            detail={
+                "primes": primes,
+                "assumes": "no minor of the generic rank has all its coefficients divisible by every one of the primes",
+            },
+        ),
+    )
 
 
-def _few_coordinates(model: Model) -> bool:
+def float_witness(
+    model: Model, found: GenericRank, *, seed: int, report: Report | None
+) -> tuple[NumericWitness | None, tuple[Evidence, ...]]:
+    """The numerical rank in float64, or nothing when the matrix would be large."""
+    free = model.free
+    program, held = free.program, free.gauge
+    layer = last_layer(program, held)
+    columns = free_columns(program, held, layer)
+    outputs = layer.few(not program.polynomial) if layer else 0
+    width = sum(len(places) for places in columns.values()) + (outputs * layer.width if layer else 0)
+    if width > MOST_NUMERIC_COLUMNS:
+        return None, ()
+    if report:
+        report("float64 rank")
+    start = time.perf_counter()
+    samples = math.ceil(1.5 * found.samples) + 1
+    weights, inputs = free.real_point(samples, seed)
+    given = {name: Lettered("", value) for name, value in weights.items()}
+    given |= {name: Lettered("N", value) for name, value in inputs.items()}
+    size, said = (0, width), NumericRank(rank=None, gap=0.0, candidate=0, singular_values=())
     try:
-        return model.coordinate_count <= MOST_COORDINATES and model.parameter_count <= MOST_COORDINATES
-    except (OutOfReachError, NotImplementedError):
-        return False
+        with np.errstate(over="raise", under="raise", invalid="raise", divide="raise"):
+            entries = (
+                None
+                if layer or not inputs
+                else _some_entries(program.output_count, found.outputs, samples, seed)
+            )
+            matrix = jacobian_block(
+                program, Floats(), given, columns, layer=layer, outputs=outputs, entries=entries
+            )
+        size, said = matrix.shape, numeric_rank(matrix)
+    except FloatingPointError:  # out of float64's range: no contradiction, no answer
+        pass
+    rest = (layer.outputs - outputs) * layer.width if layer else 0
+    if rest and len(found.token_pivots) < (layer.width if layer else 0):
+        said = NumericRank(rank=None, gap=said.gap, candidate=said.candidate, singular_values=())
+    rank = None if said.rank is None else said.rank + rest
+    gap = said.gap if math.isfinite(said.gap) else None
+    item = Evidence(
+        quantity="image_dim",
+        witness="numpy",
+        method="float64 rank of the Jacobian, rows and columns scaled",
+        value=rank,
+        relation="=",
+        certainty=Certainty.NUMERIC,
+        seconds=time.perf_counter() - start,
+        scope="generic",
+        detail={"gap": gap, "candidate": said.candidate + rest, "rows": size[0], "columns": size[1]},
+    )
+    return NumericWitness(rank=rank, gap=gap, rows=size[0], columns=size[1]), (item,)
+
+
+def _some_entries(count: int, chosen: int, samples: int, seed: int) -> np.ndarray:
+    """For each sample some output entries, at random."""
+    rng = np.random.default_rng([seed, 9])
+    return np.stack([np.sort(rng.permutation(count)[:chosen]) for _ in range(samples)])

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.analyses.dimension.lower import weight_degree
-from m2bridge.analyses.dimension.witnesses import constrained
 from m2bridge.analyses.workbench import Workbench, opened
 from m2bridge.engine import Engine, Limits
 from m2bridge.errors import EngineError, NoEngineError, NotPolynomialError, OutOfReachError
 from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models import Mod, Model
+from m2bridge.programs.degrees import degrees
 from m2bridge.results import Certainty, EngineUse, Evidence, ScriptUse
 from m2bridge.scripts import Script, render
 
@@ -68,8 +67,7 @@ def ask_macaulay2(
             free.polynomial
             and free.parameter_count <= MOST_M2_PARAMETERS
             and free.coordinate_count <= MOST_M2_COORDINATES
-            and (weight_degree(free) or 0) <= MOST_M2_DEGREE
-            and not constrained(free)
+            and degrees(free.program)[0] <= MOST_M2_DEGREE
         )
         free.m2_parameters  # noqa: B018 - raises where there is no twin
     except (NotPolynomialError, OutOfReachError):

@@ -1,8 +1,8 @@
-"""Analyses stage: proved upper bounds of the dimension. A model enters, evidence with the relation <= leaves.
+"""Proved upper bounds of the dimension.
 
 * symmetry: the weights minus the dimension of an orbit of the proved symmetries, whose infinitesimal action has at
   one integer point modulo p a rank that a generic orbit can only exceed;
-* slice: the free entries of the gauge slice of :mod:`m2bridge.rank.slices`;
+* slice: the free entries of the gauge slice (:mod:`m2bridge.models.attention`);
 * virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
 * layers: what each layer's function can depend on, for several heads and skip connections;
 * ambient: the number of target coordinates;
@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.analyses.dimension.flattening import flattening_bound, matrix_bound
-from m2bridge.analyses.dimension.lower import attention_shape
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
-from m2bridge.rank.slices import AttentionSlice
+from m2bridge.models.attention import AttentionSizes
+from m2bridge.programs.points import Held
 from m2bridge.results import Certainty, Evidence
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
@@ -33,9 +33,12 @@ MOST_SYMMETRY_ENTRIES = 10_000_000
 def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
     """All upper bounds that are known for a model, each with its argument."""
     found = [_parameters(model)]
-    shape = attention_shape(model)
-    if shape is not None:
-        found += [slice_bound(shape), virtual_bound(shape)]
+    sizes: AttentionSizes | None = getattr(model, "attention_sizes", None)
+    if sizes is not None:
+        found += [
+            slice_bound(model.free),
+            virtual_bound(sizes, model.free.gauge, analytic=not model.polynomial),
+        ]
     found += symmetry_bounds(model, p=p, seed=seed)
     if isinstance(model, DeepLightning):
         found.append(layers_bound(model))
@@ -88,6 +91,7 @@ def symmetry_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
                 seconds=time.perf_counter() - start,
                 detail={
                     "symmetries": names,
+                    "source": source.spec,
                     "orbit_dim": rank,
                     "parameters": source.parameter_count,
                     "weights": {name: value.tolist() for name, value in point.items()},
@@ -104,9 +108,10 @@ def symmetry_rank(model: Model, *, p: int, seed: int) -> int | None:
     if not model.symmetries:
         return 0
     weights = symmetry_point(model, p=p, seed=seed)
-    lifted: dict[str, Any] = {name: Mod(value, p) for name, value in weights.items()}
-    rows = [item.generators(lifted).values for item in model.symmetries]
-    return rank_mod(np.concatenate(rows, axis=0), p)
+    rows = [
+        item.generators({name: Mod(value, p) for name, value in weights.items()}) for item in model.symmetries
+    ]
+    return rank_mod(np.concatenate([part.values for part in rows], axis=0), p)
 
 
 def _group_dim(model: Model) -> int:
@@ -119,15 +124,18 @@ def symmetry_point(model: Model, *, p: int, seed: int) -> dict[str, NDArray[np.i
     return model.draw_weights(np.random.default_rng([seed, 5]), p)
 
 
-def slice_bound(shape: AttentionSlice) -> Evidence:
-    """The number of free entries of the gauge slice."""
-    fixed = "K = [I | *]" + ("" if shape.softmax else ", one entry of each Q")
-    if shape.bottleneck:
+def slice_bound(model: Model) -> Evidence:
+    """The number of free entries of the gauge slice, onto which the symmetries move a dense set of weights."""
+    scaled = "" if not model.polynomial else ", one entry of each Q"
+    fixed = f"K = [I | *]{scaled}"
+    if any(name.startswith("V") for name in model.gauge.masks):
         fixed += ", V_1 = [I | *], V_2, ..., V_(l-1) = I"
-    return _bound("slice", "free weights of the gauge slice", shape.free_count, fixed=fixed)
+    return _bound(
+        "slice", "free weights of the gauge slice", model.parameter_count - model.gauge.count, fixed=fixed
+    )
 
 
-def virtual_bound(shape: AttentionSlice) -> Evidence:
+def virtual_bound(sizes: AttentionSizes, held: Held, *, analytic: bool) -> Evidence:
     """What the function can depend on at all: (M_i, L) in determinantal varieties, up to scaling.
 
     M_i = L_(i-1)^T A_i L_(i-1) is d_0 x d_0 of rank at most min(a_i, d_0, ..., d_(i-1)), L is d_l x d_0 of
@@ -136,29 +144,26 @@ def virtual_bound(shape: AttentionSlice) -> Evidence:
     y) v v^T and show the symmetric part of A_i only, of rank at most 2 a_i. The same count is made on the
     slice, where it bounds the narrowing networks better.
     """
-    widths, t = shape.widths, shape.tokens
+    widths, ranks, t = sizes.widths, sizes.ranks, sizes.tokens
+    effective = [min(a, d) for a, d in zip(ranks, widths[:-1], strict=True)]
     least = min(widths)
     last = least * (widths[0] + widths[-1] - least)
-    if shape.softmax and t == 1:
+    if analytic and t == 1:
         return _bound("virtual", "one token: the network is the linear map L", last)
-    scalings = 0 if shape.softmax else shape.depth
-    on_virtual = last - scalings
+    on_virtual = last - (0 if analytic else len(ranks))
     saved = 0
     seen_symmetric = False
-    for i, (a, effective) in enumerate(zip(shape.ranks, shape.effective_ranks, strict=True)):
-        only_symmetric = not shape.softmax and (t == 1 or any(r == 1 for r in shape.effective_ranks[:i]))
+    for i, a in enumerate(ranks):
+        only_symmetric = not analytic and (t == 1 or 1 in effective[:i])
         seen_symmetric |= only_symmetric
-        rank = min(a, *widths[: i + 1])
-        on_virtual += _attention_dim(widths[0], rank, only_symmetric)
-        saved += _attention_dim(widths[i], effective, False) - _attention_dim(
-            widths[i], effective, only_symmetric
-        )
-    text = "virtual weights (M, L) in their determinantal varieties" + (
-        "" if shape.softmax else ", up to scaling"
-    )
+        on_virtual += _attention_dim(widths[0], min(a, *widths[: i + 1]), only_symmetric)
+        full = _attention_dim(widths[i], effective[i], False)
+        saved += full - _attention_dim(widths[i], effective[i], only_symmetric)
+    text = "virtual weights (M, L) in their determinantal varieties" + ("" if analytic else ", up to scaling")
     if seen_symmetric:
         text += "; symmetric parts where tokens have rank one"
-    return _bound("virtual", text, min(on_virtual, shape.free_count - saved))
+    free = sum(a * b for a, b in sizes.shapes.values()) - held.count
+    return _bound("virtual", text, min(on_virtual, free - saved))
 
 
 def layers_bound(model: DeepLightning) -> Evidence:

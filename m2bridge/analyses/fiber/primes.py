@@ -15,7 +15,6 @@ from m2bridge.errors import InputError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import is_prime
-from m2bridge.linear.residues import is_prime
 
 DEFAULT_PRIME = 32003
 SMALLEST_PRIME = 101
