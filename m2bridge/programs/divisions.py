@@ -24,12 +24,10 @@ def quotient(recorder: Recorder, first: int, second: int) -> int:
 
 def _permuted(recorder: Recorder, place: int) -> tuple[int, list[int]]:
     """The array of which this is a transpose, and the axis of it that each axis comes from."""
-    item = recorder.instruction(place)
-    if item.operation == "einsum" and len(item.operands) == 1:
-        (term,), result = item.constants  # type: ignore[misc]
-        if len(term) == len(result):
-            return item.operands[0], [term.index(letter) for letter in result]
-    return place, list(range(len(item.shape)))
+    term, result = recorder.single_term(place) or ("", "-")
+    if len(term) != len(result):
+        return place, list(range(len(recorder.shape(place))))
+    return recorder.instruction(place).operands[0], [term.index(letter) for letter in result]
 
 
 def _softmax(recorder: Recorder, first: int, second: int) -> int | None:
@@ -37,16 +35,17 @@ def _softmax(recorder: Recorder, first: int, second: int) -> int | None:
     if recorder.instruction(exponential).operation != "exp":
         return None
     denominator = recorder.shape(second)
-    total = recorder.instruction(second)
-    while total.operation == "reshape":
-        total = recorder.instruction(total.operands[0])
-    if total.operation != "einsum" or total.operands != (exponential,):
+    total = second
+    while recorder.instruction(total).operation == "reshape":
+        total = recorder.instruction(total).operands[0]
+    single = recorder.single_term(total)
+    if single is None or recorder.instruction(total).operands != (exponential,):
         return None
-    (term,), result = total.constants  # type: ignore[misc]
+    term, result = single
     summed = [k for k, letter in enumerate(term) if letter not in result]
     if len(summed) != 1 or len(denominator) > len(axes):
         return None
-    kept = [term.index(letter) for letter, n in zip(result, total.shape, strict=True) if n > 1]
+    kept = [term.index(letter) for letter, n in zip(result, recorder.shape(total), strict=True) if n > 1]
     if not _aligned(recorder.shape(first), axes, denominator, kept, summed[0]):
         return None
     scores = _without_maxima(recorder, recorder.instruction(exponential).operands[0], summed[0])
@@ -62,8 +61,8 @@ def _aligned(shape: Shape, axes: list[int], denominator: Shape, kept: list[int],
     if [n for n in denominator if n > 1] != [shape[axes.index(k)] for k in kept]:
         return False
     behind = iter(kept)
-    places = [next(behind) if n > 1 else None for n in denominator]
-    places = [None] * (len(shape) - len(denominator)) + places
+    places: list[int | None] = [None] * (len(shape) - len(denominator))
+    places += [next(behind) if n > 1 else None for n in denominator]
     return all(
         place is None if axis == summed else n == 1 or place == axis
         for n, axis, place in zip(shape, axes, places, strict=True)

@@ -81,7 +81,7 @@ def entrywise(
         a, b = arrays
         result = _UFUNCS[name](a.reshape([*a.shape, *([1] * b.ndim)]), b)
     elif method == "accumulate" and name == "add":
-        result = np.cumsum(arrays[0], axis=inputs[1] if len(inputs) > 1 else kwargs.get("axis", 0))  # type: ignore[call-overload]
+        result = np.cumsum(arrays[0], axis=inputs[1] if len(inputs) > 1 else kwargs.get("axis", 0))
     else:
         raise refusal(name if method == "__call__" else f"{name}.{method}")
     return result if target is None else _assigned(target, result)
