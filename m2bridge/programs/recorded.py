@@ -201,8 +201,9 @@ class Recorded(WithoutValues):
         return self.diagonal(offset, axis1, axis2).sum(-1)
 
     def max(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
-        shape = tuple(self._reduced(self._axes(axis), keepdims))
-        return self._new(self.recorder.maximum(self.place, shape))
+        axes = self._axes(axis)
+        shape = tuple(self._reduced(axes, keepdims))
+        return self._new(self.recorder.maximum(self.place, tuple(sorted(axes)), shape))
 
     # -- arithmetic ---------------------------------------------------------------------------------
 

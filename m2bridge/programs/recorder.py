@@ -218,7 +218,7 @@ class Recorder:
         if len(flat) == size and np.array_equal(flat, np.arange(size)):
             return self.reshape(place, shape)
         steps = np.unique(np.diff(flat)) if len(flat) > 1 else np.array([1])
-        if len(source) == 1 and len(steps) == 1 and steps[0] != 0:
+        if shape and len(source) == 1 and len(steps) == 1 and steps[0] != 0:
             return self.reshape(self.slice(place, ((int(flat[0]), len(flat), int(steps[0])),)), shape)
         return self.write("gather", (place,), *flat.tolist(), shape=shape)
 
@@ -273,10 +273,14 @@ class Recorder:
             return self.constant(filled([1 / entry for entry in value.flat], value.shape))
         return item.operands[0] if item.operation == "reciprocal" else self.write("reciprocal", (place,))
 
-    def maximum(self, place: int, shape: Shape) -> int:
-        """The largest entries, which no program has: only a softmax, where they cancel, may use them."""
+    def maximum(self, place: int, axes: tuple[int, ...], shape: Shape) -> int:
+        """The largest entries along these axes, which no program has: only a softmax, where they cancel, may use them."""
+        made = Instruction("maximum", axes, (place,), shape)
+        for known in self.maxima:
+            if self.instruction(known) == made:
+                return known
         self.maxima[len(self.builder.instructions)] = current_line()
-        self.builder.instructions.append(Instruction("maximum", (), (place,), shape))
+        self.builder.instructions.append(made)
         return len(self.builder.instructions) - 1
 
     def check_maxima(self, results: Sequence[int]) -> None:

@@ -46,8 +46,8 @@ def current_line(*, short: bool = False) -> str:
     return "unknown line"
 
 
-def _line_of(traceback: TracebackType | None) -> str:
-    found = "unknown line"
+def _line_of(traceback: TracebackType | None) -> str | None:
+    found = None
     while traceback is not None:
         if _is_foreign(traceback.tb_frame.f_code.co_filename):
             found = _described(traceback.tb_frame.f_code.co_filename, traceback.tb_lineno)
@@ -77,7 +77,7 @@ def located(error: Exception) -> M2BridgeError:
         if isinstance(hidden, M2BridgeError):
             return hidden
         hidden = hidden.__cause__ or hidden.__context__
-    line = _line_of(error.__traceback__)
+    line = _line_of(error.__traceback__) or "the function of the network"
     return InputError(f"{line}\n{type(error).__name__}: {error}", line=line)
 
 

@@ -68,18 +68,18 @@ def test_a_transformer_with_thousands_of_weights_is_short() -> None:
     def network(**arrays: Any) -> Any:
         X = arrays["X"]
         for layer in (1, 2):
-            Q, K, V, O, W1, W2 = (arrays[f"{name}{layer}"] for name in ("Q", "K", "V", "O", "W1_", "W2_"))
+            Q, K, V, U, W1, W2 = (arrays[f"{name}{layer}"] for name in ("Q", "K", "V", "U", "W1_", "W2_"))
             S = (K @ X).mT @ (Q @ X) * np.triu(np.ones((8, 8)))
             e = np.exp(S / 4)
             heads = (V @ X) @ (e / e.sum(axis=-2, keepdims=True))
-            X = X + O @ heads.reshape(32, 8)
+            X = X + U @ heads.reshape(32, 8)
             X = X + W2 @ (W1 @ X) ** 2
         return X
 
     shapes: Shapes = {}
     for layer in (1, 2):
         shapes |= {f"{name}{layer}": (4, 8, 32) for name in "QKV"}
-        shapes |= {f"O{layer}": (32, 32), f"W1_{layer}": (64, 32), f"W2_{layer}": (32, 64)}
+        shapes |= {f"U{layer}": (32, 32), f"W1_{layer}": (64, 32), f"W2_{layer}": (32, 64)}
     program = record(network, shapes, {"X": (32, 8)}).program
     assert program.parameter_count == 16384
     assert len(program.instructions) < 60
