@@ -119,6 +119,10 @@ def concatenate(recorder: Recorder, arrays: Sequence[Any], axis: int | None = 0)
     return Recorded(recorder, recorder.concatenate(parts[0].axis(axis), [part.place for part in parts]))
 
 
+def append(recorder: Recorder, array: Any, values: Any, axis: int | None = None) -> Recorded:
+    return concatenate(recorder, [array, values], axis)
+
+
 def stack(recorder: Recorder, arrays: Sequence[Any], axis: int = 0) -> Recorded:
     joined = as_recorded(recorder, list(arrays))
     return moveaxis(recorder, joined, 0, axis)

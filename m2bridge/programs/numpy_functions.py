@@ -61,6 +61,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.cumprod: products.cumprod,
     np.diff: products.diff,
     np.polyval: products.polyval,
+    np.vander: products.vander,
     np.reshape: _reshape,
     np.ravel: _method("ravel"),
     np.copy: _method("copy"),
@@ -73,6 +74,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.broadcast_to: axes.broadcast_to,
     np.concatenate: axes.concatenate,
     np.stack: axes.stack,
+    np.append: axes.append,
     np.block: axes.block,
     np.vstack: axes.joined(axes.at_least(2), lambda _: 0),
     np.hstack: axes.joined(axes.at_least(1), lambda n: min(n - 1, 1)),
@@ -109,3 +111,5 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }
 if hasattr(np, "matrix_transpose"):  # since NumPy 2
     FUNCTIONS[np.matrix_transpose] = lambda r, a: as_recorded(r, a).mT
+    FUNCTIONS[np.linalg.trace] = lambda r, a, offset=0: as_recorded(r, a).trace(offset, -2, -1)
+    FUNCTIONS[np.linalg.matmul] = lambda r, a, b: as_recorded(r, a) @ as_recorded(r, b)

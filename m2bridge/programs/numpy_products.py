@@ -116,5 +116,11 @@ def diff(recorder: Recorder, array: Any, n: int = 1, axis: int = -1) -> Recorded
     return a
 
 
+def vander(recorder: Recorder, points: Any, N: int | None = None, increasing: bool = False) -> Recorded:
+    x = as_recorded(recorder, points)
+    powers = np.arange(x.size if N is None else N)
+    return x[:, None] ** (powers if increasing else powers[::-1])
+
+
 def polyval(recorder: Recorder, coefficients: Any, point: Any) -> Any:
     return reduce(lambda total, c: total * point + c, as_recorded(recorder, coefficients))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 
 from m2bridge.errors import InputError, M2BridgeError, NotPolynomialError
 
-_OWN = (str(Path(__file__).parent), str(Path(np.__file__).parent))
+_OWN = (str(Path(__file__).parent) + os.sep, str(Path(np.__file__).parent) + os.sep)
 _LIBRARY = ("fractions.py", "functools.py", "numbers.py")
 """Modules of the standard library that call back into a recorded array."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from collections.abc import Callable
 from fractions import Fraction
 from functools import reduce
@@ -12,7 +13,7 @@ import pytest
 import sympy
 from numpy.lib.stride_tricks import sliding_window_view
 
-from m2bridge.programs import parse_program
+from m2bridge.programs import parse_program, recording
 from m2bridge.programs.recording import record, record_call
 from tests.unit.programs_interpreter import values
 
@@ -136,6 +137,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cumsum": lambda A, u, **_: np.cumsum(A, axis=1) + np.cumsum(u),
     "cumprod": lambda A, u, **_: np.cumprod(A, axis=1) + np.cumprod(u),
     "diff": lambda A, **_: np.diff(A),
+    "append": lambda A, u, **_: np.append(u, 1).sum() + np.append(A, A, axis=1) + np.append(A, [5])[0],
     "pad": lambda A, u, **_: np.pad(A, ((1, 0), (0, 2))).sum() + np.pad(u, 1) + np.pad(u, (2, 0))[0],
     "convolve": lambda u, w, **_: np.convolve(u, w),
     "convolve same": lambda u, w, **_: np.convolve(w, u, "same") + np.convolve(u, w, mode="same"),
@@ -152,6 +154,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nested list": lambda u, s, **_: [[u[0] * u[1], 1], [s, u[2]]],
     "many outputs": lambda A, u, **_: (A @ u, A),
     "ufunc methods": lambda A, u, w, **_: np.add.reduce(A) + np.multiply.outer(u, w).sum() + np.add.outer(u, u),
+    "accumulate": lambda A, **_: np.add.accumulate(A, 1) + np.subtract.outer(A[:, 0], A[0])[:, 0, None],
     "reduce": lambda u, **_: reduce(lambda a, b: a * b, u) + len(u) + u.ndim + u.size,
     "constant": lambda u, **_: u * 0 + np.array([1, 2, 3]),
 }  # fmt: skip
@@ -299,6 +302,11 @@ def test_floats_that_are_not_what_they_look_like_are_said_once() -> None:
     assert "test_programs_recording.py, line" in note
 
 
+def test_the_example_in_the_documentation_runs() -> None:
+    assert doctest.testmod(recording).failed == 0
+    assert doctest.testmod(recording).attempted == 2
+
+
 def test_outputs_have_names() -> None:
     def shapes(function: Callable[..., Any], **options: Any) -> dict[str, tuple[int, ...]]:
         return record(function, {"w": (2, 3)}, **options).program.output_shapes
@@ -312,12 +320,20 @@ def test_outputs_have_names() -> None:
 
 
 def test_dictionaries_of_weights_and_equations_of_the_source() -> None:
-    recording = record_call(
+    recorded = record_call(
         lambda w, x: w["A"] @ x["x"],
         {"A": (2, 2)},
         {"x": (2,)},
         vanishing=lambda w: w["A"] @ w["A"].T - np.eye(2, dtype=int),
     )
-    assert recording.program.text.endswith("vanishing %5\noutput y %2\n".replace("%2", "%6")) or True
-    assert len(recording.program.vanishing) == 1
-    assert recording.program.output_shapes == {"y": (2,)}
+    assert recorded.program.text.endswith("vanishing %5\noutput y %2\n".replace("%2", "%6")) or True
+    assert len(recorded.program.vanishing) == 1
+    assert recorded.program.output_shapes == {"y": (2,)}
+
+
+def test_functions_of_newer_numpy() -> None:
+    if hasattr(np, "matrix_transpose"):
+        assert lines(lambda x: 1 * np.matrix_transpose(x), x=(2, 3)) == ["einsum ab->ba %0"]
+        assert lines(lambda x: 1 * np.linalg.trace(x), x=(2, 2)) == ["gather [2] 0,3 %0", "einsum a-> %1"]
+        assert lines(lambda x: np.linalg.matmul(x, x), x=(2, 2)) == ["einsum ab,bc->ac %0 %0"]
+    assert lines(lambda x: np.vander(x, 3), x=(2,)) == lines(lambda x: x[:, None] ** [2, 1, 0], x=(2,))

@@ -145,6 +145,8 @@ NOT_POLYNOMIAL: list[Callable[..., Any]] = [
     lambda W: W * "a",
     lambda W: np.heaviside(W, 1),
     lambda W: W + None,
+    lambda W: np.maximum(W, -np.inf),
+    lambda W: np.minimum.reduce(W),
     lambda W: np.add.reduceat(W, [0, 1]),
     lambda W: np.fill_diagonal(W, 0),
 ]
