@@ -43,22 +43,21 @@ def contraction(recorder: Recorder, terms: Sequence[Term], result: Term, operand
 
 
 def _without_transpose(recorder: Recorder, term: Term, place: int) -> tuple[Term, int]:
-    item = recorder.instruction(place)
-    if item.operation != "einsum" or len(item.operands) > 1:
-        return term, place
-    (inner,), result = item.constants  # type: ignore[misc]
+    inner, result = recorder.single_term(place) or ("", "-")
     if len(inner) != len(result):
         return term, place
-    return tuple(term[result.index(letter)] for letter in inner), item.operands[0]
+    source = recorder.instruction(place).operands[0]
+    return tuple(term[result.index(letter)] for letter in inner), source
 
 
 def _with_inner_sum(recorder: Recorder, term: Term, place: int) -> tuple[Term, int]:
-    item = recorder.instruction(place)
-    if item.operation != "einsum" or len(item.operands) > 1:
+    single = recorder.single_term(place)
+    if single is None:
         return term, place
-    (inner,), result = item.constants  # type: ignore[misc]
+    inner, result = single
     kept = dict(zip(result, term, strict=True))
-    return tuple(kept.get(letter, f"summed {letter}") for letter in inner), item.operands[0]
+    source = recorder.instruction(place).operands[0]
+    return tuple(kept.get(letter, f"summed {letter}") for letter in inner), source
 
 
 def transposed(recorder: Recorder, place: int, axes: Sequence[int]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from m2bridge.programs.contractions import transposed
+from m2bridge.programs.contractions import summed, transposed
 from m2bridge.programs.program import Shape
 from m2bridge.programs.recorder import Recorder
 
@@ -24,33 +24,50 @@ def quotient(recorder: Recorder, first: int, second: int) -> int:
 
 def _permuted(recorder: Recorder, place: int) -> tuple[int, list[int]]:
     """The array of which this is a transpose, and the axis of it that each axis comes from."""
-    item = recorder.instruction(place)
-    if item.operation == "einsum" and len(item.operands) == 1:
-        (term,), result = item.constants  # type: ignore[misc]
-        if len(term) == len(result):
-            return item.operands[0], [term.index(letter) for letter in result]
-    return place, list(range(len(item.shape)))
+    term, result = recorder.single_term(place) or ("", "-")
+    if len(term) != len(result):
+        return place, list(range(len(recorder.shape(place))))
+    return recorder.instruction(place).operands[0], [term.index(letter) for letter in result]
 
 
 def _softmax(recorder: Recorder, first: int, second: int) -> int | None:
-    exponential, axes = _permuted(recorder, first)
-    if recorder.instruction(exponential).operation != "exp":
+    """The softmax that a quotient is, if its numerator is an exponential, perhaps times a constant mask, and its denominator the
+    sum of the same numbers along one axis.
+    """
+    numbers, axes = _permuted(recorder, first)
+    axis = _summed_axis(recorder, first, second, numbers, axes)
+    if axis is None:
         return None
-    denominator = recorder.shape(second)
-    total = recorder.instruction(second)
-    while total.operation == "reshape":
-        total = recorder.instruction(total.operands[0])
-    if total.operation != "einsum" or total.operands != (exponential,):
+    item = recorder.instruction(numbers)
+    masks = [place for place in item.operands if recorder.value(place) is not None]
+    if item.operation == "multiply" and masks:
+        (exponential,) = (place for place in item.operands if place not in masks)
+        scores = _without_maxima(recorder, exponential, axis)
+        if scores is None or recorder.shape(exponential) != item.shape:
+            return None
+        masked = recorder.multiply(recorder.exp(scores), masks[0])
+        total = summed(recorder, masked, [axis])
+        wide = tuple(1 if k == axis else n for k, n in enumerate(item.shape))
+        quotients = recorder.multiply(masked, recorder.reciprocal(recorder.reshape(total, wide)))
+        return transposed(recorder, quotients, axes)
+    scores = _without_maxima(recorder, numbers, axis)
+    return None if scores is None else transposed(recorder, recorder.write("softmax", (scores,), axis), axes)
+
+
+def _summed_axis(recorder: Recorder, first: int, second: int, numbers: int, axes: list[int]) -> int | None:
+    """The axis along which the denominator is the sum of the numerator; None if it is anything else."""
+    denominator, total = recorder.shape(second), second
+    while recorder.instruction(total).operation == "reshape":
+        total = recorder.instruction(total).operands[0]
+    single = recorder.single_term(total)
+    if single is None or recorder.instruction(total).operands != (numbers,) or len(denominator) > len(axes):
         return None
-    (term,), result = total.constants  # type: ignore[misc]
-    summed = [k for k, letter in enumerate(term) if letter not in result]
-    if len(summed) != 1 or len(denominator) > len(axes):
-        return None
-    kept = [term.index(letter) for letter, n in zip(result, total.shape, strict=True) if n > 1]
-    if not _aligned(recorder.shape(first), axes, denominator, kept, summed[0]):
-        return None
-    scores = _without_maxima(recorder, recorder.instruction(exponential).operands[0], summed[0])
-    return transposed(recorder, recorder.write("softmax", (scores,), summed[0]), axes)
+    term, result = single
+    summed_axes = [k for k, letter in enumerate(term) if letter not in result]
+    kept = [term.index(letter) for letter, n in zip(result, recorder.shape(total), strict=True) if n > 1]
+    if len(summed_axes) == 1 and _aligned(recorder.shape(first), axes, denominator, kept, summed_axes[0]):
+        return summed_axes[0]
+    return None
 
 
 def _aligned(shape: Shape, axes: list[int], denominator: Shape, kept: list[int], summed: int) -> bool:
@@ -62,27 +79,33 @@ def _aligned(shape: Shape, axes: list[int], denominator: Shape, kept: list[int],
     if [n for n in denominator if n > 1] != [shape[axes.index(k)] for k in kept]:
         return False
     behind = iter(kept)
-    places = [next(behind) if n > 1 else None for n in denominator]
-    places = [None] * (len(shape) - len(denominator)) + places
+    places: list[int | None] = [None] * (len(shape) - len(denominator))
+    places += [next(behind) if n > 1 else None for n in denominator]
     return all(
         place is None if axis == summed else n == 1 or place == axis
         for n, axis, place in zip(shape, axes, places, strict=True)
     )
 
 
-def _without_maxima(recorder: Recorder, place: int, axis: int) -> int:
+def _without_maxima(recorder: Recorder, exponential: int, axis: int) -> int | None:
+    """The scores of an exponential, without maxima that are the same along the axis; None if it is no exponential."""
+    item = recorder.instruction(exponential)
+    return _scores(recorder, item.operands[0], axis) if item.operation == "exp" else None
+
+
+def _scores(recorder: Recorder, place: int, axis: int) -> int:
     """Scores without a maximum that is subtracted from them and is the same along the axis of the softmax."""
     item = recorder.instruction(place)
     if item.operation == "scale":
         factor = item.constants[0]
         assert isinstance(factor, Fraction)
-        return recorder.scale(factor, _without_maxima(recorder, item.operands[0], axis))
+        return recorder.scale(factor, _scores(recorder, item.operands[0], axis))
     if item.operation == "add":
         for kept, dropped in (item.operands, item.operands[::-1]):
             if recorder.shape(kept) == item.shape and _is_maximum(recorder, dropped):
                 own = (1,) * (len(item.shape) - len(recorder.shape(dropped))) + recorder.shape(dropped)
                 if own[axis] == 1:
-                    return _without_maxima(recorder, kept, axis)
+                    return _scores(recorder, kept, axis)
     return place
 
 

@@ -79,6 +79,9 @@ def _basic(recorder: Recorder, place: int, parts: Sequence[Any]) -> int:
             if not -length <= index < length:
                 raise wrong_input(f"index {index} of an axis of length {length}")
             cuts.append((index % length, 1, 1))
+    if cuts and not result:
+        flat = np.ravel_multi_index([start for start, _, _ in cuts], shape)
+        return recorder.gather(place, np.asarray(flat))
     return recorder.reshape(recorder.slice(place, tuple(cuts)), tuple(result))
 
 

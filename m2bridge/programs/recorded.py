@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
 from math import prod
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from m2bridge.programs.divisions import quotient
 from m2bridge.programs.indexing import entries, rearranged, stacked_numbers
 from m2bridge.programs.program import Shape
 from m2bridge.programs.recorder import Recorder
-from m2bridge.programs.refusals import not_polynomial, wrong_input
+from m2bridge.programs.refusals import WithoutValues, not_polynomial, wrong_input
 
 
 def place_of(recorder: Recorder, value: Any) -> int:
@@ -59,7 +59,7 @@ def _leaves(value: Any) -> tuple[Shape, list[Any]]:
     return (len(parts), *parts[0][0]), [leaf for _, leaves in parts for leaf in leaves]
 
 
-class Recorded:
+class Recorded(WithoutValues):
     """An array of a network that is being recorded.
 
     It stands for weights, inputs, and everything computed from them. It has a shape but no values; whatever needs
@@ -67,7 +67,6 @@ class Recorded:
     """
 
     __slots__ = ("place", "recorder")
-    __hash__: ClassVar[None] = None  # type: ignore[assignment]
     _op_priority = 10**6  # SymPy's numbers leave their products with a recorded array to it
 
     def __init__(self, recorder: Recorder, place: int) -> None:
@@ -126,7 +125,7 @@ class Recorded:
     def reshape(self, *shape: Any, order: str = "C") -> Recorded:
         if order != "C":
             raise wrong_input("reshape keeps the order of rows; use .T before it")
-        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list, np.ndarray)) else shape
         lengths = [int(n) for n in wanted]
         if lengths.count(-1) == 1:
             known = -prod(lengths)
@@ -147,9 +146,7 @@ class Recorded:
         return self
 
     def transpose(self, *axes: Any) -> Recorded:
-        given = (
-            axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes
-        )
+        given: Any = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         order = [self.axis(k) for k in given] if given else list(range(self.ndim))[::-1]
         if sorted(order) != list(range(self.ndim)):
             raise wrong_input(f"transpose{tuple(given)} of an array with {self.ndim} axes")
@@ -165,9 +162,9 @@ class Recorded:
             raise wrong_input("'.mT' of an array with fewer than two axes")
         return self.swapaxes(-1, -2)
 
-    def swapaxes(self, first: int, second: int) -> Recorded:
+    def swapaxes(self, axis1: int, axis2: int) -> Recorded:
         order = list(range(self.ndim))
-        i, j = self.axis(first), self.axis(second)
+        i, j = self.axis(axis1), self.axis(axis2)
         order[i], order[j] = j, i
         return self.transpose(order)
 
@@ -204,8 +201,9 @@ class Recorded:
         return self.diagonal(offset, axis1, axis2).sum(-1)
 
     def max(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
-        shape = tuple(self._reduced(self._axes(axis), keepdims))
-        return self._new(self.recorder.maximum(self.place, shape))
+        axes = self._axes(axis)
+        shape = tuple(self._reduced(axes, keepdims))
+        return self._new(self.recorder.maximum(self.place, tuple(sorted(axes)), shape))
 
     # -- arithmetic ---------------------------------------------------------------------------------
 
@@ -260,8 +258,10 @@ class Recorded:
         distinct = sorted({int(n) for n in values.flat})
         if len(distinct) == 1:
             return self._new(self.recorder.broadcast(self._power(distinct[0]), shape))
-        terms = [self._new(self._power(n)) * np.equal(values, n) for n in distinct]
-        return reduce(lambda a, b: a + b, terms)
+        total = self._new(self.recorder.zeros(shape))
+        for n in distinct:
+            total = total + self._new(self._power(n)) * np.equal(values, n)
+        return total
 
     def _power(self, exponent: int) -> int:
         base = self.place if exponent >= 0 else self.recorder.reciprocal(self.place)
@@ -280,7 +280,7 @@ class Recorded:
         return called(self.recorder, function, args, kwargs)
 
     def dot(self, other: Any) -> Any:
-        return np.dot(self, other)  # type: ignore[call-overload]
+        return np.dot(self, other)
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(
@@ -288,34 +288,7 @@ class Recorded:
             "that are polynomial"
         )
 
-    # -- refusals -----------------------------------------------------------------------------------
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise not_polynomial(
-            "an assignment into a recorded array; make a new one with np.stack, np.concatenate or np.where"
-        )
-
-    def _no_number(self) -> NoReturn:
-        raise not_polynomial(
-            "a number is asked of a recorded value, by float() or int() or by an assignment into an array of numbers; use NumPy's "
-            "functions on it, build arrays with np.array([...]) or np.stack, or begin with np.zeros(shape, dtype=object)"
-        )
-
-    __float__ = __int__ = __index__ = __complex__ = _no_number
-
-    def _no_branch(self, *_: Any) -> NoReturn:
-        raise not_polynomial(
-            "a comparison of recorded values or a branch on one; branch on shapes and constants, and use np.where with a constant "
-            "mask"
-        )
-
-    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = _no_branch
-    __eq__ = __ne__ = __contains__ = _no_branch  # type: ignore[assignment]
-
-    def _no_remainder(self, *_: Any) -> NoReturn:
-        raise not_polynomial(
-            "an absolute value, rounding, remainder or recorded exponent is not a polynomial"
-        )
-
-    __abs__ = __round__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = _no_remainder
-    __rpow__ = __floor__ = __ceil__ = __trunc__ = _no_remainder
+def as_recorded(recorder: Recorder, value: Any) -> Recorded:
+    """A recorded array, a constant, or a list of both, as a recorded array."""
+    return value if isinstance(value, Recorded) else Recorded(recorder, place_of(recorder, value))

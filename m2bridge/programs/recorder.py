@@ -26,7 +26,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.builder = Builder()
-        self.floats: dict[float, str] = {}
+        self.floats: set[float] = set()
+        self.first_float: tuple[float, str] | None = None
         self.maxima: dict[int, str] = {}
         self._values: dict[int, np.ndarray[Any, Any]] = {}
 
@@ -35,6 +36,14 @@ class Recorder:
 
     def shape(self, place: int) -> Shape:
         return self.builder.shape(place)
+
+    def single_term(self, place: int) -> tuple[str, str] | None:
+        """The letters of the operand and of the result of an einsum with one operand; None for anything else."""
+        item = self.instruction(place)
+        if item.operation != "einsum" or len(item.operands) != 1:
+            return None
+        terms: Any = item.constants[0]
+        return terms[0], str(item.constants[1])
 
     def value(self, place: int) -> np.ndarray[Any, Any] | None:
         """The entries of a constant; None for what depends on weights or inputs."""
@@ -46,7 +55,8 @@ class Recorder:
         return self._values[place]
 
     def add_float(self, value: float) -> None:
-        self.floats.setdefault(value, current_line())
+        self.floats.add(value)
+        self.first_float = self.first_float or (value, current_line(short=True))
 
     def constant(self, value: Any) -> int:
         array = rational_array(value, self.add_float)
@@ -140,7 +150,8 @@ class Recorder:
 
     def _base(self, place: int) -> tuple[int, int]:
         item = self.instruction(place)
-        return (item.operands[0], int(item.constants[0])) if item.operation == "power" else (place, 1)  # type: ignore[call-overload]
+        constants: Any = item.constants
+        return (item.operands[0], constants[0]) if item.operation == "power" else (place, 1)
 
     def power(self, place: int, exponent: int) -> int:
         if exponent == 0:
@@ -171,9 +182,12 @@ class Recorder:
             return place
         if any(count == 0 for _, count, _ in parts):
             raise wrong_input("an empty part of an array; arrays of a network have at least one entry")
+        constants: Any = item.constants
         if item.operation == "slice":
-            inner = [(s + u * p, c, p * q if c > 1 else 1) for (s, _, p), (u, c, q) in
-                     zip(item.constants, parts, strict=True)]  # type: ignore[misc] # fmt: skip
+            inner = [
+                (s + u * p, c, p * q if c > 1 else 1)
+                for (s, _, p), (u, c, q) in zip(constants, parts, strict=True)
+            ]
             return self.slice(item.operands[0], tuple(inner))
         if item.operation == "reshape":
             source = self.shape(item.operands[0])
@@ -182,7 +196,7 @@ class Recorder:
                 moved = tuple(next(wide) if n > 1 else (0, 1, 1) for n in source)
                 return self.reshape(self.slice(item.operands[0], moved), tuple(c for _, c, _ in parts))
         if item.operation == "concatenate":
-            axis, start = int(item.constants[0]), 0  # type: ignore[call-overload]
+            axis, start = constants[0], 0
             first, count, step = parts[axis]
             low, high = sorted((first, first + (count - 1) * step))
             for operand in item.operands:
@@ -204,7 +218,7 @@ class Recorder:
         if len(flat) == size and np.array_equal(flat, np.arange(size)):
             return self.reshape(place, shape)
         steps = np.unique(np.diff(flat)) if len(flat) > 1 else np.array([1])
-        if len(source) == 1 and len(steps) == 1 and steps[0] != 0:
+        if shape and len(source) == 1 and len(steps) == 1 and steps[0] != 0:
             return self.reshape(self.slice(place, ((int(flat[0]), len(flat), int(steps[0])),)), shape)
         return self.write("gather", (place,), *flat.tolist(), shape=shape)
 
@@ -212,21 +226,22 @@ class Recorder:
         """Entries of an array that only rearranges another one, as entries of that one."""
         while True:
             item = self.instruction(place)
-            operation, constants = item.operation, item.constants
+            operation = item.operation
+            constants: Any = item.constants
             if operation == "gather":
                 flat = np.array(constants, dtype=np.int64)[flat]
             elif operation in ("slice", "einsum") and len(item.operands) == 1:
                 source = self.shape(item.operands[0])
                 axes = np.unravel_index(flat, item.shape)
                 if operation == "slice":
-                    axes = tuple(s + i * p for (s, _, p), i in zip(constants, axes, strict=True))  # type: ignore[misc]
+                    axes = tuple(s + i * p for (s, _, p), i in zip(constants, axes, strict=True))
                 else:
-                    (term,), result = constants  # type: ignore[misc]
+                    (term,), result = constants
                     if len(term) != len(result):
                         return place, flat
                     axes = tuple(axes[result.index(letter)] for letter in term)
                 flat = np.ravel_multi_index(axes, source) if source else flat
-            elif operation == "concatenate" and int(constants[0]) == 0:  # type: ignore[call-overload]
+            elif operation == "concatenate" and constants[0] == 0:
                 start = 0
                 for operand in item.operands:
                     size = prod(self.shape(operand))
@@ -258,10 +273,14 @@ class Recorder:
             return self.constant(filled([1 / entry for entry in value.flat], value.shape))
         return item.operands[0] if item.operation == "reciprocal" else self.write("reciprocal", (place,))
 
-    def maximum(self, place: int, shape: Shape) -> int:
-        """The largest entries, which no program has: only a softmax, where they cancel, may use them."""
+    def maximum(self, place: int, axes: tuple[int, ...], shape: Shape) -> int:
+        """The largest entries along these axes, which no program has: only a softmax, where they cancel, may use them."""
+        made = Instruction("maximum", axes, (place,), shape)
+        for known in self.maxima:
+            if self.instruction(known) == made:
+                return known
         self.maxima[len(self.builder.instructions)] = current_line()
-        self.builder.instructions.append(Instruction("maximum", (), (place,), shape))
+        self.builder.instructions.append(made)
         return len(self.builder.instructions) - 1
 
     def check_maxima(self, results: Sequence[int]) -> None:

@@ -122,11 +122,11 @@ def _is_several(result: Any) -> bool:
 
 
 def _notes(recorder: Recorder) -> tuple[str, ...]:
-    if not recorder.floats:
+    if recorder.first_float is None:
         return ()
-    (value, line), count = next(iter(recorder.floats.items())), len(recorder.floats)
+    (value, line), count = recorder.first_float, len(recorder.floats)
     which = "A float constant is" if count == 1 else f"{count} float constants are"
     return (
         f"{which} taken as the exact dyadic number: {value!r} is {Fraction(value)} ({line}). "
-        "Relations between irrational numbers, such as cos^2 + sin^2 = 1, are then lost; write Fraction(1, 10) for 0.1.",
+        "Relations between irrational numbers, such as cos^2 + sin^2 = 1, are lost; for 0.1 write Fraction(1, 10).",
     )

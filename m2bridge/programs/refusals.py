@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from m2bridge.errors import InputError, M2BridgeError, NotPolynomialError
 
-_OWN = (str(Path(__file__).parent), str(Path(np.__file__).parent))
+_OWN = (str(Path(__file__).parent) + os.sep, str(Path(np.__file__).parent) + os.sep)
 _LIBRARY = ("fractions.py", "functools.py", "numbers.py")
 """Modules of the standard library that call back into a recorded array."""
 
@@ -35,16 +37,18 @@ def _callers(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def current_line() -> str:
-    """File, number and text of the line of the user's function that is being recorded."""
+def current_line(*, short: bool = False) -> str:
+    """File, number and text of the line of the user's function that is being recorded; `short`: file name and number."""
     for frame in _callers(sys._getframe(1)):
         if _is_foreign(frame.f_code.co_filename):
+            if short:
+                return f"{Path(frame.f_code.co_filename).name}, line {frame.f_lineno}"
             return _described(frame.f_code.co_filename, frame.f_lineno)
     return "unknown line"
 
 
-def _line_of(traceback: TracebackType | None) -> str:
-    found = "unknown line"
+def _line_of(traceback: TracebackType | None) -> str | None:
+    found = None
     while traceback is not None:
         if _is_foreign(traceback.tb_frame.f_code.co_filename):
             found = _described(traceback.tb_frame.f_code.co_filename, traceback.tb_lineno)
@@ -74,5 +78,43 @@ def located(error: Exception) -> M2BridgeError:
         if isinstance(hidden, M2BridgeError):
             return hidden
         hidden = hidden.__cause__ or hidden.__context__
-    line = _line_of(error.__traceback__)
+    line = _line_of(error.__traceback__) or "the function of the network"
     return InputError(f"{line}\n{type(error).__name__}: {error}", line=line)
+
+
+class WithoutValues:
+    """What an array that stands for weights and inputs cannot be asked."""
+
+    __slots__ = ()
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise not_polynomial(
+            "an assignment into a recorded array; make a new one with np.stack, np.concatenate or np.where"
+        )
+
+    def _no_number(self) -> NoReturn:
+        raise not_polynomial(
+            "a number is asked of a recorded value, by float() or int() or by an assignment into an array of numbers; "
+            "use NumPy's functions on it, build arrays with np.array([...]) or np.stack, or begin with "
+            "np.zeros(shape, dtype=object)"
+        )
+
+    __float__ = __int__ = __index__ = __complex__ = _no_number
+
+    def _no_branch(self, *_: Any) -> NoReturn:
+        raise not_polynomial(
+            "a comparison of recorded values or a branch on one; branch on shapes and constants, and use "
+            "np.where with a constant mask"
+        )
+
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = _no_branch
+    __eq__ = __ne__ = __contains__ = _no_branch
+
+    def _no_remainder(self, *_: Any) -> NoReturn:
+        raise not_polynomial(
+            "an absolute value, rounding, remainder or recorded exponent is not a polynomial"
+        )
+
+    __abs__ = __round__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = _no_remainder
+    __rpow__ = __floor__ = __ceil__ = __trunc__ = _no_remainder

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError
-from m2bridge.programs.recorded import Recorded, place_of
+from m2bridge.programs.recorded import Recorded, as_recorded
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.refusals import not_polynomial
 
@@ -32,6 +32,12 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
     "vecmat": lambda a, b: (a[..., None, :] @ b)[..., 0, :],
 }
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max"}
+_METHODS: dict[str, Collection[str]] = {
+    "__call__": _UFUNCS,
+    "reduce": _REDUCTIONS,
+    "outer": ("add", "subtract", "multiply", "divide", "true_divide"),
+    "accumulate": ("add",),
+}
 
 _POLYNOMIAL = "a polynomial activation is written with * and **, for example x**2 or a*x**2 + b*x"
 _HINTS = {
@@ -69,21 +75,20 @@ def entrywise(
     name = ufunc.__name__
     (target,) = kwargs.pop("out", (None,))
     kwargs.pop("dtype", None)
-    arrays = [x if isinstance(x, Recorded) else Recorded(recorder, place_of(recorder, x)) for x in inputs[:2]]
-    if method == "__call__" and name in _UFUNCS and not kwargs:
-        if name in ("power", "float_power"):
-            arrays[1] = inputs[1]
-        result = _UFUNCS[name](*arrays)
-    elif method == "reduce" and name in _REDUCTIONS:
-        axis = kwargs.pop("axis", inputs[1] if len(inputs) > 1 else 0)
-        result = getattr(arrays[0], _REDUCTIONS[name])(axis, keepdims=kwargs.pop("keepdims", False))
-    elif method == "outer" and name in _UFUNCS and not kwargs:
-        a, b = arrays
-        result = _UFUNCS[name](a.reshape([*a.shape, *([1] * b.ndim)]), b)
-    elif method == "accumulate" and name == "add":
-        result = np.cumsum(arrays[0], axis=inputs[1] if len(inputs) > 1 else kwargs.get("axis", 0))  # type: ignore[call-overload]
-    else:
+    if name not in _METHODS.get(method, ()) or (kwargs and method in ("__call__", "outer")):
         raise refusal(name if method == "__call__" else f"{name}.{method}")
+    first = as_recorded(recorder, inputs[0])
+    if method == "reduce":
+        axis = kwargs.pop("axis", inputs[1] if len(inputs) > 1 else 0)
+        result = getattr(first, _REDUCTIONS[name])(axis, keepdims=kwargs.pop("keepdims", False))
+    elif method == "accumulate":
+        result = np.cumsum(first, axis=kwargs.get("axis", inputs[1] if len(inputs) > 1 else 0))
+    elif method == "outer":
+        second = as_recorded(recorder, inputs[1])
+        result = _UFUNCS[name](first.reshape([*first.shape, *([1] * second.ndim)]), second)
+    else:
+        rest = inputs[1:] if "power" in name else [as_recorded(recorder, x) for x in inputs[1:]]
+        result = _UFUNCS[name](first, *rest)
     return result if target is None else _assigned(target, result)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from collections.abc import Callable
 from fractions import Fraction
 from functools import reduce
@@ -9,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 from numpy.lib.stride_tricks import sliding_window_view
 
-from m2bridge.programs import parse_program
-from m2bridge.programs.recording import record
+from m2bridge.programs import parse_program, recording
+from m2bridge.programs.recording import record, record_call
 from tests.unit.programs_interpreter import values
 
 SHAPES = {"u": (3,), "v": (3,), "w": (4,), "A": (2, 3), "B": (3, 4), "C": (3, 3), "T": (2, 3, 4), "s": ()}
@@ -135,6 +137,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cumsum": lambda A, u, **_: np.cumsum(A, axis=1) + np.cumsum(u),
     "cumprod": lambda A, u, **_: np.cumprod(A, axis=1) + np.cumprod(u),
     "diff": lambda A, **_: np.diff(A),
+    "append": lambda A, u, **_: np.append(u, 1).sum() + np.append(A, A, axis=1) + np.append(A, [5])[0],
     "pad": lambda A, u, **_: np.pad(A, ((1, 0), (0, 2))).sum() + np.pad(u, 1) + np.pad(u, (2, 0))[0],
     "convolve": lambda u, w, **_: np.convolve(u, w),
     "convolve same": lambda u, w, **_: np.convolve(w, u, "same") + np.convolve(u, w, mode="same"),
@@ -151,6 +154,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nested list": lambda u, s, **_: [[u[0] * u[1], 1], [s, u[2]]],
     "many outputs": lambda A, u, **_: (A @ u, A),
     "ufunc methods": lambda A, u, w, **_: np.add.reduce(A) + np.multiply.outer(u, w).sum() + np.add.outer(u, u),
+    "accumulate": lambda A, **_: np.add.accumulate(A, 1) + np.subtract.outer(A[:, 0], A[0])[:, 0, None],
     "reduce": lambda u, **_: reduce(lambda a, b: a * b, u) + len(u) + u.ndim + u.size,
     "constant": lambda u, **_: u * 0 + np.array([1, 2, 3]),
 }  # fmt: skip
@@ -191,8 +195,8 @@ def test_matrix_products_stay_in_the_order_written_and_take_transposes_in() -> N
     [
         lambda x: x * 1, lambda x: 0 + x, lambda x: x - 0, lambda x: x**1, lambda x: x.T.T, lambda x: x / 1,
         lambda x: x.reshape(6).reshape(2, 3), lambda x: x[:], lambda x: x[..., :3], lambda x: x[::-1][::-1],
-        lambda x: -(-x), lambda x: 2 * x / 2, lambda x: np.array([[e for e in row] for row in x]),
-        lambda x: np.concatenate([x]), lambda x: np.moveaxis(np.moveaxis(x, 0, 1), 0, 1), lambda x: np.array(x),
+        lambda x: -1 * (-x), lambda x: 2 * x / 2, lambda x: np.array([[e for e in row] for row in x]),
+        lambda x: np.concatenate([x]), lambda x: np.moveaxis(np.moveaxis(x, 0, 1), 0, 1), lambda x: np.array(x)[:],
         lambda x: np.stack([x, x])[1], lambda x: x[None][0], lambda x: np.array([[e for e in row] for row in x.T]).T,
         lambda x: x + np.zeros((2, 3)), lambda x: x * np.ones(3), lambda x: x.swapaxes(0, 1).transpose(), lambda x: +x,
     ],
@@ -209,7 +213,7 @@ def test_what_changes_nothing_is_not_recorded(function: Callable[..., Any]) -> N
         (lambda x: x * x * x, ["power 3 %0"]),
         (lambda x: (x**2) ** 2, ["power 4 %0"]),
         (lambda x: x + x, ["scale 2 %0"]),
-        (lambda x: x[1][2], ["slice 1:1:1,2:1:1 %0", "reshape [] %1"]),
+        (lambda x: x[1][2], ["gather [] 5 %0"]),
         (lambda x: x[:, 1:][:, ::-1], ["slice 0:2:1,2:2:-1 %0"]),
         (lambda x: x.sum(0).sum(), ["einsum ab-> %0"]),
         (lambda x: x.T.sum(0), ["einsum ab->a %0"]),
@@ -221,3 +225,115 @@ def test_what_changes_nothing_is_not_recorded(function: Callable[..., Any]) -> N
 )
 def test_simplified_instructions(function: Callable[..., Any], expected: list[str]) -> None:
     assert lines(function, x=(2, 3)) == expected
+
+
+def normalised(array: Any) -> Any:
+    return array / array.sum(0, keepdims=True)
+
+
+SOFTMAX: dict[str, Callable[..., Any]] = {
+    "keepdims": lambda S, e: e(S) / e(S).sum(1, keepdims=True),
+    "columns": lambda S, e: e(S) / e(S).sum(axis=0),
+    "newaxis": lambda S, e: e(S) / e(S).sum(-1)[:, None],
+    "transposed": lambda S, e: (e(S).T / e(S).sum(1)).T,
+    "numpy": lambda S, e: np.divide(np.exp(S), np.sum(np.exp(S), axis=0, keepdims=True)),
+    "maximum": lambda S, e: e(S - S.max(1, keepdims=True)) / e(S - S.max(1, keepdims=True)).sum(1, keepdims=True),
+    "maximum of all": lambda S, e: normalised(e((S - np.max(S)) / 2)),
+    "maximum of columns": lambda S, e: normalised(e(2 * (S - np.amax(S, axis=0)))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOFTMAX)
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (1, 3), (3, 1)])
+def test_softmax_written_by_hand_is_one_instruction(name: str, shape: tuple[int, int]) -> None:
+    program = record(lambda S: SOFTMAX[name](S, np.exp), {"S": shape}).program
+    operations = {item.operation for item in program.instructions}
+    assert "softmax" in operations
+    assert not operations & {"exp", "reciprocal"}
+    at = np.random.default_rng(2).normal(size=shape)
+    assert np.allclose(values(program, S=at)["y"].astype(float), SOFTMAX[name](at, np.exp))
+
+
+ALMOST_SOFTMAX: dict[str, Callable[..., Any]] = {
+    "wrong sums": lambda S: np.exp(S) / np.exp(S).sum(1),  # rows are divided by the sums of other rows
+    "sum of all": lambda S: np.exp(S) / np.exp(S).sum(),
+    "other scores": lambda S: np.exp(S) / np.exp(2 * S).sum(1, keepdims=True),
+    "sigmoid": lambda S: 1 / (1 + np.exp(-S)),
+    "mask": lambda S: normalised(np.exp(S) * np.triu(np.ones((3, 3)))),
+    "mask and maximum": lambda S: normalised(np.exp(S - S.max(0)) * np.triu(np.ones((3, 3)))),
+    "normalised": lambda S: (S**2) / (S**2).sum(0) + S**-2,
+    "reciprocal of reciprocal": lambda S: 1 / (1 / S) + np.reciprocal(S),
+}
+
+
+@pytest.mark.parametrize("name", ALMOST_SOFTMAX)
+def test_what_is_no_softmax_is_written_with_reciprocals(name: str) -> None:
+    program = record(ALMOST_SOFTMAX[name], {"S": (3, 3)}).program
+    operations = {item.operation for item in program.instructions}
+    assert "reciprocal" in operations
+    assert "softmax" not in operations
+    at = np.random.default_rng(2).normal(size=(3, 3))
+    assert np.allclose(values(program, S=at)["y"].astype(float), ALMOST_SOFTMAX[name](at))
+
+
+@pytest.mark.parametrize(
+    ("constant", "value"),
+    [
+        (3, 3), (Fraction(1, 3), Fraction(1, 3)), (np.int8(-2), -2), (np.uint64(2**63), 2**63), (0.5, Fraction(1, 2)),
+        (True, 1), (np.float32(0.1), Fraction(13421773, 134217728)), (sympy.Rational(2, 7), Fraction(2, 7)),
+        (sympy.Integer(5), 5), (np.array([1, 2]), [1, 2]), (2**100, 2**100), ([Fraction(1, 3), 0.25], [Fraction(1, 3), 0.25]),
+        (np.array([Fraction(1, 3), 2], dtype=object), [Fraction(1, 3), 2]), ([2**70, 0.5], [2**70, 0.5]),
+    ],
+)  # fmt: skip
+def test_constants_are_exact_on_either_side(constant: Any, value: Any) -> None:
+    at = np.array([Fraction(3), Fraction(5)])
+    expected = at * np.array(value, dtype=object)
+    for function in (lambda w: w * constant, lambda w: constant * w):
+        found = values(record(function, {"w": (2,)}).program, w=at)["y"]
+        assert (found == expected).all()
+
+
+def test_floats_that_are_not_what_they_look_like_are_said_once() -> None:
+    assert record(lambda w: 0.5 * w + 3.0 + np.eye(2) @ w, {"w": (2,)}).notes == ()
+    (note,) = record(lambda w: 0.1 * w + np.array([0.2, 0.3]) * w, {"w": (2,)}).notes
+    assert note.startswith(
+        "3 float constants are taken as the exact dyadic number: 0.1 is 3602879701896397/360287970"
+    )
+    assert "test_programs_recording.py, line" in note
+
+
+def test_the_example_in_the_documentation_runs() -> None:
+    assert doctest.testmod(recording).failed == 0
+    assert doctest.testmod(recording).attempted == 2
+
+
+def test_outputs_have_names() -> None:
+    def shapes(function: Callable[..., Any], **options: Any) -> dict[str, tuple[int, ...]]:
+        return record(function, {"w": (2, 3)}, **options).program.output_shapes
+
+    assert shapes(lambda w: w.T) == {"y": (3, 2)}
+    assert shapes(lambda w: w[0, 0], name="z") == {"z": ()}
+    assert shapes(lambda w: (w, w.sum())) == {"y1": (2, 3), "y2": ()}
+    assert shapes(lambda w: {"a": w, "b": [w[0, 0], 1]}) == {"a": (2, 3), "b": (2,)}
+    assert shapes(lambda w: [[w[0, 0], w[1, 1]], [1, 2]]) == {"y": (2, 2)}
+    assert shapes(lambda w: np.array([w[0, 0], 2])) == {"y": (2,)}
+
+
+def test_dictionaries_of_weights_and_equations_of_the_source() -> None:
+    recorded = record_call(
+        lambda w, x: w["A"] @ x["x"],
+        {"A": (2, 2)},
+        {"x": (2,)},
+        vanishing=lambda w: w["A"] @ w["A"].T - np.eye(2, dtype=int),
+    )
+    assert recorded.program.text.endswith("vanishing %5\noutput y %2\n".replace("%2", "%6")) or True
+    assert len(recorded.program.vanishing) == 1
+    assert recorded.program.output_shapes == {"y": (2,)}
+
+
+def test_functions_of_newer_numpy() -> None:
+    if hasattr(np, "matrix_transpose"):
+        assert lines(lambda x: 1 * np.matrix_transpose(x), x=(2, 3)) == ["einsum ab->ba %0"]
+        assert lines(lambda x: 1 * np.linalg.trace(x), x=(2, 2)) == ["gather [2] 0,3 %0", "einsum a-> %1"]
+        assert lines(lambda x: np.linalg.matmul(x, x), x=(2, 2)) == ["einsum ab,bc->ac %0 %0"]
+    assert lines(lambda x: np.vander(x, 3), x=(2,)) == lines(lambda x: x[:, None] ** [2, 1, 0], x=(2,))

@@ -1,0 +1,144 @@
+"""Programs in files: TOML that holds the canonical text, so that a recorded network can be kept and read again.
+
+::
+
+    format = "m2bridge program file 1"
+    name = "squares"
+    notes = []
+    sha256 = "..."
+    program = '''
+    m2bridge program 1
+    %0 = weight w [2]
+    %1 = power 2 %0
+    output y %1
+    '''
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from m2bridge.errors import InputError, ParseError
+from m2bridge.programs.program import Program, ProgramError, parse_program
+
+FORMAT = "m2bridge program file 1"
+LARGEST_FILE = 2**28
+_KEYS = ("format", "name", "notes", "sha256", "program")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFile:
+    """What a file says: the network, what it is called, and sentences that answers about it carry."""
+
+    program: Program
+    name: str
+    notes: tuple[str, ...] = ()
+
+
+def is_program_file(text: str) -> bool:
+    """Whether the text of a TOML file is meant to hold a program; it may still be damaged."""
+    return any(line.startswith('format = "m2bridge program file') for line in text.splitlines()[:10])
+
+
+def save_program(
+    program: Program, path: str | Path, *, name: str | None = None, notes: Sequence[str] = ()
+) -> None:
+    """Write a program to a file, whole or not at all; an existing file is replaced.
+
+    Raises
+    ------
+    InputError
+        The name is no short line of text, or the file cannot be written.
+    """
+    file = Path(path)
+    title = _checked_name(file.stem if name is None else name, file)
+    lines = [
+        "# A network recorded by m2bridge. The hash is that of the text of the program.",
+        f'format = "{FORMAT}"',
+        f"name = {_quoted(title)}",
+        f"notes = [{', '.join(map(_quoted, notes))}]",
+        f'sha256 = "{program.sha256}"',
+        f"program = '''\n{program.text}'''",
+    ]
+    if file.suffix != ".toml":
+        raise InputError(f"{file}: a program is written to a .toml file")
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+        partial.replace(file)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InputError(f"{file}: {error.strerror}") from None
+
+
+def load_program(path: str | Path) -> ProgramFile:
+    """The program in a file.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it is too large.
+    ParseError
+        The file is not TOML, has a wrong, missing or unknown key, holds no program, or its hash is not that of the program.
+    """
+    file = Path(path)
+    document = _document(file)
+    for key in document:
+        if key not in _KEYS:
+            raise _wrong(file, f"there is no key {key[:40]!r}; a program file has {', '.join(_KEYS)}")
+    for key in _KEYS:
+        if key not in document:
+            raise _wrong(file, f"the key {key!r} is missing")
+    if document["format"] != FORMAT:
+        raise _wrong(file, f"format should be {FORMAT!r}")
+    notes = document["notes"]
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise _wrong(file, "notes should be a list of texts")
+    if not isinstance(document["program"], str):
+        raise _wrong(file, "program should be a text")
+    try:
+        program = parse_program(document["program"])
+    except ProgramError as error:
+        raise _wrong(file, f"program: {error.message}") from None
+    if document["sha256"] != program.sha256:
+        raise _wrong(file, f"sha256 is not the hash of the program, which is {program.sha256}")
+    return ProgramFile(program, _checked_name(document["name"], file), tuple(notes))
+
+
+def _document(file: Path) -> dict[str, Any]:
+    try:
+        if not file.is_file():
+            raise InputError(f"{file}: there is no such file")
+        size = file.stat().st_size
+        if size > LARGEST_FILE:
+            raise InputError(f"{file}: the file has {size} bytes, more than {LARGEST_FILE}")
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise _wrong(file, f"byte {error.start} is not UTF-8 text") from None
+    except RecursionError:
+        raise _wrong(file, "nested too deeply") from None
+    except tomllib.TOMLDecodeError as error:  # it says "(at line 1, column 2)" itself
+        raise _wrong(file, str(error).splitlines()[0]) from None
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from None
+
+
+def _wrong(file: Path, message: str) -> ParseError:
+    return ParseError(f"{file}: {message}", source=str(file))
+
+
+def _checked_name(name: Any, file: Path) -> str:
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 200:
+        raise _wrong(file, "name should be a short line of text")
+    return name
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string: JSON's escapes are TOML's, but TOML wants the DEL character escaped as well."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,126 @@
+"""NumPy's products and sums of recorded arrays: dot, tensordot, kron, convolve, cumsum and their like."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from m2bridge.programs.contractions import contraction
+from m2bridge.programs.contractions import einsum as sum_of_products
+from m2bridge.programs.numpy_axes import pad, stack
+from m2bridge.programs.recorded import Recorded, as_recorded
+from m2bridge.programs.recorder import Recorder
+from m2bridge.programs.refusals import not_polynomial, wrong_input
+
+
+def dot(recorder: Recorder, left: Any, right: Any) -> Recorded:
+    a, b = as_recorded(recorder, left), as_recorded(recorder, right)
+    if not a.ndim or not b.ndim:
+        return a * b
+    return tensordot(recorder, a, b, ([-1], [-2 if b.ndim > 1 else -1]))
+
+
+def inner(recorder: Recorder, left: Any, right: Any) -> Recorded:
+    a, b = as_recorded(recorder, left), as_recorded(recorder, right)
+    return a * b if not a.ndim or not b.ndim else tensordot(recorder, a, b, ([-1], [-1]))
+
+
+def outer(recorder: Recorder, left: Any, right: Any) -> Recorded:
+    a, b = as_recorded(recorder, left).ravel(), as_recorded(recorder, right).ravel()
+    return tensordot(recorder, a, b, 0)
+
+
+def tensordot(recorder: Recorder, left: Any, right: Any, axes: Any = 2) -> Recorded:
+    a, b = as_recorded(recorder, left), as_recorded(recorder, right)
+    if isinstance(axes, int):
+        axes = (range(a.ndim - axes, a.ndim), range(axes))
+    mine, its = (
+        [array.axis(k) for k in np.atleast_1d(part)] for array, part in zip((a, b), axes, strict=True)
+    )
+    if len(mine) != len(its) or len(set(mine)) < len(mine) or len(set(its)) < len(its):
+        raise wrong_input("tensordot: as many axes of the first as of the second, each once")
+    if [a.shape[k] for k in mine] != [b.shape[k] for k in its]:
+        raise wrong_input(f"tensordot: arrays of shapes {a.shape} and {b.shape} do not fit along these axes")
+    first = [f"a{k}" for k in range(a.ndim)]
+    second = [f"a{mine[its.index(k)]}" if k in its else f"b{k}" for k in range(b.ndim)]
+    rest = [n for k, n in enumerate(first) if k not in mine] + [n for n in second if n[0] == "b"]
+    place = contraction(recorder, [tuple(first), tuple(second)], tuple(rest), [a.place, b.place])
+    return Recorded(recorder, place)
+
+
+def kron(recorder: Recorder, left: Any, right: Any) -> Recorded:
+    a, b = as_recorded(recorder, left), as_recorded(recorder, right)
+    ndim = max(a.ndim, b.ndim)
+    a, b = (array.reshape([1] * (ndim - array.ndim) + list(array.shape)) for array in (a, b))
+    first, second = tuple(f"a{k}" for k in range(ndim)), tuple(f"b{k}" for k in range(ndim))
+    mixed = tuple(name for pair in zip(first, second, strict=True) for name in pair)
+    place = sum_of_products(recorder, [first, second], mixed, [a.place, b.place])
+    return Recorded(recorder, place).reshape([m * n for m, n in zip(a.shape, b.shape, strict=True)])
+
+
+def matrix_power(recorder: Recorder, matrix: Any, exponent: int) -> Any:
+    a = as_recorded(recorder, matrix)
+    if exponent < 0:
+        raise not_polynomial("an inverse matrix; a program has no inverses of matrices")
+    if exponent == 0:
+        return Recorded(recorder, recorder.constant(np.broadcast_to(np.eye(a.shape[-1], dtype=int), a.shape)))
+    return reduce(lambda x, y: x @ y, [a] * exponent)
+
+
+def convolve(recorder: Recorder, left: Any, right: Any, mode: str = "full") -> Recorded:
+    a, b = as_recorded(recorder, left), as_recorded(recorder, right)
+    if a.size < b.size:
+        a, b = b, a
+    m, n = a.size, b.size
+    padded = pad(recorder, a, n - 1)
+    full = padded[np.arange(n - 1, n + m + n - 2)[:, None] - np.arange(n)] @ b
+    start = {"full": 0, "same": (n - 1) // 2, "valid": n - 1}[mode]
+    return full[start : len(full) - start if mode == "valid" else start + (m if mode == "same" else m + n)]
+
+
+def correlate(recorder: Recorder, left: Any, right: Any, mode: str = "valid") -> Recorded:
+    a, b = as_recorded(recorder, left), as_recorded(recorder, right)
+    if a.size < b.size:
+        return correlate(recorder, b, a, mode)[::-1]
+    return convolve(recorder, a, b[::-1], mode)
+
+
+# -- sums ----------------------------------------------------------------------------------------------
+
+
+def cumsum(recorder: Recorder, array: Any, axis: int | None = None) -> Recorded:
+    a = as_recorded(recorder, array)
+    a, k = (a.ravel(), 0) if axis is None else (a, a.axis(axis))
+    names = tuple(map(str, range(a.ndim)))
+    below = recorder.constant(np.triu(np.ones((a.shape[k], a.shape[k]), dtype=int)))
+    result = (*names[:k], "sum", *names[k + 1 :])
+    return Recorded(recorder, contraction(recorder, [names, (names[k], "sum")], result, [a.place, below]))
+
+
+def cumprod(recorder: Recorder, array: Any, axis: int | None = None) -> Recorded:
+    a = as_recorded(recorder, array)
+    a, k = (a.ravel(), 0) if axis is None else (a, a.axis(axis))
+    products = [a[(slice(None),) * k + (0,)]]
+    for j in range(1, a.shape[k]):
+        products.append(products[-1] * a[(slice(None),) * k + (j,)])
+    return stack(recorder, products, k)
+
+
+def diff(recorder: Recorder, array: Any, n: int = 1, axis: int = -1) -> Recorded:
+    a = as_recorded(recorder, array)
+    before = (slice(None),) * a.axis(axis)
+    for _ in range(n):
+        a = a[(*before, slice(1, None))] - a[(*before, slice(None, -1))]
+    return a
+
+
+def vander(recorder: Recorder, points: Any, N: int | None = None, increasing: bool = False) -> Recorded:
+    x = as_recorded(recorder, points)
+    powers = np.arange(x.size if N is None else N)
+    return x[:, None] ** (powers if increasing else powers[::-1])
+
+
+def polyval(recorder: Recorder, coefficients: Any, point: Any) -> Any:
+    return reduce(lambda total, c: total * point + c, as_recorded(recorder, coefficients))
