@@ -1,7 +1,7 @@
 """A proved dimension as a certificate that ``m2bridge check`` verifies.
 
-``docs/certificates.md`` specifies the format. A certificate holds the network (as a program), a non-zero minor of its Jacobian at a
-recorded point, and the argument of the upper bound. The checker shares no code with this module or with what computed the
+``docs/certificates.md`` specifies the format. A certificate holds the network (as a program), a non-zero minor of its Jacobian
+at a recorded point, and the argument of the upper bound. The checker shares no code with this module or with what computed the
 numbers.
 """
 

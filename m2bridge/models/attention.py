@@ -167,13 +167,11 @@ def softmax_point(
     weights: dict[str, np.ndarray] = {}
     for k in range(depth):
         names = sizes.names(k)
-        key, value = (
-            rng.normal(size=sizes.shapes[name]) / math.sqrt(sizes.shapes[name][1]) for name in names[1:]
-        )
+        drawn = [rng.normal(size=sizes.shapes[name]) / math.sqrt(sizes.shapes[name][1]) for name in names[1:]]
         if k == depth - 1 and sizes.widths[-1] >= sizes.widths[-2]:
-            value = np.eye(*sizes.shapes[names[2]])
+            drawn[1] = np.eye(*sizes.shapes[names[2]])
         key, value = (
-            _on_slice(name, dyadic(array), held) for name, array in zip(names[1:], (key, value), strict=True)
+            _on_slice(name, dyadic(array), held) for name, array in zip(names[1:], drawn, strict=True)
         )
         size = float(np.linalg.norm(key / one)) / math.sqrt(key.size)
         near = key / one + noise * rng.normal(size=key.shape) * size

@@ -129,7 +129,7 @@ class Model(ABC):
         return {name: rng.standard_normal(shape) for name, shape in self.parameters.items()}
 
     def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Real weights and inputs, by name, at which the Jacobian is well conditioned: normal numbers unless a family knows better."""
+        """Real weights and inputs, by name, for a float64 rank: normal numbers unless a family knows better ones."""
         rng = np.random.default_rng([seed, 8])
         weights = self.draw_real_weights(rng)
         shapes = self.program.input_shapes.items()

@@ -18,8 +18,8 @@ _SHOWN_COORDINATES = 12
 def span_dim(model: Model, p: int = DEFAULT_PRIME, seed: int = 0) -> int | None:
     """Dimension of the linear span of the image: the rank of its coordinates at random points over F_p.
 
-    Points are added until their number passes the rank: a lower bound, and the dimension unless the points are special. None above
-    2,000 coordinates.
+    Points are added until their number passes the rank: a lower bound, and the dimension unless the points are special.
+    None above 2,000 coordinates.
 
     >>> from m2bridge.models import parse_spec
     >>> span_dim(parse_spec("lightning(d=2,dp=1,coordinates=full)"))

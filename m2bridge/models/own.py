@@ -1,7 +1,7 @@
 """A user's own network: a recorded program is a model like any other.
 
-:func:`from_callable` records a Python function of arrays. The spec of such a model is the program itself, so that records, job files
-and certificates hold the network and nothing needs the Python file again.
+:func:`from_callable` records a Python function of arrays. The spec of such a model is the program itself, so that records,
+job files and certificates hold the network and nothing needs the Python file again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from m2bridge.models.network import monomial_name
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.programs import Program, parse_program
 from m2bridge.programs.coefficients import input_count, output_forms, support
+from m2bridge.programs.files import save_program
 from m2bridge.programs.program import HEADER
 from m2bridge.programs.recording import record
 
@@ -152,8 +153,6 @@ class OwnNetwork(Model):
 
     def save(self, path: str | Path) -> None:
         """Write the network to a TOML file that ``file:PATH`` reads again."""
-        from m2bridge.programs.files import save_program
-
         save_program(self.recorded, path, name=self.name, notes=self.notes)
 
 

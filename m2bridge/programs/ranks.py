@@ -86,6 +86,7 @@ def generic_rank(
     held: Held = NOTHING_HELD,
     upper: int | None = None,
     samples: int | None = None,
+    grow: bool = True,
     memory_limit: int | None = MEMORY_LIMIT,
     report: Report | None = None,
 ) -> GenericRank:
@@ -99,6 +100,8 @@ def generic_rank(
         A proved upper bound of the dimension: a rank that meets it is final.
     samples
         How many inputs to begin with; a bad guess costs time, never the answer.
+    grow
+        Whether to go on with more inputs; without, the rank is only that of the first ones.
     memory_limit
         Bytes; a rank that needs more is refused before it starts.
 
@@ -134,7 +137,7 @@ def generic_rank(
             best, unchanged = (found, current), 0
         else:
             unchanged += 1
-        if work.rank(best[0]) >= most or unchanged >= _GROWTHS or not program.inputs:
+        if work.rank(best[0]) >= most or unchanged >= _GROWTHS or not (program.inputs and grow):
             break
         current = work.next_try(current)
     pivots, done = best
@@ -207,8 +210,9 @@ class _Work:
         return _Try(samples or max(2, math.ceil(1.03 * unknowns / (outputs * tokens)) + 2), outputs)
 
     def next_try(self, current: _Try) -> _Try:
-        most = self.program.output_count if self.layer is None else min(self.layer.outputs, self.layer.width)
-        outputs = min(most, 2 * current.outputs)
+        outputs = current.outputs
+        if self.layer is not None:
+            outputs = min(self.layer.outputs, self.layer.width, 2 * outputs)
         return _Try(math.ceil(1.5 * current.samples) + 1, outputs)
 
     def _rows(self, current: _Try) -> int:

@@ -104,8 +104,9 @@ class Recorder:
         padded = (1,) * (len(shape) - len(own)) + own
         if padded == shape:
             return self.reshape(place, shape)
-        if self.value(place) is not None:
-            return self.constant(np.broadcast_to(self.value(place), shape))  # type: ignore[arg-type]
+        known = self.value(place)
+        if known is not None:
+            return self.constant(np.broadcast_to(known, shape))
         ones = tuple(n if m == 1 else 1 for m, n in zip(padded, shape, strict=True))
         return self._write("multiply", (place, self.constant(np.ones(ones, dtype=np.int64))))
 
@@ -123,7 +124,7 @@ class Recorder:
         if factor == 0:
             return self.zeros(item.shape)
         if item.operation == "scale":
-            return self.scale(factor * item.constants[0], item.operands[0])  # type: ignore[operator]
+            return self.scale(factor * item.constants[0], item.operands[0])
         return self.write("scale", (place,), factor)
 
     def add(self, first: int, second: int) -> int:

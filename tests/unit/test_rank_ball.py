@@ -7,12 +7,12 @@ from fractions import Fraction
 import flint
 import numpy as np
 import pytest
-
-from m2bridge.errors import InputError
-from m2bridge.linear.balls import Ball, BallRing, exponential
 from m2bridge.rank.ball import draw_dyadic, enclosure, full_rank_residual, prove_rank
 from m2bridge.rank.numeric_attention import numeric_attention_rank
 from m2bridge.rank.slices import AttentionSlice
+
+from m2bridge.errors import InputError
+from m2bridge.linear.balls import Ball, BallRing, exponential
 
 
 def contains(ball: Ball, index: tuple[int, ...], value: Fraction) -> bool:

@@ -10,7 +10,7 @@ from m2bridge.errors import InputError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import echelon_residues, eliminate, kernel_mod, rank_mod
 from m2bridge.linear.primes import is_prime
-from m2bridge.linear.residues import DEFAULT_PRIME, Field, is_prime
+from m2bridge.linear.residues import DEFAULT_PRIME, Field
 
 
 def low_rank(rng: np.random.Generator, rows: int, columns: int, rank: int, p: int) -> np.ndarray:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 from m2bridge.models.arrays import exp, mT, stabilised
+from m2bridge.rank import attention as rank_attention
+from m2bridge.rank.slices import AttentionSlice
 
 from m2bridge.analyses.boundary import closedness, forms, statements
 from m2bridge.analyses.dimension import analysis as dimension_analysis
@@ -36,8 +38,6 @@ from m2bridge.claims.lightning_attention import (
 from m2bridge.engine import Engine
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import DeepLightning, Lightning, Model, Softmax, deep, lightning, virtual
-from m2bridge.rank import attention as rank_attention
-from m2bridge.rank.slices import AttentionSlice
 
 Patch = pytest.MonkeyPatch
 

@@ -130,7 +130,7 @@ def _repeated(
     runs = [
         generic_rank(
             model.program, p=q, seed=seed + k, held=model.gauge, upper=upper, samples=found.samples,
-            memory_limit=limits.memory_bytes,
+            grow=False, memory_limit=limits.memory_bytes,
         )
         for k, q in enumerate(others, start=1)
     ]  # fmt: skip
