@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import comb
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,11 +20,15 @@ from m2bridge.linear.mod import Mod
 from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models.base import Model, Shape
 from m2bridge.models.custom import Terms, polynomials_for_macaulay2, terms_of
+from m2bridge.models.evaluation import setting_of
+from m2bridge.models.files import read_map
 from m2bridge.models.network import monomial_name
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.programs import Program, parse_program
 from m2bridge.programs.coefficients import input_count, output_forms, support
-from m2bridge.programs.files import save_program
+from m2bridge.programs.degrees import degree_in
+from m2bridge.programs.files import is_program_file, load_program, save_program
+from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.program import HEADER
 from m2bridge.programs.recording import record
 
@@ -88,20 +93,18 @@ class OwnNetwork(Model):
     @cached_property
     def _monomials(self) -> np.ndarray:
         """Monomials in the inputs that occur at random weights over F_p."""
-        from m2bridge.models.evaluation import setting_of
-        from m2bridge.programs.lettered import Lettered
-
+        variables, degree = input_count(self.recorded), degree_in(self.recorded, "input")
+        estimate = comb(variables + degree, degree)
+        if estimate > MOST_INPUT_MONOMIALS:
+            raise OutOfReachError(
+                f"{self.name} may have {estimate} monomials in its inputs, more than {MOST_INPUT_MONOMIALS}",
+                estimate=estimate,
+            )
         drawn = self.draw_weights(np.random.default_rng(0), DEFAULT_PRIME)
         lifted = {name: Mod(value, DEFAULT_PRIME) for name, value in drawn.items()}
         setting = setting_of(lifted.values())
         given = {name: Lettered("", value.data) for name, value in lifted.items()}
-        found = support(output_forms(self.recorded, setting.arithmetic, given)[0])
-        if len(found) > MOST_INPUT_MONOMIALS:
-            raise OutOfReachError(
-                f"{self.name} has {len(found)} monomials in its inputs, more than {MOST_INPUT_MONOMIALS}",
-                estimate=len(found),
-            )
-        return found
+        return support(output_forms(self.recorded, setting.arithmetic, given)[0])
 
     @property
     def monomials(self) -> np.ndarray:
@@ -195,6 +198,20 @@ def from_callable(
     label = str(name or getattr(function, "__name__", "network"))
     recording = record(function, shapes, inputs)
     return OwnNetwork(recorded=recording.program, name=label, notes=recording.notes)
+
+
+def read_file(path: str | Path) -> Model:
+    """The network or the polynomial map that a file holds."""
+    file = Path(path)
+    if file.suffix == ".toml" and file.is_file() and _holds_program(file):
+        found = load_program(file)
+        return OwnNetwork(recorded=found.program, name=found.name, notes=found.notes)
+    return read_map(file)
+
+
+def _holds_program(file: Path) -> bool:
+    with file.open("rb") as stream:
+        return is_program_file(stream.read(4096).decode("utf-8", "replace"))
 
 
 def read_program(text: str) -> OwnNetwork:

@@ -41,7 +41,7 @@ LEFT_OF["analyses"] = set(LEFT_OF) - {"checker"}
 LEFT_OF["records"] = LEFT_OF["schemas"] = LEFT_OF["analyses"] | {"analyses", "records"}
 LEFT_OF["claims"] = LEFT_OF["records"] | {"schemas"}
 LEFT_OF["batch"] = LEFT_OF["claims"] | {"claims"}
-LEFT_OF["figures"] = FOUNDATION | {"models", "results", "analyses", "records", "schemas"}
+LEFT_OF["figures"] = FOUNDATION | {"programs", "models", "results", "analyses", "records", "schemas"}
 LEFT_OF["report"] = LEFT_OF["figures"] | {"figures", "claims"}
 LEFT_OF["cli"] = LEFT_OF["batch"] | {"batch", "figures", "report", "checker"}
 LEFT_OF["__main__"] = {"cli"}

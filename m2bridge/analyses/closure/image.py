@@ -66,7 +66,7 @@ class Image:
         self.source = model.free
         own = constrained_map(model)
         self.constrained = own is not None or self.source.parameter_dim < self.source.parameter_count
-        self.numbers = given_numbers(model, expand=True)
+        self.numbers = given_numbers(model)
         self.large_prime, self.second_prime = primes_below(LARGE_PRIME, count=2, numbers=self.numbers)
         self.homogenized = False
         self.homogenized = not (self._is_cone() if own is None else graded_cone(own))
