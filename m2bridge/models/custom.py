@@ -26,12 +26,12 @@ from m2bridge.models.polynomials import (
     parse_polynomial,
     polynomial_text,
 )
+from m2bridge.models.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.models.systems import PolynomialSystem
 
 Terms = tuple[tuple[Exponents, Coefficient], ...]
 """A sparse polynomial as sorted pairs, so that models can be compared and hashed."""
 
-_RANK_PRIME = 8388593
 LONGEST_INLINE = 1_000_000
 
 
@@ -95,9 +95,10 @@ class PolynomialMap(Model):
         from flint import nmod_mat
 
         refuse_products(self.constraints, self.variables)
-        point = self.draw_weights(np.random.default_rng(0), _RANK_PRIME)["x"]
-        table = self.equations.jacobian(Mod(point, _RANK_PRIME)).values
-        rank = int(nmod_mat(*table.shape, table.reshape(-1).tolist(), _RANK_PRIME).rank())
+        p = prime_for(given_numbers(self), chosen=None, default=LARGE_PRIME)
+        point = self.draw_weights(np.random.default_rng(0), p)["x"]
+        table = self.equations.jacobian(Mod(point, p)).values
+        rank = int(nmod_mat(*table.shape, table.reshape(-1).tolist(), p).rank())
         if rank < len(self.constraints):
             raise InputError(
                 f"{self.name}: at a random point of the source the differentials of the {len(self.constraints)} constraints have "

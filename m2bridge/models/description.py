@@ -9,13 +9,13 @@ from flint import nmod_mat
 
 from m2bridge.models.arrays import Mod
 from m2bridge.models.base import Formula, Model
+from m2bridge.models.primes import LARGE_PRIME, given_numbers, prime_for
 
-SPAN_PRIME = 8388593
 MOST_SPAN_COORDINATES = 2_000
 _SHOWN_COORDINATES = 12
 
 
-def span_dim(model: Model, p: int = SPAN_PRIME, seed: int = 0) -> int | None:
+def span_dim(model: Model, p: int | None = None, seed: int = 0) -> int | None:
     """Dimension of the linear span of the image: the rank of its coordinates at random points over F_p.
 
     Points are added until their number passes the rank: a lower bound, right but for bad luck. None above
@@ -27,6 +27,8 @@ def span_dim(model: Model, p: int = SPAN_PRIME, seed: int = 0) -> int | None:
     """
     if model.coordinate_count > MOST_SPAN_COORDINATES:
         return None
+    if p is None:
+        p = prime_for(given_numbers(model), chosen=None, default=LARGE_PRIME)
     rng = np.random.default_rng(seed)
     rows = np.zeros((0, model.coordinate_count), dtype=np.int64)
     size = 32
