@@ -37,8 +37,9 @@ def residual(model: Model, first: Weights, second: Weights, seed: int) -> float:
 def real_points(point: Point, seed: int) -> tuple[RealPoint, ...]:
     """Real points of the fiber, one for each orbit that was met; the known partners first."""
     model = point.model
-    start = point.floats()
-    if not np.isfinite(model.flatten(start)).all():
+    try:
+        start = point.floats()
+    except OverflowError:
         return ()
     candidates = [(how, model.unflatten(vector.astype(np.float64))) for how, vector in partners(point)]
     if model.parameter_count <= _MOST_WEIGHTS and model.free is model:
