@@ -33,8 +33,10 @@ def verdict_on(result: Fiber, printed: list[tuple[int, int]]) -> Verdict:
     """Whether the fiber's components are the predicted ones."""
     if result.agreement is False:
         return disagreement(result.conflicts)
-    if result.components is None:
-        return out_of_reach(result.limit or "the components were not computed")
+    if result.limit is not None:
+        return out_of_reach(result.limit)
+    if result.components is None or not all(c.absolute for c in result.components):
+        return out_of_reach("the components over the algebraic closure were not computed")
     dims = [component.dim for component in result.components]
     found = sorted((dim, dims.count(dim)) for dim in set(dims))
     computed: dict[str, Any] = {
