@@ -270,8 +270,7 @@ def _unconstrained(point: Point, outcome: Outcome) -> Outcome:
         outcome.notes.append(
             "the virtual weights satisfy equations that were not imposed: the fiber may be smaller"
         )
-        outcome.components = outcome.component_count = outcome.fiber_dim = outcome.least_dim = None
-        outcome.orbits = outcome.orbits_full = outcome.dim_at_point = None
+        outcome.forget()
         outcome.evidence = [
             e for e in outcome.evidence if e.quantity not in ("fiber_dim", "orbits", "dim_at_point")
         ]

@@ -59,7 +59,11 @@ class Outcome:
     evidence: list[Evidence] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     limit: LimitError | None = None
-    certainty: Certainty = Certainty.PROBABLE
+
+    def forget(self) -> None:
+        """Leave out all that was said about the fiber as a whole."""
+        self.fiber_dim = self.dim_at_point = self.least_dim = self.degree = self.components = None
+        self.component_count = self.orbits_full = self.orbits = None
 
 
 def plain(
@@ -362,21 +366,18 @@ def _again(bench: Workbench, outcome: Outcome, question: Question, values: Value
     if None not in shapes:
         how = "components over the closure: dimension, degree, multiplicity"
         outcome.evidence.append(said("components", how, shapes[0], question.prime))
-        outcome.evidence.append(said("components", how, shapes[1], other, seconds))
+        again = said("components", how, shapes[1], other, seconds)
+        complete = isinstance(model, Lightning) and second.integer("equation_rank") == model.coordinate_count
+        if not complete:  # more inputs might give more equations
+            again = replace(again, certainty=Certainty.PROBABLE)
+        outcome.evidence.append(again)
     else:
         first, shapes = (*first[:2], None), [None, None]
     if first != (second.integer("fiber_dim"), second.integer("degree"), shapes[1]):
         outcome.notes.append(
             f"the fibers over {field_of(question.prime)} and {field_of(other)} are different: neither is reported as that over QQ"
         )
-        outcome.fiber_dim = outcome.degree = outcome.components = None
-        outcome.component_count = outcome.orbits_full = outcome.orbits = outcome.least_dim = (
-            outcome.dim_at_point
-        ) = None
-        return
-    complete = isinstance(model, Lightning) and second.integer("equation_rank") == model.coordinate_count
-    if rational and complete and shapes[1] is not None:
-        outcome.certainty = Certainty.PROVED
+        outcome.forget()
 
 
 def _shapes(values: Values) -> list[list[int]] | None:

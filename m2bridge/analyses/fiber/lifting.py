@@ -71,8 +71,7 @@ def lifted(outcome: Outcome, added: int, lemmas: list[str], *, orbits_only: bool
     ]
     one_orbit = outcome.orbits == 1 and all(c.orbit for c in outcome.components or ())
     if outcome.components is None or (orbits_only and not one_orbit):
-        result.components = result.component_count = result.fiber_dim = result.least_dim = None
-        result.orbits_full = result.orbits = None
+        result.forget()
         if outcome.components is not None:
             result.notes.append(
                 "the fiber in coarser weights was not shown to be one orbit: it was not lifted"

@@ -67,7 +67,7 @@ def _from_argument(argument: Orbits | None, dims: Dimensions) -> Judgement | Non
 
 
 def _from_components(point: Point, outcome: Outcome, dims: Dimensions) -> Judgement | None:
-    components, sure = outcome.components or (), outcome.certainty
+    components, sure = outcome.components or (), Certainty.PROBABLE  # over F_p
     large = next((c for c in components if infinite(c, dims.generic_orbit_dim)), None)
     if large is not None:
         orbit = dims.generic_orbit_dim if large.orbit_dim is None else large.orbit_dim
@@ -106,7 +106,7 @@ def _from_the_differential(outcome: Outcome, dims: Dimensions) -> Judgement | No
     if dims.tangent_upper == dims.orbit_dim:
         return Judgement(word="open-orbit", reason=open_orbit + rest, certainty=Certainty.PROVED)
     if outcome.dim_at_point == dims.orbit_dim:
-        return Judgement(word="open-orbit", reason=open_orbit + rest, certainty=outcome.certainty)
+        return Judgement(word="open-orbit", reason=open_orbit + rest, certainty=Certainty.PROBABLE)
     return None
 
 

@@ -8,6 +8,7 @@ from m2bridge.analyses.fiber import Fiber, fiber
 from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds, out_of_reach
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.models import Lightning
+from m2bridge.results import Certainty
 
 
 def predicted(size: Size) -> list[tuple[int, int]]:
@@ -43,10 +44,12 @@ def verdict_on(result: Fiber, printed: list[tuple[int, int]]) -> Verdict:
         "components": [[c.dim, c.degree, c.reduced] for c in result.components],
         "printed": [list(pair) for pair in printed],
     }
+    over_q = [e.certainty for e in result.evidence if (e.quantity, e.field) == ("components", "QQ")]
+    certainty = Certainty.weakest(over_q) if over_q else Certainty.PROBABLE
     if found == printed:
-        return holds(result.certainty, **computed)
+        return holds(certainty, **computed)
     return fails(
-        result.certainty, computed, f"components (dimension, number): {found}, printed {printed}", **computed
+        certainty, computed, f"components (dimension, number): {found}, printed {printed}", **computed
     )
 
 
