@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from flint import nmod_mat
-from m2bridge.models.jets import seeded
 
 from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
 from m2bridge.models import (
