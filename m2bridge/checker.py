@@ -80,17 +80,26 @@ def read_json(text: str) -> Any:
 
 def fields(value: Any, what: str, *names: str) -> list[Any]:
     """The values of an object that has exactly these keys."""
-    need(type(value) is dict and set(value) == set(names), f"{what} has the keys {', '.join(names)} and no others")
+    need(
+        type(value) is dict and set(value) == set(names),
+        f"{what} has the keys {', '.join(names)} and no others",
+    )
     return [value[name] for name in names]
 
 
 def integer(value: Any, low: int, high: int, what: str) -> int:
-    need(type(value) is int and low <= value <= high, f"{what} is an integer from {shown(low)} to {shown(high)}")
+    need(
+        type(value) is int and low <= value <= high,
+        f"{what} is an integer from {shown(low)} to {shown(high)}",
+    )
     return int(value)
 
 
 def listed(value: Any, what: str, length: int | None = None) -> list[Any]:
-    need(type(value) is list and length in (None, len(value)), f"{what} is a list" + f" of {length}" * (length is not None))
+    need(
+        type(value) is list and length in (None, len(value)),
+        f"{what} is a list" + f" of {length}" * (length is not None),
+    )
     return list(value)
 
 
@@ -112,7 +121,10 @@ def is_prime(n: int) -> bool:
     odd, twos = n - 1, 0
     while odd % 2 == 0:
         odd, twos = odd // 2, twos + 1
-    return all(x in (1, n - 1) or n - 1 in [pow(x, 2**k, n) for k in range(1, twos)] for x in (pow(b, odd, n) for b in bases))
+    return all(
+        x in (1, n - 1) or n - 1 in [pow(x, 2**k, n) for k in range(1, twos)]
+        for x in (pow(b, odd, n) for b in bases)
+    )
 
 
 def prime(value: Any) -> int:
@@ -140,7 +152,9 @@ def point(value: Any, count: int, low: int, modulus: int, high: int | None = Non
     high = low + modulus - 1 if high is None else high
     if type(value) is dict and set(value) == {"entries"}:
         return integers(value["entries"], -high if low else 0, high, "an entry of a point", count)
-    seed, number, fixed = fields(value, "a point (unless it has the key entries alone)", "seed", "stream", "fixed")
+    seed, number, fixed = fields(
+        value, "a point (unless it has the key entries alone)", "seed", "stream", "fixed"
+    )
     seed, number = integer(seed, 0, 2**32 - 1, "a seed"), integer(number, 0, 2**32 - 1, "a stream")
     found = [x % modulus + low for x in stream(seed, number, count)]
     end = 0
@@ -217,15 +231,22 @@ class Program:
     @property
     def work(self) -> int:
         """Multiplications of one evaluation, about."""
-        return sum(prod(lengths_of(self, i).values()) if i.operation == "einsum" else prod(i.shape) for i in self.instructions)
+        return sum(
+            prod(lengths_of(self, i).values()) if i.operation == "einsum" else prod(i.shape)
+            for i in self.instructions
+        )
 
 
 def read_program(text: Any) -> Program:
     """The program with this canonical text."""
     need(type(text) is str and text.isascii(), "a program is ASCII text")
     lines = text.split("\n")
-    need(lines[0] == "m2bridge program 1" and lines[-1] == "", "a program begins with its header and ends with a line break")
-    program, names, entries = Program(text), [], 0
+    need(
+        lines[0] == "m2bridge program 1" and lines[-1] == "",
+        "a program begins with its header and ends with a line break",
+    )
+    program, entries = Program(text), 0
+    names: list[str] = []
     for line in lines[1:-1]:
         tail = re.fullmatch(rf"(?:vanishing|output ({NAME})) %({NATURAL})", line)
         if tail:
@@ -269,8 +290,14 @@ def read_instruction(line: str, before: list[Instruction]) -> Instruction:
     need(operation in WORDS, f"{what} is not one that the format knows")
     patterns, count = WORDS[operation]
     own, operands = words[: len(patterns)], words[len(patterns) :]
-    need(len(own) == len(patterns) and all(map(re.fullmatch, patterns, own)), f"{what}: {operation} is not written like this")
-    need(all(re.fullmatch(f"%{NATURAL}", word) for word in operands), f"{what}: an operand is not written like this")
+    need(
+        len(own) == len(patterns) and all(map(re.fullmatch, patterns, own)),
+        f"{what}: {operation} is not written like this",
+    )
+    need(
+        all(re.fullmatch(f"%{NATURAL}", word) for word in operands),
+        f"{what}: an operand is not written like this",
+    )
     places = [int(word[1:]) for word in operands]
     need(all(k < len(before) for k in places), f"{what}: an operand comes later")
     need(count is None or len(places) == count, f"{what}: {operation} has {count} operands")
@@ -292,7 +319,9 @@ def natural_list(text: str) -> Shape:
 def rational(text: str) -> Fraction | int:
     need(bool(re.fullmatch(RATIONAL, text)), "a rational number is not written like this")
     above, _, below = text.partition("/")
-    need(not below or (gcd(int(above), int(below)) == 1 and below != "1"), "a fraction is not in lowest terms")
+    need(
+        not below or (gcd(int(above), int(below)) == 1 and below != "1"), "a fraction is not in lowest terms"
+    )
     return Fraction(int(above), int(below)) if below else int(above)
 
 
@@ -317,9 +346,13 @@ def typed(operation: str, own: list[str], shapes: list[Shape], what: str) -> tup
              f"{what}: the terms do not fit the operands")  # fmt: skip
         order = "".join(dict.fromkeys("".join(terms)))
         need("abcdefghijklmnopqrstuvwxyz".startswith(order), f"{what}: letters do not come in order")
-        need(len(set(result)) == len(result) and set(result) <= set(order), f"{what}: the result does not fit")
+        need(
+            len(set(result)) == len(result) and set(result) <= set(order), f"{what}: the result does not fit"
+        )
         lengths: dict[str, int] = {}
-        for letter, n in ((c, n) for t, s in zip(terms, shapes, strict=True) for c, n in zip(t, s, strict=True)):
+        for letter, n in (
+            (c, n) for t, s in zip(terms, shapes, strict=True) for c, n in zip(t, s, strict=True)
+        ):
             need(lengths.setdefault(letter, n) == n, f"{what}: a letter has two lengths")
         return [*(*terms, "")[:2], result], tuple(lengths[c] for c in result)
     if operation == "reshape":
@@ -331,7 +364,10 @@ def typed(operation: str, own: list[str], shapes: list[Shape], what: str) -> tup
         need(len(parts) == len(first), f"{what}: there is a part for each axis")
         for (start, count, step), n in zip(parts, first, strict=True):
             inside = 0 <= start < n and 0 <= start + (count - 1) * step < n
-            need(inside and count > 0 and (step == 1 if count == 1 else step != 0), f"{what}: a slice leaves the array")
+            need(
+                inside and count > 0 and (step == 1 if count == 1 else step != 0),
+                f"{what}: a slice leaves the array",
+            )
         return parts, tuple(part[1] for part in parts)
     if operation == "gather":
         shape, places = natural_list(own[0][1:-1]), natural_list(own[1])
@@ -339,8 +375,14 @@ def typed(operation: str, own: list[str], shapes: list[Shape], what: str) -> tup
         return list(places), shape
     if operation in ("concatenate", "softmax"):
         axis = int(own[0])
-        need(axis < len(first) and (operation == "softmax" or len(shapes) > 1), f"{what}: no such axis, or too few operands")
-        need(len({(*s[:axis], 0, *s[axis + 1 :]) for s in shapes}) == 1, f"{what}: the other axes have other lengths")
+        need(
+            axis < len(first) and (operation == "softmax" or len(shapes) > 1),
+            f"{what}: no such axis, or too few operands",
+        )
+        need(
+            len({(*s[:axis], 0, *s[axis + 1 :]) for s in shapes}) == 1,
+            f"{what}: the other axes have other lengths",
+        )
         return [axis], (*first[:axis], sum(s[axis] for s in shapes), *first[axis + 1 :])
     return [], first
 
@@ -366,7 +408,7 @@ class Residues:
 
     def number(self, q: Fraction | int) -> int:
         need(q.denominator % self.p != 0, "the prime divides a denominator of the program")
-        return q.numerator * pow(q.denominator, -1, self.p) % self.p
+        return int(q.numerator * pow(q.denominator, -1, self.p) % self.p)
 
     def add(self, x: int, y: int) -> int:
         return (x + y) % self.p
@@ -375,7 +417,7 @@ class Residues:
         return x * y % self.p
 
     def dot(self, xs: list[int], ys: list[int]) -> int:
-        return sum(map(mul, xs, ys)) % self.p
+        return int(sum(map(mul, xs, ys)) % self.p)
 
     def power(self, x: int, n: int) -> int:
         return pow(x, n, self.p)
@@ -408,13 +450,13 @@ class Polynomials(Ring):
     def __init__(self) -> None:
         self.terms = 0
 
-    def number(self, q: Fraction | int) -> dict[int, Any]:  # type: ignore[override]
+    def number(self, q: Fraction | int) -> dict[int, Any]:
         return {0: q} if q else {}
 
     def variable(self, index: int) -> dict[int, Any]:
         return {1 << 32 * index: 1}
 
-    def add(self, x: dict[int, Any], y: dict[int, Any]) -> dict[int, Any]:  # type: ignore[override]
+    def add(self, x: dict[int, Any], y: dict[int, Any]) -> dict[int, Any]:
         found = dict(x)
         for e, c in y.items():
             found[e] = found.get(e, 0) + c
@@ -422,7 +464,7 @@ class Polynomials(Ring):
                 del found[e]
         return found
 
-    def multiply(self, x: dict[int, Any], y: dict[int, Any]) -> dict[int, Any]:  # type: ignore[override]
+    def multiply(self, x: dict[int, Any], y: dict[int, Any]) -> dict[int, Any]:
         self.terms += len(x) * len(y) + 1
         afford(self.terms, MOST_TERMS)
         found: dict[int, Any] = {}
@@ -437,13 +479,13 @@ class Polynomials(Ring):
 class Degrees(Ring):
     """Sets of degrees that can occur, as bits of an integer; zero is the empty set."""
 
-    def number(self, q: Fraction | int) -> int:  # type: ignore[override]
+    def number(self, q: Fraction | int) -> int:
         return int(q != 0)
 
-    def add(self, x: int, y: int) -> int:  # type: ignore[override]
+    def add(self, x: int, y: int) -> int:
         return x | y
 
-    def multiply(self, x: int, y: int) -> int:  # type: ignore[override]
+    def multiply(self, x: int, y: int) -> int:
         found = 0
         for k in range(y.bit_length()):
             found |= x << k if y >> k & 1 else 0
@@ -459,13 +501,13 @@ class Balls(Ring):
     def __init__(self, bits: int) -> None:
         self.bits = bits
 
-    def number(self, q: Fraction | int) -> Ball:  # type: ignore[override]
+    def number(self, q: Fraction | int) -> Ball:
         return (q.numerator << self.bits) // q.denominator, int(q.denominator != 1)
 
-    def add(self, x: Ball, y: Ball) -> Ball:  # type: ignore[override]
+    def add(self, x: Ball, y: Ball) -> Ball:
         return x[0] + y[0], x[1] + y[1]
 
-    def multiply(self, x: Ball, y: Ball) -> Ball:  # type: ignore[override]
+    def multiply(self, x: Ball, y: Ball) -> Ball:
         return self.dot([x], [y])
 
     def dot(self, xs: list[Ball], ys: list[Ball]) -> Ball:
@@ -474,7 +516,9 @@ class Balls(Ring):
             middle += a * b
             radius += abs(a) * s + r * (abs(b) + s)
         need(middle.bit_length() < 2**14, "a number of the point's orbit is too large")
-        return middle >> self.bits, (radius >> self.bits) + 2  # both shifts round down: by less than 2 together
+        return middle >> self.bits, (
+            radius >> self.bits
+        ) + 2  # both shifts round down: by less than 2 together
 
     def exp(self, x: Ball) -> Ball:
         """The series of x / 2^k, each term wrong by less than 3 units of the last place; then k squarings."""
@@ -534,7 +578,9 @@ class Contraction:
         for term in (x, y):
             step = dict(zip(term, row_major([lengths[c] for c in term]), strict=True))
             outer = offsets([lengths[c] for c in kept], [step.get(c, 0) for c in kept])
-            self.sides.append((outer, offsets([lengths[c] for c in summed], [step.get(c, 0) for c in summed])))
+            self.sides.append(
+                (outer, offsets([lengths[c] for c in summed], [step.get(c, 0) for c in summed]))
+            )
 
     def __call__(self, ring: Any, x: Numbers, y: Numbers) -> Numbers:
         tables = []
@@ -561,10 +607,19 @@ class Evaluator:
         if operation == "einsum":
             lengths = lengths_of(self.program, item)
             x, y, kept = item.words
-            return Contraction(lengths, x, y, kept), Contraction(lengths, kept, y, x), Contraction(lengths, kept, x, y)
+            return (
+                Contraction(lengths, x, y, kept),
+                Contraction(lengths, kept, y, x),
+                Contraction(lengths, kept, x, y),
+            )
         if operation == "slice":
             first = sum(part[0] * s for part, s in zip(item.words, row_major(shapes[0]), strict=True))
-            return [first + o for o in offsets(shape, [p[2] * s for p, s in zip(item.words, row_major(shapes[0]), strict=True)])]
+            return [
+                first + o
+                for o in offsets(
+                    shape, [p[2] * s for p, s in zip(item.words, row_major(shapes[0]), strict=True)]
+                )
+            ]
         if operation == "gather":
             return item.words
         if operation == "reshape":
@@ -573,7 +628,9 @@ class Evaluator:
             axis = item.words[0]
             inner = prod(shape[axis + 1 :])
             if operation == "softmax":
-                lines = offsets(shape[:axis] + shape[axis + 1 :], row_major(shape)[:axis] + row_major(shape)[axis + 1 :])
+                lines = offsets(
+                    shape[:axis] + shape[axis + 1 :], row_major(shape)[:axis] + row_major(shape)[axis + 1 :]
+                )
                 return [[o + i * inner for i in range(shape[axis])] for o in lines]
             starts = [sum(prod(s) for s in shapes[:k]) for k in range(len(shapes))]
             blocks = [(start, s[axis] * inner) for start, s in zip(starts, shapes, strict=True)]
@@ -582,8 +639,8 @@ class Evaluator:
 
     def values(self, weights: Numbers, inputs: Numbers) -> list[Numbers]:
         """The flat values of all instructions, for flat weights and inputs."""
-        given, found, ring = [*weights, *inputs], [], self.ring
-        at = 0
+        given, ring, at = [*weights, *inputs], self.ring, 0
+        found: list[Numbers] = []
         for item, plan in zip(self.program.instructions, self.plans, strict=True):
             operation, xs = item.operation, [found[k] for k in item.operands]
             if operation in ("weight", "input"):
@@ -620,7 +677,9 @@ class Evaluator:
         need(at == len(given), "a point has another number of entries than the program")
         return found
 
-    def gradient(self, values: list[Numbers], seeds: dict[int, Numbers], wanted: list[bool]) -> dict[int, Numbers]:
+    def gradient(
+        self, values: list[Numbers], seeds: dict[int, Numbers], wanted: list[bool]
+    ) -> dict[int, Numbers]:
         """Derivatives, by each weight, of the sum of seeds times values; places not wanted are passed over."""
         ring, found = self.ring, dict(seeds)
         for k in reversed(range(max(seeds) + 1)):
@@ -635,7 +694,9 @@ class Evaluator:
                     found[j] = list(map(ring.add, found[j], part)) if j in found else part
         return found
 
-    def pulled_back(self, item: Instruction, plan: Any, side: int, g: Numbers, xs: list[Numbers], y: Numbers) -> Numbers:
+    def pulled_back(
+        self, item: Instruction, plan: Any, side: int, g: Numbers, xs: list[Numbers], y: Numbers
+    ) -> Numbers:
         ring, operation = self.ring, item.operation
         if operation == "einsum":
             other = xs[1 - side] if len(xs) == 2 else [ring.number(1)]
@@ -644,12 +705,20 @@ class Evaluator:
             return [ring.multiply(ring.number(item.words[0]), c) for c in g]
         if operation == "power":
             n = item.words[0]
-            return [ring.multiply(c, ring.multiply(ring.number(n), ring.power(x, n - 1))) for c, x in zip(g, xs[0], strict=True)]
+            return [
+                ring.multiply(c, ring.multiply(ring.number(n), ring.power(x, n - 1)))
+                for c, x in zip(g, xs[0], strict=True)
+            ]
         if operation == "exp":
             return list(map(ring.multiply, g, y))
         if operation == "reciprocal":
-            return [ring.multiply(c, ring.multiply(ring.number(-1), ring.multiply(v, v))) for c, v in zip(g, y, strict=True)]
-        found = [ring.number(0)] * sum(len(x) for x in (xs if operation == "concatenate" else xs[side : side + 1]))
+            return [
+                ring.multiply(c, ring.multiply(ring.number(-1), ring.multiply(v, v)))
+                for c, v in zip(g, y, strict=True)
+            ]
+        found = [ring.number(0)] * sum(
+            len(x) for x in (xs if operation == "concatenate" else xs[side : side + 1])
+        )
         if operation == "softmax":
             for line in plan:
                 mean = ring.multiply(ring.number(-1), ring.dot([y[i] for i in line], [g[i] for i in line]))
@@ -770,14 +839,21 @@ def independent_columns(table: list[list[Ball]], bits: int) -> None:
         chosen.append(top)
         for i, row in enumerate(work):
             factor = row[0]
-            work[i] = line if i == top else [x - factor * y for x, y in zip([*row[1:], 0.0], line, strict=True)]
+            work[i] = (
+                line if i == top else [x - factor * y for x, y in zip([*row[1:], 0.0], line, strict=True)]
+            )
     spread = [sum(r for _, r in table[i]) for i in chosen]
     columns = [[table[i][c][0] for i in chosen] for c in range(width)]
     one = 1 << bits + 64
     for k, i in enumerate(chosen):
         line_c = [round(Fraction(x) * 2**64) for x in work[i]]
-        error = sum(abs((one if c == k else 0) - sum(map(mul, line_c, column))) for c, column in enumerate(columns))
-        need(error + sum(abs(x) * r for x, r in zip(line_c, spread, strict=True)) < one, "the enclosure is not seen to be of full rank")
+        error = sum(
+            abs((one if c == k else 0) - sum(map(mul, line_c, column))) for c, column in enumerate(columns)
+        )
+        need(
+            error + sum(abs(x) * r for x, r in zip(line_c, spread, strict=True)) < one,
+            "the enclosure is not seen to be of full rank",
+        )
 
 
 # -- lower bounds ----------------------------------------------------------------------------------------
@@ -814,10 +890,15 @@ def entry(program: Program, ring: Any, places: list[int], index: int) -> dict[in
 
 def read_rows(value: Any, samples: int, entries: int) -> list[tuple[int, int]]:
     rows = [listed(row, "a row", 2) for row in listed(value, "rows")]
-    return [(integer(n, 0, samples - 1, "a sample"), integer(e, 0, entries - 1, "a place in a row")) for n, e in rows]
+    return [
+        (integer(n, 0, samples - 1, "a sample"), integer(e, 0, entries - 1, "a place in a row"))
+        for n, e in rows
+    ]
 
 
-def read_points(program: Program, argument: dict[str, Any], p: int, bits: int = 0) -> tuple[list[int], list[list[int]]]:
+def read_points(
+    program: Program, argument: dict[str, Any], p: int, bits: int = 0
+) -> tuple[list[int], list[list[int]]]:
     """The weights and the inputs of an argument."""
     size = program.input_size
     count = integer(argument["samples"], 1, 10**6 if size else 1, "the number of samples")
@@ -829,11 +910,24 @@ def read_points(program: Program, argument: dict[str, Any], p: int, bits: int = 
 
 def last_layer(program: Program, name: Any) -> tuple[int, int, int, int]:
     """For a program with the one output V Z: the places of V and Z, and the numbers of rows of V and of columns of Z."""
-    need(type(name) is str and name in program.named("weight"), "the last layer is not a weight of the program")
+    need(
+        type(name) is str and name in program.named("weight"), "the last layer is not a weight of the program"
+    )
     place, item = program.named("weight")[name], program.instructions[program.outputs[0]]
-    form = item.operation == "einsum" and item.words in (["ab", "bc", "ac"], ["ab", "b", "a"]) and item.operands[0] == place
-    uses = sum(i.operands.count(place) for i in program.instructions) + program.outputs.count(place) + program.vanishing.count(place)
-    need(form and uses == 1 and len(program.outputs) == 1, "the output is not V Z with a weight V that is used only there")
+    form = (
+        item.operation == "einsum"
+        and item.words in (["ab", "bc", "ac"], ["ab", "b", "a"])
+        and item.operands[0] == place
+    )
+    uses = (
+        sum(i.operands.count(place) for i in program.instructions)
+        + program.outputs.count(place)
+        + program.vanishing.count(place)
+    )
+    need(
+        form and uses == 1 and len(program.outputs) == 1,
+        "the output is not V Z with a weight V that is used only there",
+    )
     return place, item.operands[1], item.shape[0], (*item.shape, 1)[1]
 
 
@@ -896,28 +990,30 @@ def minor_of_last_layer(program: Program, argument: dict[str, Any]) -> int:
     need(len(rows) == len(columns), "a minor has as many rows as columns")
     need(not {token for _, token in rows} & set(tokens), "a row's token is one of the independent ones")
     run, width = Evaluator(program, Residues(p)), program.size(z) // t
-    afford(program.work * len({token // t for _, token in rows} | {token // t for token in tokens}))
-    at = {n: run.values(weights, samples[n]) for n in {x // t for x in (*tokens, *(b for _, b in rows))}}
-    column = {x: at[x // t][z][x % t :: t] for x in (*tokens, *(b for _, b in rows))}
-    echelon = Echelon(p, width + len(tokens), width)
-    for k, token in enumerate(tokens):
-        need(echelon.add([*column[token], *(int(i == k) for i in range(len(tokens)))]), "the tokens are not independent modulo p")
+    need(width >= len(tokens), "there are too many tokens to be independent")
+    used = {0} | {r for r, _ in rows}
+    pairs = [*((r, token) for r in used for token in tokens), *rows]
+    afford(program.work * len({token // t for _, token in pairs}))
+    at = {n: run.values(weights, samples[n])[z] for n in {token // t for _, token in pairs}}
     matrix = weights[before : before + program.size(v)]
 
-    def seeds(r: int, token: int) -> tuple[int, dict[int, Numbers]]:
-        form = [0] * (width * t)
-        form[token % t :: t] = matrix[r * width : (r + 1) * width]
-        return token // t, {z: form}
+    def form(r: int, token: int) -> tuple[int, dict[int, Numbers]]:
+        seeds = [0] * (width * t)
+        seeds[token % t :: t] = matrix[r * width : (r + 1) * width]
+        return token // t, {z: seeds}
 
-    own = [(r, token) for r in sorted({r for r, _ in rows}) for token in tokens]
-    table = dict(zip([*own, *rows], jacobian(run, weights, samples, [seeds(*x) for x in [*own, *rows]], columns), strict=True))
-    left = []
+    table = jacobian(run, weights, samples, [form(*pair) for pair in pairs], columns)
+    full = {(r, x): at[x // t][x % t :: t] + row for (r, x), row in zip(pairs, table, strict=True)}
+    left, echelons = [], [Echelon(p, width + len(columns), width) for _ in range(height)]
+    for r in used:
+        need(
+            all(echelons[r].add(full[r, token]) for token in tokens),
+            "the tokens are not independent modulo p",
+        )
     for r, token in rows:
-        rest = echelon.reduced([*column[token], *[0] * len(tokens)])
+        rest = echelons[r].reduced(full[r, token])
         need(not any(rest[:width]), "a token is no combination of the independent ones")
-        factors = [1, *rest[width:]]  # reduced: minus the coefficients
-        parts = [table[r, token], *(table[r, other] for other in tokens)]
-        left.append([sum(map(mul, factors, entries)) % p for entries in zip(*parts, strict=True)])
+        left.append(rest[width:])
     need(rank(left, p) == len(columns), f"the minor is zero modulo {p}")
     return height * len(tokens) + len(columns)
 
@@ -939,9 +1035,15 @@ def minor_by_intervals(program: Program, argument: dict[str, Any]) -> int:
         own = set(integers(own, 0, height - 1, "a row of the last layer"))
         need(len(own) == len(argument["layer"]["rows"]), "a row of the last layer is listed twice")
         tokens = tokens_of(listed_tokens, len(samples) * t)
-        width, before = program.size(z) // t, sum(program.size(k) for k in program.named("weight").values() if k < v)
+        width, before = (
+            program.size(z) // t,
+            sum(program.size(k) for k in program.named("weight").values() if k < v),
+        )
         need(not any(e // t in own for _, e in rows), "a row is an output of the last layer's own rows")
-        need(not any(before + r * width <= c < before + (r + 1) * width for c in columns for r in own), "a column is in those rows")
+        need(
+            not any(before + r * width <= c < before + (r + 1) * width for c in columns for r in own),
+            "a column is in those rows",
+        )
         added = len(own) * len(tokens)
     for precision in (bits + 96, 2 * bits + 256, 2 * bits + 768):
         run = Evaluator(program, Balls(precision))
@@ -950,7 +1052,10 @@ def minor_by_intervals(program: Program, argument: dict[str, Any]) -> int:
             if tokens:
                 afford(program.work * len(tokens))
                 at = {n: run.values(real[0], real[1 + n])[z] for n in {x // t for x in tokens}}
-                independent_columns([list(line) for line in zip(*(at[x // t][x % t :: t] for x in tokens), strict=True)], precision)
+                independent_columns(
+                    [list(line) for line in zip(*(at[x // t][x % t :: t] for x in tokens), strict=True)],
+                    precision,
+                )
             if columns:
                 forms = [(n, entry(program, run.ring, program.outputs, e)) for n, e in rows]
                 table = jacobian(run, real[0], real[1:], forms, columns)
@@ -977,7 +1082,9 @@ def check_upper(program: Program, argument: Any, network: Network | None) -> int
         assert network is not None
         return virtual_bound(network) if kind == "virtual" else layers_bound(network)
     if kind == "symmetries":
-        _, groups, p, weights = fields(argument, "a bound by symmetries", "kind", "groups", "prime", "weights")
+        _, groups, p, weights = fields(
+            argument, "a bound by symmetries", "kind", "groups", "prime", "weights"
+        )
         p = prime(p)
         at = point(weights, program.parameters, 0, p)
         vectors = [v for group in listed(groups, "groups") for v in check_group(program, group, at, p)]
@@ -985,7 +1092,9 @@ def check_upper(program: Program, argument: Any, network: Network | None) -> int
     if kind == "flattening":
         return flattening_bound(program, argument)
     if kind == "equations":
-        _, equations, p, weights = fields(argument, "a bound by equations", "kind", "equations", "prime", "weights")
+        _, equations, p, weights = fields(
+            argument, "a bound by equations", "kind", "equations", "prime", "weights"
+        )
         p = prime(p)
         polynomials = check_equations(program, equations)
         return equations_bound(program, polynomials, point(weights, program.parameters, 0, p), p)
@@ -1023,7 +1132,11 @@ def coordinates_bound(program: Program) -> int:
 def chain(program: Program) -> list[int] | None:
     """The weights W_1, ..., W_l of a program x -> W_l ... W_1 x, from the last instruction to the input; else None."""
     place, found = program.outputs[0], []
-    while program.instructions[place].operation == "einsum" and program.instructions[place].words == ["ab", "b", "a"]:
+    while program.instructions[place].operation == "einsum" and program.instructions[place].words == [
+        "ab",
+        "b",
+        "a",
+    ]:
         weight, place = program.instructions[place].operands
         if program.instructions[weight].operation != "weight":
             return None
@@ -1045,7 +1158,9 @@ def matrix_bound(program: Program) -> int:
 
 # -- upper bounds: symmetries ----------------------------------------------------------------------------
 
-Labels = tuple[tuple[int, ...], int | None]  # for each axis how a group acts on it, and the axis of its copies
+Labels = tuple[
+    tuple[int, ...], int | None
+]  # for each axis how a group acts on it, and the axis of its copies
 
 
 def check_group(program: Program, group: Any, at: list[int], p: int) -> list[dict[int, int]]:
@@ -1055,23 +1170,34 @@ def check_group(program: Program, group: Any, at: list[int], p: int) -> list[dic
     if kind == "scaling":
         _, exponents = fields(group, "a scaling", "group", "weights")
         check_scaling(program, exponents)
-        return [drop_zeros({place: exponents[name] * at[place] for name, place in flat_places(program, exponents)}, p)]
+        return [
+            drop_zeros(
+                {place: exponents[name] * at[place] for name, place in flat_places(program, exponents)}, p
+            )
+        ]
     need(kind in ("gl", "torus"), "a group is gl, torus or scaling")
     _, size, axes = fields(group, "a group", "group", "size", "axes")
     size = integer(size, 1, 10**5, "the size of a group")
     first, copies = read_axes(program, axes, size, kind == "gl")
     carry_labels(program, first, kind == "gl")
-    afford((size**2 if kind == "gl" else size) * copies * max(program.parameters // size, 1), MOST_ENTRIES * 8)
+    afford(
+        (size**2 if kind == "gl" else size) * copies * max(program.parameters // size, 1), MOST_ENTRIES * 8
+    )
     found = []
     pairs = [(i, j) for i in range(size) for j in range(size) if kind == "gl" or i == j]
-    tables = [(labels, axis_places(program, name, labels[1])) for name, labels in first.items()]
+    tables = [(labels, axis_places(program, name, star)) for name, (labels, star) in first.items()]
     for copy in range(copies):
-        for i, j in pairs:  # g = 1 + e E_ij acts by row i += e row j; its inverse transpose by row j -= e row i
+        for (
+            i,
+            j,
+        ) in pairs:  # g = 1 + e E_ij acts by row i += e row j; its inverse transpose by row j -= e row i
             vector: dict[int, int] = {}
-            for (labels, star), places in tables:
+            for labels, places in tables:
                 for axis, label in enumerate(labels):
                     to, source = (i, j) if label > 0 else (j, i)
-                    for x, y in zip(places[axis][copy, to], places[axis][copy, source], strict=True) if label else ():
+                    for x, y in (
+                        zip(places[axis][copy, to], places[axis][copy, source], strict=True) if label else ()
+                    ):
                         vector[x] = vector.get(x, 0) + label * at[y]
             found.append(drop_zeros(vector, p))
     return found
@@ -1105,16 +1231,27 @@ def axis_places(program: Program, name: str, star: int | None) -> list[dict[tupl
 
 def read_axes(program: Program, axes: Any, size: int, linear: bool) -> tuple[dict[str, Labels], int]:
     """The labels of the weights, and the number of copies of the group."""
-    need(type(axes) is dict and bool(axes) and set(axes) <= set(program.named("weight")), "axes names weights of the program")
+    need(
+        type(axes) is dict and bool(axes) and set(axes) <= set(program.named("weight")),
+        "axes names weights of the program",
+    )
     found: dict[str, Labels] = {}
     copies = set()
     for name, labels in axes.items():
         shape = program.instructions[program.named("weight")[name]].shape
         listed(labels, "the labels of a weight", len(shape))
         stars = [axis for axis, label in enumerate(labels) if label == "*"]
-        plain = [0 if label == "*" else integer(label, -1 if linear else -(10**6), 1 if linear else 10**6, "a label") for label in labels]
+        plain = [
+            0
+            if label == "*"
+            else integer(label, -1 if linear else -(10**6), 1 if linear else 10**6, "a label")
+            for label in labels
+        ]
         need(any(plain) and len(stars) <= int(linear), "a weight has no label, or copies that are not known")
-        need(all(not label or n == size for label, n in zip(plain, shape, strict=True)), "an axis has another length than the group")
+        need(
+            all(not label or n == size for label, n in zip(plain, shape, strict=True)),
+            "an axis has another length than the group",
+        )
         found[name] = tuple(plain), stars[0] if stars else None
         copies.add(shape[stars[0]] if stars else 0)
     need(len(copies) == 1, "weights have different numbers of copies of the group")
@@ -1122,7 +1259,10 @@ def read_axes(program: Program, axes: Any, size: int, linear: bool) -> tuple[dic
 
 
 def check_scaling(program: Program, exponents: Any) -> None:
-    need(type(exponents) is dict and bool(exponents) and set(exponents) <= set(program.named("weight")), "a scaling names weights")
+    need(
+        type(exponents) is dict and bool(exponents) and set(exponents) <= set(program.named("weight")),
+        "a scaling names weights",
+    )
     found: list[int] = []
     for item in program.instructions:
         parts = [found[k] for k in item.operands]
@@ -1162,9 +1302,16 @@ def carry_labels(program: Program, first: dict[str, Labels], linear: bool) -> No
             found.append(reshape_labels(parts[0], shapes[0], item.shape))
         elif operation in ("slice", "concatenate"):
             whole = [(0, n, 1) for n in shapes[0]]
-            touched = [k for k, part in enumerate(item.words) if part != whole[k]] if operation == "slice" else item.words
+            touched = (
+                [k for k, part in enumerate(item.words) if part != whole[k]]
+                if operation == "slice"
+                else item.words
+            )
             need(len(set(parts)) == 1, "arrays with different labels are joined")
-            need(not any(parts[0][0][k] or parts[0][1] == k for k in touched), f"a labelled axis does not pass {operation}")
+            need(
+                not any(parts[0][0][k] or parts[0][1] == k for k in touched),
+                f"a labelled axis does not pass {operation}",
+            )
             found.append(parts[0])
         else:
             raise Rejected(f"a symmetry does not pass {operation}")
@@ -1181,17 +1328,25 @@ def einsum_labels(words: list[str], parts: list[Labels], linear: bool) -> Labels
     for term, (labels, star) in zip(terms, parts, strict=True):
         stars |= {term[star]} if star is not None else set()
         for letter, label in zip(term, labels, strict=True):
-            need(not (linear and label and letter in result and sum(letter in t for t in terms) > 1), "GL does not pass a product")
+            need(
+                not (linear and label and letter in result and sum(letter in t for t in terms) > 1),
+                "GL does not pass a product",
+            )
             total[letter] = total.get(letter, 0) + label
     need(len(stars) <= 1 and not any(total[letter] for letter in stars), "copies of a group are mixed")
-    need(not any(label for letter, label in total.items() if letter not in result), "labels of a summed letter do not cancel")
+    need(
+        not any(label for letter, label in total.items() if letter not in result),
+        "labels of a summed letter do not cancel",
+    )
     if not any(total.values()):
         return (0,) * len(result), None
     need(all(letter in result for letter in stars), "copies of a group are added")
     return tuple(total[letter] for letter in result), result.index(stars.pop()) if stars else None
 
 
-def broadcast_labels(operation: str, parts: list[Labels], shapes: list[Shape], shape: Shape, linear: bool) -> Labels:
+def broadcast_labels(
+    operation: str, parts: list[Labels], shapes: list[Shape], shape: Shape, linear: bool
+) -> Labels:
     """Sums need equal labels, products add them; a repeated axis has none. GL passes a product with numbers that do not vary
     along its axis.
     """
@@ -1204,13 +1359,19 @@ def broadcast_labels(operation: str, parts: list[Labels], shapes: list[Shape], s
         for axis in range(size):
             label, repeated = labels[side][axis], lengths[side][axis] != shape[axis]
             need(not (label and repeated), "an axis with a label is repeated")
-            need(operation == "multiply" or label == labels[1 - side][axis], "parts of a sum have different labels")
+            need(
+                operation == "multiply" or label == labels[1 - side][axis],
+                "parts of a sum have different labels",
+            )
             alone = labels[1 - side][axis] == 0 and lengths[1 - side][axis] == 1
             need(not (linear and operation == "multiply" and label) or alone, "GL does not pass a product")
             own_star = parts[side][1] is not None and axis in stars
             need(not own_star or not repeated, "the axis of the copies is repeated")
             need(axis not in stars or label == 0, "copies of a group are mixed")
-    need(operation == "multiply" or len({part[1] is None for part in parts}) == 1, "parts of a sum have different copies")
+    need(
+        operation == "multiply" or len({part[1] is None for part in parts}) == 1,
+        "parts of a sum have different copies",
+    )
     found = tuple(a + b if operation == "multiply" else a for a, b in zip(*labels, strict=True))
     return found, stars.pop() if stars and any(found) else None
 
@@ -1219,12 +1380,17 @@ def reshape_labels(part: Labels, before: Shape, after: Shape) -> Labels:
     """Only axes of length 1 without label may come and go."""
     labels, star = part
     kept = [axis for axis, n in enumerate(before) if n > 1]
-    need(not any(label for label, n in zip(labels, before, strict=True) if n == 1), "a labelled axis of length 1 is reshaped")
+    need(
+        not any(label for label, n in zip(labels, before, strict=True) if n == 1),
+        "a labelled axis of length 1 is reshaped",
+    )
     need(star is None or before[star] > 1, "a single copy of a group is reshaped")
     need([before[axis] for axis in kept] == [n for n in after if n > 1], "a labelled array is reshaped")
     sources = iter(kept)
     order = [next(sources) if n > 1 else None for n in after]
-    return tuple(0 if axis is None else labels[axis] for axis in order), None if star is None else order.index(star)
+    return tuple(
+        0 if axis is None else labels[axis] for axis in order
+    ), None if star is None else order.index(star)
 
 
 # -- upper bounds: equations -----------------------------------------------------------------------------
@@ -1238,24 +1404,33 @@ def read_polynomial(value: Any, coordinates: int) -> Polynomial:
         coefficient, monomial = listed(term, "a term", 2)
         pairs = [integers(pair, 0, 10**6, "an exponent", 2) for pair in listed(monomial, "a monomial")]
         exponents = dict((i, e) for i, e in pairs)
-        ordered = all(i < j for (i, _), (j, _) in pairwise(pairs)) and all(i < coordinates and e > 0 for i, e in pairs)
+        ordered = all(i < j for (i, _), (j, _) in pairwise(pairs)) and all(
+            i < coordinates and e > 0 for i, e in pairs
+        )
         need(ordered, "a monomial is not written like this")
         terms.append((integer(coefficient, -(10**MOST_DIGITS), 10**MOST_DIGITS, "a coefficient"), exponents))
         need(terms[-1][0] != 0, "a coefficient is zero")
-    need(bool(terms) and len({tuple(e.items()) for _, e in terms}) == len(terms), "a polynomial is empty or repeats a monomial")
+    need(
+        bool(terms) and len({tuple(e.items()) for _, e in terms}) == len(terms),
+        "a polynomial is empty or repeats a monomial",
+    )
     return terms
 
 
 def check_equations(program: Program, values: Any) -> list[Polynomial]:
     """Polynomials in the outputs that vanish identically in the weights, by expansion over ZZ."""
-    need(not program.input_size, "equations are for programs without inputs, whose outputs are the coordinates")
+    need(
+        not program.input_size, "equations are for programs without inputs, whose outputs are the coordinates"
+    )
     need(not program.vanishing, "equations are not known for weights that satisfy equations")
     count = program.size(*program.outputs)
     polynomials = [read_polynomial(value, count) for value in listed(values, "equations")]
     degree = max((sum(e.values()) for f in polynomials for _, e in f), default=0)
     afford(degree * highest_degree(program), 2**20)
     ring = Polynomials()
-    outputs = flat_outputs(program, Evaluator(program, ring).values([ring.variable(i) for i in range(program.parameters)], []))
+    outputs = flat_outputs(
+        program, Evaluator(program, ring).values([ring.variable(i) for i in range(program.parameters)], [])
+    )
     for f in polynomials:
         total = ring.number(0)
         for c, exponents in f:
@@ -1288,16 +1463,23 @@ def equations_bound(program: Program, polynomials: list[Polynomial], weights: li
 
 
 def flattening_bound(program: Program, argument: Any) -> int:
-    """For y = W_2 (W_1 x)^r, a sum of k terms c (x) l^r with l linear: a flattening, linear in the coefficients, has rank at most k
-    times that of one term. Where this is met, the left kernel times the right kernel are differentials that vanish on the
+    """For y = W_2 (W_1 x)^r, a sum of k terms c (x) l^r with l linear: a flattening, linear in the coefficients, has rank at
+    most k times that of one term. Where this is met, the left kernel times the right kernel are differentials that vanish on the
     image's tangent space. All ranks modulo p are at most those over QQ, and the first is known to be equal.
     """
-    _, name, p, weights = fields(argument, "a bound by a flattening", "kind", "flattening", "prime", "weights")
+    _, name, p, weights = fields(
+        argument, "a bound by a flattening", "kind", "flattening", "prime", "weights"
+    )
     p = prime(p)
     last = program.instructions[program.outputs[0]]
     between = program.instructions[last.operands[1]] if last.words == ["ab", "b", "a"] else last
     first = program.instructions[between.operands[0]] if between.operation == "power" else last
-    form = first is not last and first.operation == "einsum" and first.words == ["ab", "b", "a"] and len(program.outputs) == 1
+    form = (
+        first is not last
+        and first.operation == "einsum"
+        and first.words == ["ab", "b", "a"]
+        and len(program.outputs) == 1
+    )
     kinds = [program.instructions[k].operation for k in (*first.operands, *last.operands[:1])]
     need(form and kinds == ["weight", "input", "weight"] and first.operands[0] != last.operands[0],
          "the program is not a perceptron with one hidden layer")  # fmt: skip
@@ -1314,7 +1496,9 @@ def flattening_bound(program: Program, argument: Any) -> int:
         for e in exponents:
             powers = [prod(pow(w1[i * n + v], e[v], p) for v in range(n)) * w2[j * k + i] for i in range(k)]
             y.append(factorial(r) // prod(map(factorial, e)) * sum(powers) % p)
-    single = len(table.get(0, []))  # the coefficient of x_1^r alone: a term, and every other one is equivalent to it
+    single = len(
+        table.get(0, [])
+    )  # the coefficient of x_1^r alone: a term, and every other one is equivalent to it
     lines = ({a for a, _, _ in table.get(0, [])}, {b for _, b, _ in table.get(0, [])})
     need(len(lines[0]) == len(lines[1]) == single, "the flattening of one term is not a permutation")
     matrix = [[0] * width for _ in range(height)]
@@ -1324,7 +1508,11 @@ def flattening_bound(program: Program, argument: Any) -> int:
     need(rank(matrix, p) == k * single, "the flattening does not have the rank that its terms allow")
     right, left = kernel(matrix, p), kernel([list(column) for column in zip(*matrix, strict=True)], p)
     afford(len(left) * len(right) * sum(map(len, table.values())))
-    forms = [[sum(u[a] * v[b] * s for a, b, s in table.get(c, [])) % p for c in range(len(y))] for u in left for v in right]
+    forms = [
+        [sum(u[a] * v[b] * s for a, b, s in table.get(c, [])) % p for c in range(len(y))]
+        for u in left
+        for v in right
+    ]
     return len(y) - rank(forms, p)
 
 
@@ -1334,14 +1522,16 @@ def monomials(n: int, degree: int) -> list[tuple[int, ...]]:
 
 
 def flattening(name: Any, n: int, m: int, r: int) -> tuple[dict[int, list[tuple[int, int, int]]], int, int]:
-    """Coordinate -> entries (row, column, factor) of the matrix; its height and width. Both kinds commute with changes of basis of
-    the inputs, so that all terms have one rank.
+    """Coordinate -> entries (row, column, factor) of the matrix; its height and width. Both kinds commute with changes of
+    basis of the inputs, so that all terms have one rank.
     """
     index = {e: i for i, e in enumerate(monomials(n, r))}
     table: dict[int, list[tuple[int, int, int]]] = {}
 
     def put(output: int, e: tuple[int, ...], row: int, column: int, sign: int) -> None:
-        table.setdefault(output * len(index) + index[e], []).append((row, column, sign * prod(map(factorial, e))))
+        table.setdefault(output * len(index) + index[e], []).append(
+            (row, column, sign * prod(map(factorial, e)))
+        )
 
     if type(name) is list and len(name) == 2 and name[0] == "catalecticant":
         s = integer(name[1], 1, r - 1, "the degree of a catalecticant")
@@ -1351,10 +1541,16 @@ def flattening(name: Any, n: int, m: int, r: int) -> tuple[dict[int, list[tuple[
                 for b, v in enumerate(columns):
                     put(j, tuple(map(sum, zip(u, v, strict=True))), j * len(rows) + a, b, 1)
         return table, m * len(rows), len(columns)
-    need(name == ["koszul"] and m == 1 and r % 2 == 1 and r > 1 and n % 2 == 1, "a flattening is [catalecticant, s] or [koszul]")
+    need(
+        name == ["koszul"] and m == 1 and r % 2 == 1 and r > 1 and n % 2 == 1,
+        "a flattening is [catalecticant, s] or [koszul]",
+    )
     q, half = (n - 1) // 2, (r - 1) // 2
     rows, columns = monomials(n, half), monomials(n, half)
-    small, large = list(combinations(range(n), q)), {c: i for i, c in enumerate(combinations(range(n), q + 1))}
+    small, large = (
+        list(combinations(range(n), q)),
+        {c: i for i, c in enumerate(combinations(range(n), q + 1))},
+    )
     for a, u in enumerate(rows):
         for c, chosen in enumerate(small):
             for i in set(range(n)) - set(chosen):
@@ -1401,8 +1597,13 @@ class Network:
     @property
     def narrow(self) -> bool:
         """Whether weights of this parametrization satisfy equations; then (Q, K, V), with the same image, stand for them."""
-        virtual = self.parametrization == "virtual" and any(n < self.widths[0] for n in (*self.widths[1:-1], *self.ranks))
-        return virtual or self.parametrization == "attention" and any(a < d for a, d in zip(self.ranks, self.widths, strict=False))
+        virtual = self.parametrization == "virtual" and any(
+            n < self.widths[0] for n in (*self.widths[1:-1], *self.ranks)
+        )
+        return virtual or (
+            self.parametrization == "attention"
+            and any(a < d for a, d in zip(self.ranks, self.widths, strict=False))
+        )
 
     @property
     def weights(self) -> dict[str, Shape]:
@@ -1413,11 +1614,16 @@ class Network:
         if not self.attention:
             return {f"W{i}": (w[i], w[i - 1]) for i in range(1, len(w))}
         if way == "virtual":
-            return {f"M{i}": (w[0], w[0]) for i in range(1, len(w))} | {"L": (w[-1], w[0])}
-        found: dict[str, Shape] = {}
+            found: dict[str, Shape] = {f"M{i}": (w[0], w[0]) for i in range(1, len(w))}
+            return found | {"L": (w[-1], w[0])}
+        found = {}
         for i, (a, h, d, e) in enumerate(zip(self.ranks, self.heads, w, w[1:], strict=False), start=1):
             mark, lead = "" if self.family == "lightning" else str(i), (h,) if h > 1 else ()
-            scores = {f"A{mark}": (*lead, d, d)} if way == "attention" else {f"Q{mark}": (*lead, a, d), f"K{mark}": (*lead, a, d)}
+            scores = (
+                {f"A{mark}": (*lead, d, d)}
+                if way == "attention"
+                else {f"Q{mark}": (*lead, a, d), f"K{mark}": (*lead, a, d)}
+            )
             found |= scores | {f"V{mark}": (*lead, e, d)}
         return found
 
@@ -1452,12 +1658,21 @@ def read_spec(spec: str) -> Network | None:
     items = re.findall(rf"([a-z]+)=({VALUE})(?:,|$)", match[1]) if match else []
     written = dict(items)
     order = [key for key in defaults if key in written]
-    canonical = match is not None and ",".join(map("=".join, items)) == match[1] and [key for key, _ in items] == order
+    canonical = (
+        match is not None
+        and ",".join(map("=".join, items)) == match[1]
+        and [key for key, _ in items] == order
+    )
 
     def numbers(key: str, many: bool, length: int | None = None) -> list[int]:
-        need(bool(re.fullmatch(r"\[[0-9,]+\]" if many else "[0-9]+", written.get(key, ""))), f"{key} is missing or not written like this")
+        need(
+            bool(re.fullmatch(r"\[[0-9,]+\]" if many else "[0-9]+", written.get(key, ""))),
+            f"{key} is missing or not written like this",
+        )
         found = [int(n) for n in written[key].strip("[]").split(",")]
-        need(max(found) <= 10**5 and length in (None, len(found)), f"{key} has another length, or is too large")
+        need(
+            max(found) <= 10**5 and length in (None, len(found)), f"{key} has another length, or is too large"
+        )
         return found
 
     need(canonical, "the spec is not in canonical form")
@@ -1466,7 +1681,9 @@ def read_spec(spec: str) -> Network | None:
         need(len(widths) > 1 or family == "convolution", "a network has a layer")
         strides = numbers("strides", True, len(widths)) if "strides" in written else [1] * len(widths)
         need("strides" not in written or set(strides) != {1}, "the spec is not in canonical form")
-        return Network(family, widths, power=1 if family == "linear" else numbers("r", False)[0], strides=strides)
+        return Network(
+            family, widths, power=1 if family == "linear" else numbers("r", False)[0], strides=strides
+        )
     single = family == "lightning"
     widths = numbers("d", False) + numbers("dp", False) if single else numbers("d", True)
     need(len(widths) > 1, "a network has a layer")
@@ -1475,16 +1692,25 @@ def read_spec(spec: str) -> Network | None:
     if "heads" in written:
         several = "[" in written["heads"]
         network.heads = numbers("heads", True, layers) if several else numbers("heads", False) * layers
-        need(len(set(network.heads)) > 1 if several else network.heads[0] > 1, "the spec is not in canonical form")
+        need(
+            len(set(network.heads)) > 1 if several else network.heads[0] > 1,
+            "the spec is not in canonical form",
+        )
     network.skip = "skip" in written
     need(written.get("skip", "true") == "true", "the spec is not in canonical form")
     need(not network.skip or len(set(widths)) == 1, "skip connections need equal widths")
     network.parametrization = written.get("parametrization", "weights")
     virtual = family == "deep-lightning" and not network.skip and max(network.heads) == 1
     ways = ("attention", "virtual") if virtual else ("attention",)
-    need("parametrization" not in written or network.parametrization in ways, "the parametrization is not one of this family")
+    need(
+        "parametrization" not in written or network.parametrization in ways,
+        "the parametrization is not one of this family",
+    )
     segre = layers == 1 and not network.skip and network.tokens > 1
-    need(written.get("coordinates", "full") == "full" and (segre or "coordinates" not in written), "the spec is not in canonical form")
+    need(
+        written.get("coordinates", "full") == "full" and (segre or "coordinates" not in written),
+        "the spec is not in canonical form",
+    )
     need(written.get("temperature") != "1", "the spec is not in canonical form")
     network.temperature = Fraction(rational(written.get("temperature", "1")))
     return network
@@ -1522,23 +1748,33 @@ def network_outputs(network: Network, ring: Any, w: dict[str, Any], x: Any) -> N
                 scores = product(ring, transposed(x), product(ring, own.get("A") or own["M"], x))
             else:  # A = K^T Q
                 scores = product(ring, transposed(product(ring, own["K"], x)), product(ring, own["Q"], x))
-            if network.family == "softmax":  # Equation 15: token i attends to token j by exp(x_i^T A x_j / temperature)
+            if (
+                network.family == "softmax"
+            ):  # Equation 15: token i attends to token j by exp(x_i^T A x_j / temperature)
                 factor = ring.number(1 / network.temperature)
                 scores = transposed([ring.softmax([ring.multiply(factor, s) for s in row]) for row in scores])
-            part = product(ring, x, scores)  # Equation 1: V X X^T A X; by virtual weights V_i = 1 and L comes last
+            part = product(
+                ring, x, scores
+            )  # Equation 1: V X X^T A X; by virtual weights V_i = 1 and L comes last
             part = product(ring, own["V"], part) if "V" in own else part
-            total = part if total is None else [list(map(ring.add, *rows)) for rows in zip(total, part, strict=True)]
+            total = (
+                part
+                if total is None
+                else [list(map(ring.add, *rows)) for rows in zip(total, part, strict=True)]
+            )
         assert total is not None
         x = [list(map(ring.add, *rows)) for rows in zip(x, total, strict=True)] if network.skip else total
     return [v for row in (product(ring, w["L"], x) if "L" in w else x) for v in row]
 
 
 def segre_outputs(network: Network, ring: Any, w: dict[str, Any]) -> Numbers:
-    """Coefficients of x_(m,1) x_(i,2) x_(j,2), i <= j, in output n of the first token: sum over heads of columns of A times rows of V."""
+    """Coefficients of x_(m,1) x_(i,2) x_(j,2), i <= j, in output n of the first token: columns of A times rows of V."""
     (d, e), heads, mark = network.widths, network.heads[0], "" if network.family == "lightning" else "1"
     total = [ring.number(0)] * (e * d * d * (d + 1) // 2)
     for h in range(heads):
-        own = {name[0]: value[h] if heads > 1 else value for name, value in w.items() if name[1:] in ("", mark)}
+        own = {
+            name[0]: value[h] if heads > 1 else value for name, value in w.items() if name[1:] in ("", mark)
+        }
         A = own.get("A") or own.get("M") or product(ring, transposed(own["K"]), own["Q"])
         V = own.get("V") or own["L"]
         part = []
@@ -1561,10 +1797,19 @@ def nested(values: Numbers, shape: Shape) -> Any:
 def compare(program: Program, network: Network, spec: str) -> str:
     """Compare the program with the network that its spec names, at points that the checker draws; a sentence on that."""
     shapes = {name: program.instructions[place].shape for name, place in program.named("weight").items()}
-    need(shapes == network.weights and list(shapes) == list(network.weights), "the program has other weights than its spec")
+    need(
+        shapes == network.weights and list(shapes) == list(network.weights),
+        "the program has other weights than its spec",
+    )
     need(not program.vanishing, "the program's weights satisfy equations that the spec does not have")
     inputs = [program.instructions[place].shape for place in program.named("input").values()]
-    segre = not inputs and network.attention and len(network.ranks) == 1 and not network.skip and network.tokens > 1
+    segre = (
+        not inputs
+        and network.attention
+        and len(network.ranks) == 1
+        and not network.skip
+        and network.tokens > 1
+    )
     need(segre or inputs == [network.input_shape], "the program has other inputs than its spec")
     analytic = network.family == "softmax"
     need(not (segre and analytic), "a softmax network has no coordinates")
@@ -1574,15 +1819,24 @@ def compare(program: Program, network: Network, spec: str) -> str:
     afford(program.work * 8 * count)
     for _ in range(count):
         numbers = [draw.randrange(BIG) for _ in range(program.parameters + program.input_size)]
-        drawn = [((x - BIG // 2) << 195, 0) if analytic else x for x in numbers]  # real numbers from -1/2 to 1/2
+        drawn = [
+            ((x - BIG // 2) << 195, 0) if analytic else x for x in numbers
+        ]  # real numbers from -1/2 to 1/2
         flat, given, w = drawn[: program.parameters], drawn[program.parameters :], {}
         for name, shape in shapes.items():
             w[name], flat = nested(flat[: prod(shape)], shape), flat[prod(shape) :]
         found = flat_outputs(program, run.values(drawn[: program.parameters], given))
-        own = segre_outputs(network, ring, w) if segre else network_outputs(network, ring, w, nested(given, network.input_shape))
+        own = (
+            segre_outputs(network, ring, w)
+            if segre
+            else network_outputs(network, ring, w, nested(given, network.input_shape))
+        )
         need(len(found) == len(own), "the program has other outputs than its spec")
         if analytic:
-            need(all(abs(a - b) <= r + s < 1 << 128 for (a, r), (b, s) in zip(found, own, strict=True)), "the program is not that of its spec")
+            need(
+                all(abs(a - b) <= r + s < 1 << 128 for (a, r), (b, s) in zip(found, own, strict=True)),
+                "the program is not that of its spec",
+            )
         else:
             need(found == own, "the program is not that of its spec")
     how = "real points, to 128 bits" if analytic else "points modulo 2^61 - 1"
@@ -1597,19 +1851,27 @@ def matrices(d: int, a: int, symmetric: bool = False, most: int | None = None) -
 
 
 def virtual_bound(network: Network) -> int:
-    """Attention with one head and no skip connections is a function of A_i and V_i, and of M_i = L_(i-1)^T A_i L_(i-1) and L_l, where
-    L_i = V_i ... V_1. Both are bounded by counting. After tokens of rank one (t = 1, or a layer with a = 1) scores
-    x^T A x see the symmetric part of A only. For lightning M_i -> s M_i is undone by L (Equation 13). Softmax with one token is L X.
+    """Attention with one head and no skip connections is a function of A_i and V_i, and also of M_i = L_(i-1)^T A_i L_(i-1)
+    and L_l, where L_i = V_i ... V_1. Both are counted. After tokens of rank one (t = 1, or a layer with a = 1) scores x^T A x
+    see the symmetric part of A only. For lightning M_i -> s M_i is undone by L (Equation 13). Softmax with t = 1 is L X.
     """
-    need(network.attention and not network.skip and max(network.heads) == 1, "virtual weights are for one head without skip connections")
+    need(
+        network.attention and not network.skip and max(network.heads) == 1,
+        "virtual weights are for one head without skip connections",
+    )
     w, depth, soft = network.widths, len(network.ranks), network.family == "softmax"
     last = min(w) * (w[0] + w[-1] - min(w))
     if soft and network.tokens == 1:
         return last
-    symmetric = [not soft and (network.tokens == 1 or 1 in network.ranks[:i] or 1 in w[:i]) for i in range(depth)]
+    symmetric = [
+        not soft and (network.tokens == 1 or 1 in network.ranks[:i] or 1 in w[:i]) for i in range(depth)
+    ]
     widths = [min(w[: i + 1]) for i in range(depth)]
     virtual = last - (0 if soft else depth)
-    virtual += sum(matrices(w[0], min(network.ranks[i], widths[i]), symmetric[i], min(2 * network.ranks[i], widths[i])) for i in range(depth))
+    virtual += sum(
+        matrices(w[0], min(network.ranks[i], widths[i]), symmetric[i], min(2 * network.ranks[i], widths[i]))
+        for i in range(depth)
+    )
     source = sum(matrices(w[i], network.ranks[i], symmetric[i]) + w[i] * w[i + 1] for i in range(depth))
     return min(virtual, source - orbit_dim(network, symmetric))
 
@@ -1625,10 +1887,16 @@ def orbit_dim(network: Network, symmetric: list[bool]) -> int:
     for i, a in enumerate(network.ranks):
         K, Q = ([[next(numbers) % BIG for _ in range(w[i])] for _ in range(min(a, w[i]))] for _ in "KQ")
         matrix = product(ring, transposed(K), Q)
-        A.append([list(map(ring.add, *rows)) for rows in zip(matrix, transposed(matrix), strict=True)] if symmetric[i] else matrix)
+        A.append(
+            [list(map(ring.add, *rows)) for rows in zip(matrix, transposed(matrix), strict=True)]
+            if symmetric[i]
+            else matrix
+        )
         V.append([[next(numbers) % BIG for _ in range(w[i])] for _ in range(w[i + 1])])
     vectors: list[dict[Any, int]] = []
-    for k in range(1, len(w) - 1):  # g = 1 + e E_ij after layer k: V_k -> g V_k, V_(k+1) -> V_(k+1) g^-1, A -> g^-T A g^-1
+    for k in range(
+        1, len(w) - 1
+    ):  # g = 1 + e E_ij after layer k: V_k -> g V_k, V_(k+1) -> V_(k+1) g^-1, A -> g^-T A g^-1
         for i in range(w[k]):
             for j in range(w[k]):
                 vector: dict[Any, int] = {("V", k - 1, i, c): V[k - 1][j][c] for c in range(w[k - 1])}
@@ -1639,21 +1907,29 @@ def orbit_dim(network: Network, symmetric: list[bool]) -> int:
                 vectors.append(vector)
     if network.family != "softmax":
         for k, (score, value) in enumerate(zip(A, V, strict=True)):
-            scaled: dict[Any, int] = {("A", k, i, j): x for i, row in enumerate(score) for j, x in enumerate(row)}
-            vectors.append(scaled | {("V", k, i, j): -x for i, row in enumerate(value) for j, x in enumerate(row)})
+            scaled: dict[Any, int] = {
+                ("A", k, i, j): x for i, row in enumerate(score) for j, x in enumerate(row)
+            }
+            vectors.append(
+                scaled | {("V", k, i, j): -x for i, row in enumerate(value) for j, x in enumerate(row)}
+            )
     return sparse_rank([{place: x % BIG for place, x in v.items() if x % BIG} for v in vectors], BIG)
 
 
 def layers_bound(network: Network) -> int:
-    """A layer of lightning attention is linear in sum_h A_h (x) V_h, a d^2 x d e matrix of rank <= the number of heads; also it is seen in
-    the products of columns of A with rows of V in Sym^2 only. With one output row these products lie in the ideal of as many linear
-    forms as there are heads. A network has at most the sum of the dimensions of its layers.
+    """A layer of lightning attention is linear in sum_h A_h (x) V_h, a d^2 x d e matrix of rank <= the number of heads; it is
+    seen in the products of columns of A with rows of V in Sym^2 only. With one output row these products lie in the ideal of
+    as many linear forms as there are heads. A network has at most the sum of the dimensions of its layers.
     """
     need(network.attention and network.family != "softmax", "layers are counted for lightning attention")
     total = 0
     for a, heads, d, e in zip(network.ranks, network.heads, network.widths, network.widths[1:], strict=False):
         h, n = min(heads, d * d, d * e), min(heads, d)
-        bounds = [heads * (matrices(d, a, network.tokens == 1) + d * e - 1), h * (d * d + d * e - h), d * e * comb(d + 1, 2)]
+        bounds = [
+            heads * (matrices(d, a, network.tokens == 1) + d * e - 1),
+            h * (d * d + d * e - h),
+            d * e * comb(d + 1, 2),
+        ]
         if e == 1:
             bounds.append(n * (d - n) + d * (comb(d + 1, 2) - comb(d - n + 1, 2)))
         total += min(bounds)
@@ -1667,7 +1943,9 @@ def check_certificate(document: Any) -> tuple[list[str], dict[str, Any]]:
     """Verify a certificate; sentences that say what is shown, and the values of a record that follow from it."""
     need(type(document) is dict, "a certificate is an object")
     if "format" not in document or document.get("version") != 2:
-        raise Unknown(f"this checker reads certificates of format 2, not of format {shown(document.get('version'))}")
+        raise Unknown(
+            f"this checker reads certificates of format 2, not of format {shown(document.get('version'))}"
+        )
     kind = document["statement"].get("kind") if type(document.get("statement")) is dict else None
     arguments = ("lower", "upper") if kind == "dimension" else ("argument",)
     name, version, statement, spec, text, *given = fields(
@@ -1686,7 +1964,13 @@ def check_certificate(document: Any) -> tuple[list[str], dict[str, Any]]:
     if kind == "dimension":
         shown_dimension = check_dimension(program, network, statement, *given)
         n, parameters = statement["dimension"], network.parameter_dim if network else program.parameters
-        known |= {"analysis": "dimension", "certainty": "proved", "image_dim": n, "lower_bound": n, "upper_bound": n}
+        known |= {
+            "analysis": "dimension",
+            "certainty": "proved",
+            "image_dim": n,
+            "lower_bound": n,
+            "upper_bound": n,
+        }
         if parameters is not None and not program.vanishing:
             known |= {"parameters": parameters, "generic_fiber_dim": parameters - n}
         return said + shown_dimension, known
@@ -1698,7 +1982,9 @@ def check_certificate(document: Any) -> tuple[list[str], dict[str, Any]]:
     return said + kinds[kind](program, network, statement, *given), known
 
 
-def check_dimension(program: Program, network: Network | None, statement: Any, lower: Any, upper: Any) -> list[str]:
+def check_dimension(
+    program: Program, network: Network | None, statement: Any, lower: Any, upper: Any
+) -> list[str]:
     _, n = fields(statement, "the statement", "kind", "dimension")
     n = integer(n, 0, 10**9, "a dimension")
     low = check_lower(program, lower)
@@ -1731,7 +2017,10 @@ def check_closure(program: Program, network: Network | None, statement: Any, arg
     largest = max(map(len, blocks.values()))
     afford(sum(len(b) ** 3 for b in blocks.values()) / 8 + largest * (program.work + comb(count + k, k) * k))
     run = Evaluator(program, Residues(p))
-    points = [flat_outputs(program, run.values([x % p for x in stream(0, n, program.parameters)], [])) for n in range(largest + 4)]
+    points = [
+        flat_outputs(program, run.values([x % p for x in stream(0, n, program.parameters)], []))
+        for n in range(largest + 4)
+    ]
     multiples: dict[Any, list[list[int]]] = {key: [] for key in blocks}
     for f in polynomials:
         terms = [(c, tuple(i for i, e in exponents.items() for _ in range(e))) for c, exponents in f]
@@ -1745,10 +2034,13 @@ def check_closure(program: Program, network: Network | None, statement: Any, arg
                 multiples[key].append(row)
     for key, own in blocks.items():
         table = [[prod(y[i] for i in m) % p for m in own] for y in points[: len(own) + 4]]
-        need(rank(table, p) + rank(multiples[key], p) == len(own), f"more polynomials of degree at most {k} may vanish on the image")
+        need(
+            rank(table, p) + rank(multiples[key], p) == len(own),
+            f"more polynomials of degree at most {k} may vanish on the image",
+        )
     return [
         f"Each of the {len(polynomials)} equations vanishes on its image identically, by expansion over ZZ.",
-        f"Every polynomial of degree at most {k} that vanishes on the image is a combination of multiples of these, of degree at most {k}.",
+        f"Every polynomial of degree at most {k} that vanishes there is a combination of their multiples of such degrees.",
         "Not covered: equations of higher degree, and whether these generate a prime ideal.",
     ]
 
@@ -1764,13 +2056,16 @@ def read_grading(program: Program, value: Any) -> list[int]:
 
 def exact_point(program: Program, value: Any) -> list[int]:
     most = 10**MOST_DIGITS
-    need(not program.input_size and not program.vanishing, "this is for programs without inputs and without equations of the weights")
+    need(
+        not program.input_size and not program.vanishing,
+        "this is for programs without inputs and without equations of the weights",
+    )
     return integers(value, -most, most, "a weight", program.parameters)
 
 
 def check_singular(program: Program, network: Network | None, statement: Any, argument: Any) -> list[str]:
-    """An arc w(t) of weights that passes through the point at t = 0 gives an arc of the image; its first coefficient that is not zero is
-    a tangent vector. More independent ones than the dimension show that the point is singular.
+    """An arc w(t) of weights that passes through the point at t = 0 gives an arc of the image; its first coefficient that is
+    not zero is a tangent vector. More independent ones than the dimension show that the point is singular.
     """
     _, weights = fields(statement, "the statement", "kind", "weights")
     p, upper, arcs = fields(argument, "the argument", "prime", "upper", "arcs")
@@ -1782,17 +2077,28 @@ def check_singular(program: Program, network: Network | None, statement: Any, ar
     vectors = []
     for arc in listed(arcs, "arcs"):
         most = 10**MOST_DIGITS
-        paths = [integers(path, -most, most, "a coefficient of an arc") for path in listed(arc, "an arc", program.parameters)]
+        paths = [
+            integers(path, -most, most, "a coefficient of an arc")
+            for path in listed(arc, "an arc", program.parameters)
+        ]
         need(all(len(path) <= 20 for path in paths), "an arc has too high a degree")
-        moved = [{n << 0: c for n, c in enumerate(path) if c} for path in paths]
-        image = [ring.add(z, ring.multiply(ring.number(-1), x)) for x, z in zip(y, flat_outputs(program, run.values(moved, [])), strict=True)]
+        moved = [{n: c for n, c in enumerate(path) if c} for path in paths]
+        image = [
+            ring.add(z, ring.multiply(ring.number(-1), x))
+            for x, z in zip(y, flat_outputs(program, run.values(moved, [])), strict=True)
+        ]
         first = min((e for z in image for e in z), default=0)
         need(first > 0, "an arc does not pass through the point, or does not move")
         residues = Residues(p)
         vectors.append([residues.number(z.get(first, 0)) for z in image])
     tangent, high = rank(vectors, p), check_upper(program, upper, network)
-    need(tangent > high, f"the arcs span a space of dimension {tangent} only, and the dimension is at most {high}")
-    return [f"Its image is singular at the given point: {tangent} independent tangent vectors, and a dimension of at most {high}."]
+    need(
+        tangent > high,
+        f"the arcs span a space of dimension {tangent} only, and the dimension is at most {high}",
+    )
+    return [
+        f"Its image is singular at the given point: {tangent} independent tangent vectors, and a dimension of at most {high}."
+    ]
 
 
 def check_smooth(program: Program, network: Network | None, statement: Any, argument: Any) -> list[str]:
@@ -1802,7 +2108,10 @@ def check_smooth(program: Program, network: Network | None, statement: Any, argu
     weights, p = exact_point(program, weights), prime(p)
     tangent = equations_bound(program, check_equations(program, equations), [x % p for x in weights], p)
     low = check_lower(program, lower)
-    need(low == tangent, f"the tangent space has dimension at most {tangent}, and the dimension is at least {low}")
+    need(
+        low == tangent,
+        f"the tangent space has dimension at most {tangent}, and the dimension is at least {low}",
+    )
     return [f"The closure of its image is smooth at the given point, of dimension {low}."]
 
 
@@ -1825,19 +2134,31 @@ def check_symmetry(program: Program, network: Network | None, statement: Any, ar
         moved = any(e >> 32 * (n + size) == 1 for z in flat_outputs(program, values) for e in z)
         need(not moved, "a vector field changes the function")
     need(bool(groups or vector_fields), "the statement names no symmetry")
-    return [f"{len(groups)} groups and {len(vector_fields)} linear vector fields move its weights and do not change its function, identically."]
+    return [
+        f"{len(groups)} groups and {len(vector_fields)} linear vector fields do not change its function, identically."
+    ]
 
 
-def check_same_function(program: Program, network: Network | None, statement: Any, argument: Any) -> list[str]:
+def check_same_function(
+    program: Program, network: Network | None, statement: Any, argument: Any
+) -> list[str]:
     _, pair = fields(statement, "the statement", "kind", "weights")
     need(argument is None, "two weights with one function need no argument")
     afford(highest_degree(program), 2**20)
     ring = Polynomials()
     points, outputs = [], []
     for weights in listed(pair, "weights", 2):
-        given = [rational(x) if type(x) is str and "/" in x else x for x in listed(weights, "weights", program.parameters)]
-        need(all(type(x) is Fraction or type(x) is int for x in given), "a weight is an integer, or a fraction as a text")
-        values = Evaluator(program, ring).values([ring.number(x) for x in given], [ring.variable(i) for i in range(program.input_size)])
+        given = [
+            rational(x) if type(x) is str and "/" in x else x
+            for x in listed(weights, "weights", program.parameters)
+        ]
+        need(
+            all(type(x) is Fraction or type(x) is int for x in given),
+            "a weight is an integer, or a fraction as a text",
+        )
+        values = Evaluator(program, ring).values(
+            [ring.number(x) for x in given], [ring.variable(i) for i in range(program.input_size)]
+        )
         need(not any(z for k in program.vanishing for z in values[k]), "a point is not on the source")
         points.append(given)
         outputs.append(flat_outputs(program, values))
@@ -1868,8 +2189,19 @@ def compare_map(program: Program, spec: str) -> str | None:
                 value = -1 if part[0] == "-" else 1
                 for factor in part.strip("+-").split("*"):
                     base, _, exponent = factor.partition("^")
-                    need(base in at or bool(re.fullmatch(RATIONAL, base)), "a variable of the spec is not declared")
-                    value = value * (pow(at[base], int(exponent or 1), BIG) if base in at else ring.number(rational(base))) % BIG
+                    need(
+                        base in at or bool(re.fullmatch(RATIONAL, base)),
+                        "a variable of the spec is not declared",
+                    )
+                    value = (
+                        value
+                        * (
+                            pow(at[base], int(exponent or 1), BIG)
+                            if base in at
+                            else ring.number(rational(base))
+                        )
+                        % BIG
+                    )
                 total = (total + value) % BIG
             expected += [total] if text else []
         values = Evaluator(program, ring).values(list(at.values()), [])
@@ -1882,12 +2214,22 @@ def check_record(record: dict[str, Any], known: dict[str, Any]) -> list[str]:
     """What a record says must follow from its certificate where that is possible; the rest is named."""
     for name in sorted(set(record) & set(known)):
         same = type(record[name]) is type(known[name]) and record[name] == known[name]
-        need(same, f"the record says {name} = {shown(record[name])}, the certificate shows {shown(known[name])}")
+        need(
+            same,
+            f"the record says {name} = {shown(record[name])}, the certificate shows {shown(known[name])}",
+        )
     model = record.get("model")
     if "model" not in known and type(model) is str:
-        need(read_spec(model) is None and not model.startswith("map:"), "the record is about a network that its certificate does not name")
+        need(
+            read_spec(model) is None and not model.startswith("map:"),
+            "the record is about a network that its certificate does not name",
+        )
     rest = [shown(name)[:40] for name in record if name not in known and name != "certificate"]
-    return [f"Not covered by the certificate: {', '.join(rest[:60])}{' and more' * (len(rest) > 60)}."] if rest else []
+    return (
+        [f"Not covered by the certificate: {', '.join(rest[:60])}{' and more' * (len(rest) > 60)}."]
+        if rest
+        else []
+    )
 
 
 def verify(text: str) -> tuple[int, list[str]]:
