@@ -34,6 +34,7 @@ MOST_DIGITS = 4000
 MOST_ENTRIES = 4 * 2**20  # of all arrays of a program together
 MOST_WORK = 10**10  # multiplications, bounded from shapes before anything is evaluated
 MOST_TERMS = 2 * 10**7  # products of terms when polynomials are expanded
+RANDOM = random.SystemRandom()
 
 
 class Rejected(Exception):  # noqa: N818 - a verdict
@@ -88,11 +89,9 @@ def fields(value: Any, what: str, *names: str) -> list[Any]:
 
 
 def integer(value: Any, low: int, high: int, what: str) -> int:
-    need(
-        type(value) is int and low <= value <= high,
-        f"{what} is an integer from {shown(low)} to {shown(high)}",
-    )
-    return int(value)
+    if type(value) is not int or not low <= value <= high:
+        raise Rejected(f"{what} is an integer from {shown(low)} to {shown(high)}")
+    return value
 
 
 def listed(value: Any, what: str, length: int | None = None) -> list[Any]:
@@ -241,6 +240,7 @@ def read_program(text: Any) -> Program:
     """The program with this canonical text."""
     need(type(text) is str and text.isascii(), "a program is ASCII text")
     lines = text.split("\n")
+    afford(len(lines), 10**5)
     need(
         lines[0] == "m2bridge program 1" and lines[-1] == "",
         "a program begins with its header and ends with a line break",
@@ -492,6 +492,25 @@ class Degrees(Ring):
         return found
 
 
+class Symbols(Residues):
+    """Integers modulo a random prime, with exp replaced by a random function: what is equal here is equal as an expression."""
+
+    def __init__(self) -> None:
+        super().__init__(next(n for n in iter(lambda: RANDOM.randrange(2**61, 2**63), 0) if is_prime(n)))
+        self.key = RANDOM.randbytes(32)
+
+    def exp(self, x: int) -> int:
+        return int.from_bytes(sha256(self.key + x.to_bytes(8, "little")).digest(), "little") % self.p
+
+    def reciprocal(self, x: int) -> int:
+        return pow(x, -1, self.p)
+
+    def softmax(self, xs: list[int]) -> list[int]:
+        powers = [self.exp(x) for x in xs]
+        total = self.reciprocal(sum(powers) % self.p)
+        return [x * total % self.p for x in powers]
+
+
 Ball = tuple[int, int]
 
 
@@ -664,7 +683,7 @@ class Evaluator:
                 joined = [x for part in xs for x in part]
                 value = [joined[i] for i in plan]
             else:
-                if not isinstance(ring, Balls):
+                if not hasattr(ring, operation):
                     raise Unknown(f"a program with {operation} is not polynomial")
                 if operation == "softmax":
                     value = [None] * len(xs[0])
@@ -795,14 +814,14 @@ def sparse_rank(vectors: list[dict[Any, int]], p: int) -> int:
                     waiting.append(place)
     rest = [vector for v, vector in enumerate(vectors) if v not in aside]
     columns = {place: k for k, place in enumerate({place: 0 for vector in rest for place in vector})}
-    afford(len(rest) * len(columns) / 64, MOST_ENTRIES)
-    dense = []
+    afford(len(rest) ** 2 * len(columns) / 8)
+    echelon, total = Echelon(p, len(columns)), len(aside)
     for vector in rest:
         row = [0] * len(columns)
         for place, x in vector.items():
             row[columns[place]] = x
-        dense.append(row)
-    return len(aside) + rank(dense, p)
+        total += echelon.add(row)
+    return total
 
 
 def kernel(matrix: list[list[int]], p: int) -> list[list[int]]:
@@ -846,7 +865,7 @@ def independent_columns(table: list[list[Ball]], bits: int) -> None:
     columns = [[table[i][c][0] for i in chosen] for c in range(width)]
     one = 1 << bits + 64
     for k, i in enumerate(chosen):
-        line_c = [round(Fraction(x) * 2**64) for x in work[i]]
+        line_c = [round(x * 2.0**64) for x in work[i]]
         error = sum(
             abs((one if c == k else 0) - sum(map(mul, line_c, column))) for c, column in enumerate(columns)
         )
@@ -1105,15 +1124,17 @@ def parameters_bound(program: Program) -> int:
     return program.parameters
 
 
-def highest_degree(program: Program) -> int:
-    """A bound of the degrees of all values, in weights and inputs together."""
+def highest_degree(program: Program, analytic: bool = False) -> int:
+    """A bound of the degrees of all values, in weights and inputs together (and in exponentials, where these are allowed)."""
     found: list[int] = []
     for item in program.instructions:
         parts = [found[k] for k in item.operands] or [int(item.operation != "constant")]
         factor = item.words[0] if item.operation == "power" else 1
         found.append(factor * (sum(parts) if item.operation in ("multiply", "einsum") else max(parts)))
         if item.operation in ("softmax", "exp", "reciprocal"):
-            raise Unknown(f"a program with {item.operation} is not polynomial")
+            found[-1] *= prod(item.shape)
+            if not analytic:
+                raise Unknown(f"a program with {item.operation} is not polynomial")
     return max(found)
 
 
@@ -1484,6 +1505,7 @@ def flattening_bound(program: Program, argument: Any) -> int:
     need(form and kinds == ["weight", "input", "weight"] and first.operands[0] != last.operands[0],
          "the program is not a perceptron with one hidden layer")  # fmt: skip
     r, (k, n), m = between.words[0], program.instructions[first.operands[0]].shape, last.shape[0]
+    afford(r, 60)
     afford(comb(n + r - 1, r) * m, 10**4)
     table, height, width = flattening(name, n, m, r)
     at = point(weights, program.parameters, 0, p)
@@ -1546,6 +1568,7 @@ def flattening(name: Any, n: int, m: int, r: int) -> tuple[dict[int, list[tuple[
         "a flattening is [catalecticant, s] or [koszul]",
     )
     q, half = (n - 1) // 2, (r - 1) // 2
+    afford(n * comb(n, q) * comb(n + half - 1, half) ** 2, 10**6)
     rows, columns = monomials(n, half), monomials(n, half)
     small, large = (
         list(combinations(range(n), q)),
@@ -1564,6 +1587,8 @@ def flattening(name: Any, n: int, m: int, r: int) -> tuple[dict[int, list[tuple[
 # -- built-in networks -----------------------------------------------------------------------------------
 
 BIG = 2**61 - 1  # a prime
+REPEATS = 4
+EQUAL = f"both are equal at {REPEATS} random points modulo random primes above 2^61"
 VALUE = r"\[[1-9][0-9]{0,5}(?:,[1-9][0-9]{0,5})*\]|[1-9][0-9]{0,5}(?:/[1-9][0-9]{0,5})?|[a-z]+"
 FAMILIES = {  # arguments in canonical order
     "lightning": ["d", "dp", "a", "t", "parametrization", "coordinates"],
@@ -1589,6 +1614,7 @@ class Network:
     temperature: Fraction = Fraction(1)
     power: int = 1
     strides: list[int] = field(default_factory=list)
+    segre: bool = False  # whether its coordinates are those of Proposition A.5
 
     @property
     def attention(self) -> bool:
@@ -1706,7 +1732,8 @@ def read_spec(spec: str) -> Network | None:
         "parametrization" not in written or network.parametrization in ways,
         "the parametrization is not one of this family",
     )
-    segre = layers == 1 and not network.skip and network.tokens > 1
+    segre = layers == 1 and not network.skip and network.tokens > 1 and family != "softmax"
+    network.segre = segre and "coordinates" not in written
     need(
         written.get("coordinates", "full") == "full" and (segre or "coordinates" not in written),
         "the spec is not in canonical form",
@@ -1803,45 +1830,22 @@ def compare(program: Program, network: Network, spec: str) -> str:
     )
     need(not program.vanishing, "the program's weights satisfy equations that the spec does not have")
     inputs = [program.instructions[place].shape for place in program.named("input").values()]
-    segre = (
-        not inputs
-        and network.attention
-        and len(network.ranks) == 1
-        and not network.skip
-        and network.tokens > 1
-    )
+    segre = not inputs and network.segre
     need(segre or inputs == [network.input_shape], "the program has other inputs than its spec")
-    analytic = network.family == "softmax"
-    need(not (segre and analytic), "a softmax network has no coordinates")
-    ring: Any = Balls(256) if analytic else Residues(BIG)
-    draw = random.SystemRandom()
-    count, run = 4, Evaluator(program, ring)
-    afford(program.work * 8 * count)
-    for _ in range(count):
-        numbers = [draw.randrange(BIG) for _ in range(program.parameters + program.input_size)]
-        drawn = [
-            ((x - BIG // 2) << 195, 0) if analytic else x for x in numbers
-        ]  # real numbers from -1/2 to 1/2
+    afford(program.work * 8 * REPEATS)
+    afford(highest_degree(program, analytic=True), 2**30)
+    for _ in range(REPEATS):
+        ring = Symbols()
+        drawn = [RANDOM.randrange(ring.p) for _ in range(program.parameters + program.input_size)]
         flat, given, w = drawn[: program.parameters], drawn[program.parameters :], {}
         for name, shape in shapes.items():
             w[name], flat = nested(flat[: prod(shape)], shape), flat[prod(shape) :]
-        found = flat_outputs(program, run.values(drawn[: program.parameters], given))
-        own = (
-            segre_outputs(network, ring, w)
-            if segre
-            else network_outputs(network, ring, w, nested(given, network.input_shape))
-        )
-        need(len(found) == len(own), "the program has other outputs than its spec")
-        if analytic:
-            need(
-                all(abs(a - b) <= r + s < 1 << 128 for (a, r), (b, s) in zip(found, own, strict=True)),
-                "the program is not that of its spec",
-            )
-        else:
-            need(found == own, "the program is not that of its spec")
-    how = "real points, to 128 bits" if analytic else "points modulo 2^61 - 1"
+        values = Evaluator(program, ring).values(drawn[: program.parameters], given)
+        x = nested(given, network.input_shape) if given else None
+        own = segre_outputs(network, ring, w) if segre else network_outputs(network, ring, w, x)
+        need(flat_outputs(program, values) == own, "the program is not that of its spec")
     what = "gives the Segre coordinates" if segre else "is that"
-    return f"The program {what} of {spec}: both are equal at {count} random {how}."
+    return f"The program {what} of {spec}: {EQUAL}."
 
 
 def matrices(d: int, a: int, symmetric: bool = False, most: int | None = None) -> int:
@@ -2174,40 +2178,31 @@ def compare_map(program: Program, spec: str) -> str | None:
     if not match or not re.fullmatch(rf"{symbol}(?:,{symbol})*", match[1]):
         return None
     names = [found[0] for found in re.finditer(rf"{symbol}(?=,|$)", match[1])]
-    power = rf"{symbol}(?:\^[1-9][0-9]{{0,5}})?"
-    term = rf"[+-]?(?:{RATIONAL}|{power})(?:\*{power})*"
-    draw, ring = random.SystemRandom(), Residues(BIG)
+    term = rf"(?:{RATIONAL.replace('-?', '')}|{symbol}(?:\^[1-9][0-9]{{0,5}})?)(?:\*{symbol}(?:\^[1-9][0-9]{{0,5}})?)*"
+    texts = [*match[2].split(";"), *(match[3].split(";") if match[3] else [])]
+    if not all(re.fullmatch(rf"-?{term}(?:[+-]{term})*", text) for text in texts):
+        return None
     need(len(set(names)) == len(names) == program.parameters, "the program has other variables than its spec")
-    for _ in range(4):
-        at = {name: draw.randrange(BIG) for name in names}
+    afford(highest_degree(program), 2**30)
+    for _ in range(REPEATS):
+        ring = Symbols()
+        at = {name: RANDOM.randrange(ring.p) for name in names}
         expected = []
-        for text in [*match[2].split(";"), *(match[3] or "").split(";")]:
-            if not re.fullmatch(rf"{term}(?:[+-]{term.removeprefix('[+-]?')})*", text) and (text or match[3]):
-                return None
+        for text in texts:
             total = 0
             for part in re.findall(r"[+-]?[^+-]+", text):
                 value = -1 if part[0] == "-" else 1
                 for factor in part.strip("+-").split("*"):
                     base, _, exponent = factor.partition("^")
-                    need(
-                        base in at or bool(re.fullmatch(RATIONAL, base)),
-                        "a variable of the spec is not declared",
-                    )
-                    value = (
-                        value
-                        * (
-                            pow(at[base], int(exponent or 1), BIG)
-                            if base in at
-                            else ring.number(rational(base))
-                        )
-                        % BIG
-                    )
-                total = (total + value) % BIG
-            expected += [total] if text else []
+                    need(base in at or base[0].isdigit(), "a variable of the spec is not declared")
+                    number = at[base] if base in at else ring.number(rational(base))
+                    value = value * ring.power(number, int(exponent or 1)) % ring.p
+                total += value
+            expected.append(total % ring.p)
         values = Evaluator(program, ring).values(list(at.values()), [])
         found = flat_outputs(program, values) + [x for k in program.vanishing for x in values[k]]
-        need(not program.input_size and found == expected, "the program is not that of its spec")
-    return f"The program is that of {shown(spec)}: both are equal at 4 random points modulo 2^61 - 1."
+        need(found == expected, "the program is not that of its spec")
+    return f"The program is that of {shown(spec)}: {EQUAL}."
 
 
 def check_record(record: dict[str, Any], known: dict[str, Any]) -> list[str]:
@@ -2218,6 +2213,10 @@ def check_record(record: dict[str, Any], known: dict[str, Any]) -> list[str]:
             same,
             f"the record says {name} = {shown(record[name])}, the certificate shows {shown(known[name])}",
         )
+    claims = {"image_dim", "lower_bound", "upper_bound"} & set(record) or record.get(
+        "analysis"
+    ) == "dimension"
+    need("image_dim" in known or not claims, "the record is about a dimension, and its certificate is not")
     model = record.get("model")
     if "model" not in known and type(model) is str:
         need(
