@@ -113,7 +113,7 @@ def shown(value: Any) -> str:
 
 
 def is_prime(n: int) -> bool:
-    """Miller and Rabin's test; with these bases it makes no mistake below 3 * 10^24."""
+    """Miller and Rabin's test; with these bases it makes no mistake below 3 * 10^23."""
     bases = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
     if n < 2 or any(n % q == 0 for q in bases):
         return n in bases

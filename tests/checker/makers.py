@@ -150,12 +150,12 @@ def einsum(form: str, *parts: np.ndarray) -> np.ndarray:
     for term, part in zip(terms.split(","), parts, strict=True):
         order = [term.index(c) for c in sorted(term)]
         shape = [part.shape[term.index(c)] if c in term else 1 for c in letters]
-        lifted.append(part.transpose(order).reshape(shape))
+        lifted.append(np.asarray(part, dtype=object).transpose(order).reshape(shape))
     total = lifted[0] if len(lifted) == 1 else lifted[0] * lifted[1]
     total = total.sum(axis=tuple(i for i, c in enumerate(letters) if c not in result), keepdims=True)
     kept = [c for c in letters if c in result]
     shape = [total.shape[letters.index(c)] for c in kept]
-    return total.reshape(shape).transpose([kept.index(c) for c in result])
+    return np.asarray(total, dtype=object).reshape(shape).transpose([kept.index(c) for c in result])
 
 
 def run(
