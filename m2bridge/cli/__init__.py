@@ -42,7 +42,7 @@ COMMANDS = (
 EXIT_CODES = """\
 Exit codes: 0 answered (a theorem that fails is an answer); 1 unexpected error; 2 usage or bad input; 3 witnesses disagree; \
 4 no Macaulay2; 5 a limit was reached, what was found is printed; 6 a recorded verdict changed; 7 a certificate was rejected; \
-130 interrupted."""
+8 nothing is proved, or not known to the checker; 130 interrupted."""
 
 
 def _version(value: bool) -> None:
