@@ -36,7 +36,7 @@ status = dict(line.split(':\\t', 1) for line in pathlib.Path('/proc/self/status'
 assert int(status['CapEff'], 16) == 0 and status['NoNewPrivs'].strip() == '1', status
 assert os.getuid() != 0
 assert os.listdir('/sys/class/net') == ['lo'], os.listdir('/sys/class/net')
-for place in ('/x', '/opt/m2bridge/x', '/work/x', '/var/tmp/x'):
+for place in ('/x', '/opt/m2bridge/x', '/work/x', '/usr/x'):
     try:
         open(place, 'w')
     except OSError:
