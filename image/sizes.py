@@ -5,11 +5,12 @@ docker run --rm -i --entrypoint python m2bridge - < image/sizes.py
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import tarfile
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 PACKAGES = next(Path("/opt/m2bridge/lib").glob("python3*")) / "site-packages"
 NOT_OF_THE_IMAGE = {
@@ -52,6 +53,9 @@ class Counter:
         self.bytes += len(data)
         return len(data)
 
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
 
 def part_of(path: str) -> str:
     """The part that a file belongs to."""
@@ -77,8 +81,10 @@ def compressed(paths: list[str]) -> int:
     """Bytes of a gzipped archive of the files; what this user cannot read is counted as it is."""
     counter: Any = Counter()
     hidden = 0
-    out: IO[bytes] = counter
-    with tarfile.open(fileobj=out, mode="w|gz", compresslevel=6) as archive:  # type: ignore[call-overload]
+    with (
+        gzip.GzipFile(fileobj=counter, mode="wb", compresslevel=6) as packed,
+        tarfile.open(fileobj=packed, mode="w|") as archive,
+    ):
         for path in paths:
             try:
                 archive.add(path, recursive=False)

@@ -70,7 +70,7 @@ def test_any_user_and_any_home(image: Any, options: tuple[str, ...]) -> None:
         (*LOCUS, "--keep", "kept"),
         ("figure", "theorem-3.4", "--d", "2", "--dp", "1", "-o", "orbits.png"),
         ("batch", "jobs.toml", "--store", "store"),
-        ("batch", "jobs.toml", "--store", "."),
+        ("batch", "jobs.toml", "--store", "empty"),
         ("verify", "--quick", "--save", "records"),
     ],
     ids=lambda words: " ".join((words[0], *words[-2:])),
@@ -78,6 +78,7 @@ def test_any_user_and_any_home(image: Any, options: tuple[str, ...]) -> None:
 def test_a_mounted_directory_that_cannot_be_written_to(
     image: Any, shared: Path, mount: Options, arguments: tuple[str, ...]
 ) -> None:
+    (shared / "empty").mkdir()
     (shared / "jobs.toml").write_text('[[job]]\nanalysis = "dimension"\nspec = "lightning(d=2,dp=1)"\n')
     begun = time.monotonic()
     done = image(*arguments, code=2, options=mount(shared, "ro"))
