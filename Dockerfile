@@ -3,7 +3,7 @@
 #   docker run --rm m2bridge figure theorem-3.4 --d 2 --dp 1 -o - > orbits.png
 #   docker run --rm -v "$PWD:/work" --user "$(id -u):$(id -g)" m2bridge batch jobs.toml --store weekend
 # docs/image.md says more. To pin the base: --build-arg BASE=python:3.11-slim-bookworm@sha256:...
-# Without pictures, 30 MB smaller: --build-arg EXTRAS=
+# Without pictures, about 30 MB smaller: --build-arg EXTRAS=
 ARG BASE=python:3.11-slim-bookworm
 
 FROM ${BASE} AS environment

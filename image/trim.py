@@ -2,8 +2,8 @@
 
     python trim.py /opt/m2bridge
 
-Every rule says what goes and why nothing misses it. Macaulay2's packages stay whole, with their data and their documentation
-databases: a template may load any of them, and without its database a package is slower to load.
+Every rule says what goes. Macaulay2's packages stay whole, with their data and their documentation databases: a template may
+load any of them.
 """
 
 from __future__ import annotations
