@@ -113,12 +113,12 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value")
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace `path` by a file with this text: after a crash there is the old file or the new one, never a part."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Replace `path` by a file with this content: after a crash there is the old file or the new one, never a part."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o644)

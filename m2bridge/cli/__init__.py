@@ -12,8 +12,8 @@ from typing import Annotated, TextIO
 import typer
 
 from m2bridge._version import __version__
+from m2bridge.cli import first_process
 from m2bridge.errors import DisagreementError, M2BridgeError
-from m2bridge.models.spec import suggestion
 
 COMMANDS = (
     "singular_locus",
@@ -36,6 +36,7 @@ COMMANDS = (
     "schema",
     "doctor",
     "engine",
+    "licenses",
 )
 """Modules of this package that register commands, in the order of ``--help``."""
 
@@ -73,7 +74,7 @@ def build_app(wanted: str | None = None) -> typer.Typer:
         """From a polynomial network to its geometry, with proof."""
 
     only = (wanted or "").replace("-", "_")
-    for name in (only,) if only in COMMANDS else COMMANDS:
+    for name in () if wanted == "--version" else (only,) if only in COMMANDS else COMMANDS:
         importlib.import_module(f"m2bridge.cli.{name}").register(app)
     return app
 
@@ -145,6 +146,8 @@ def _known_commands(error: Exception) -> str:
     wrong = re.fullmatch(r"No such command '(.*)'\.", str(getattr(error, "message", "")))
     if context is None or wrong is None:
         return ""
+    from m2bridge.models.spec import suggestion
+
     return f"; {suggestion(wrong[1], context.command.list_commands(context))}"
 
 
@@ -153,7 +156,9 @@ def _complain(message: str) -> None:
 
 
 def entry() -> None:
-    """The console script."""
+    """The console script; as the first process of a container it is in charge of the others."""
+    if os.getpid() == 1:
+        first_process.stay_in_charge()
     code = main()
     signal.signal(
         signal.SIGINT, signal.SIG_IGN

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +22,7 @@ from m2bridge.batch.state import RunState
 from m2bridge.batch.store import Store
 from m2bridge.batch.triage import Settings, Triage, triage
 from m2bridge.cli import common
-from m2bridge.engine import find_engine
+from m2bridge.engine import cgroup, find_engine
 from m2bridge.errors import InputError, NoEngineError, ParseError
 
 _MOST_JOBS_EVER = 10_000_000
@@ -78,9 +77,9 @@ def register(app: typer.Typer) -> None:
 
         Example: m2bridge batch jobs.toml --store weekend
         """
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        count = workers or cores
-        bytes_allowed = share_of_memory(count) if memory is None else parse_bytes(memory, "--memory")
+        count = workers or cgroup.allowed_cores()
+        share = min(share_of_memory(count), cgroup.memory_share(count))
+        bytes_allowed = share if memory is None else parse_bytes(memory, "--memory")
         limits = JobLimits(parse_seconds(timeout, "--timeout"), bytes_allowed)
         plan = _plan(job_file, limits, most_jobs)
         settings = Settings(

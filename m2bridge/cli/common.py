@@ -18,6 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from m2bridge import records
+from m2bridge.engine import cgroup
 from m2bridge.engine.base import Limits
 from m2bridge.errors import InputError
 from m2bridge.results import Certainty, Evidence, Result, settle
@@ -27,7 +28,13 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of every ra
 TimeoutOption = Annotated[
     str, typer.Option("--timeout", help="Time limit of each Macaulay2 run: seconds, or 90s, 10m, 2h.")
 ]
-MemoryOption = Annotated[str, typer.Option("--memory", help="Memory limit of each Macaulay2 run: 512M, 4G.")]
+MemoryOption = Annotated[
+    str,
+    typer.Option(
+        "--memory",
+        help="Memory limit of each Macaulay2 run: 512M, 4G; at most four fifths of what the machine or container has.",
+    ),
+]
 EngineOption = Annotated[
     str | None,
     typer.Option(
@@ -76,8 +83,16 @@ def print_json(document: Any) -> None:
 
 
 def parse_limits(timeout: str, memory: str) -> Limits:
-    """Limits from the texts of ``--timeout`` and ``--memory``; ``none`` lifts a limit."""
-    return Limits(wall_seconds=_parse_seconds(timeout), memory_bytes=_parse_bytes(memory))
+    """Limits from the texts of ``--timeout`` and ``--memory``; ``none`` lifts a limit.
+
+    More memory than :func:`m2bridge.engine.cgroup.memory_share` is not granted: the kernel would end the whole container where a
+    limit of ours ends one run and says so.
+    """
+    size = _parse_bytes(memory)
+    return Limits(
+        wall_seconds=_parse_seconds(timeout),
+        memory_bytes=None if size is None else min(size, cgroup.memory_share()),
+    )
 
 
 def _parse_seconds(text: str) -> float | None:

@@ -11,6 +11,7 @@ import typer
 from m2bridge._version import __version__
 from m2bridge.cli.common import EngineOption, JsonOption, console, print_json
 from m2bridge.cli.engine import candidate_document, candidate_table
+from m2bridge.engine import cgroup
 from m2bridge.engine.discovery import ADVICE, candidates
 from m2bridge.engine.install import wheel_available
 from m2bridge.errors import NoEngineError
@@ -33,6 +34,8 @@ def register(app: typer.Typer) -> None:
             "platform": platform.platform(),
             "warm_engine": sys.platform == "linux",
             "memory_limit": sys.platform == "linux",
+            "allowed_cores": cgroup.allowed_cores(),
+            "allowed_memory_bytes": cgroup.allowed_memory(),
             "candidates": [candidate_document(candidate) for candidate in found],
             "used": candidate_document(used) if used is not None else None,
             "wheel": {"available": available, "detail": wheel},
@@ -43,6 +46,8 @@ def register(app: typer.Typer) -> None:
             out = console()
             out.print(f"m2bridge {__version__}, Python {platform.python_version()}", markup=False)
             out.print(platform.platform(), markup=False)
+            cores, memory = document["allowed_cores"], cgroup.allowed_memory() / 2**30
+            out.print(f"may use: cores {cores}, memory {memory:.1f} GB", markup=False)
             if sys.platform != "linux":
                 out.print(
                     "no fork server and no memory limit on this platform; both need Linux", style="yellow"
