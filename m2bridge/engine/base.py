@@ -57,7 +57,11 @@ class EngineInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One finished run of a script, whatever became of it."""
+    """One finished run of a script, whatever became of it.
+
+    `began` is false when no Macaulay2 could be brought to take the script, or when the one that started is of another version
+    than `engine` says: then nothing is known about the script, and `stderr` has the reason.
+    """
 
     script: Script
     engine: EngineInfo
@@ -69,6 +73,7 @@ class Run:
     peak_memory_bytes: int | None = None
     exit_status: int | None = None
     signal: int | None = None
+    began: bool = True
 
 
 Listener = Callable[[str], None]
