@@ -25,7 +25,7 @@ from m2bridge.errors import InputError, M2BridgeError
 from m2bridge.models.base import Model
 from m2bridge.models.spec import suggestion
 from m2bridge.results import RESULT_TYPES, Result
-from m2bridge.scripts import SUFFIX, template_directory, template_names
+from m2bridge.scripts import SUFFIX, template_directory, template_names, template_texts
 
 _GIVEN_BY_THE_RUNNER = frozenset({"engine", "limits", "progress", "keep"})
 _INCLUDE = re.compile(r'^--%\s*include\s+"([A-Za-z0-9_.]+)"', re.MULTILINE)
@@ -164,17 +164,16 @@ def _fits(kind: Any, value: Any) -> bool:
 @cache
 def _templates_sha256(module: str, prefix: str, partial: str | None) -> str:
     names = {*_templates_of(module, prefix), *_ALWAYS, *([partial] if partial is not None else [])}
-    directory = template_directory()
+    texts = template_texts(template_directory())
     digest = hashlib.sha256()
     queue = sorted(names)
     seen: set[str] = set()
     while queue:
         name = queue.pop(0)
-        path = directory / f"{name}{SUFFIX}"
-        if name in seen or not path.is_file():
+        text = texts.get(f"{name}{SUFFIX}")
+        if name in seen or text is None:
             continue
         seen.add(name)
-        text = path.read_text(encoding="utf-8")
         digest.update(f"{name}\n{len(text)}\n{text}".encode())
         queue += [included.removesuffix(SUFFIX) for included in _INCLUDE.findall(text)]
     return digest.hexdigest()
