@@ -7,12 +7,14 @@ import os
 import re
 import signal
 import sys
-from typing import Annotated, TextIO
+from types import FrameType
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
 from m2bridge._version import __version__
-from m2bridge.errors import DisagreementError, M2BridgeError
+from m2bridge.engine.keeping.sandbox import hide_environment
+from m2bridge.errors import DisagreementError, M2BridgeError, visible
 from m2bridge.models.spec import suggestion
 
 COMMANDS = (
@@ -31,6 +33,7 @@ COMMANDS = (
     "template",
     "check",
     "batch",
+    "worker",
     "status",
     "results",
     "schema",
@@ -149,11 +152,22 @@ def _known_commands(error: Exception) -> str:
 
 
 def _complain(message: str) -> None:
-    print("m2bridge: " + " ".join(message.split()), file=sys.stderr)
+    print("m2bridge: " + visible(" ".join(message.split())), file=sys.stderr)
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def entry() -> None:
-    """The console script."""
+    """The console script.
+
+    Told to end, a command ends like any program, also as the first process of a container, to which the kernel passes only
+    signals that it handles. Its environment may hold secrets, which a script in Macaulay2 has no business to read.
+    """
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _end)
+    hide_environment()
     code = main()
     signal.signal(
         signal.SIGINT, signal.SIG_IGN

@@ -1,8 +1,8 @@
 """Engine stage: how many cores and how much memory this process may use.
 
-A container, a batch system or systemd may allow less than the machine has. On Linux that limit stands in a control group (cgroup),
-of version 1 or 2. :func:`allowed_cores` and :func:`allowed_memory` return the smallest of all limits that hold; where no control
-group can be read, what the machine has.
+A container, a batch system or systemd may allow less than the machine has. On Linux that limit stands in a control group
+(cgroup), of version 1 or 2. :func:`allowed_cores` and :func:`allowed_memory` return the smallest of all limits that hold; where
+no control group can be read, what the machine has.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SHARE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class _Hierarchy:
-    """One mounted tree of control groups: its version, its controllers, and the directories from our group up to the mount point."""
+    """One mounted tree of control groups: its version, its controllers, the directories from our group up to the mount point."""
 
     version: int
     controllers: frozenset[str]
@@ -90,8 +90,8 @@ def _memory_v2(group: Path) -> float | None:
 def _hierarchies(root: Path) -> list[_Hierarchy]:
     """The mounted trees of control groups that this process is in.
 
-    ``/proc/self/cgroup`` names our group in each tree; ``/proc/self/mountinfo`` says where the tree is mounted, and from which group
-    on: in a container the mount point is often our own group.
+    ``/proc/self/cgroup`` names our group in each tree; ``/proc/self/mountinfo`` says where the tree is mounted, and from which
+    group on: in a container the mount point is often our own group.
     """
     try:
         memberships = (root / "proc/self/cgroup").read_text().splitlines()

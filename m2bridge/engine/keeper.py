@@ -76,7 +76,9 @@ class Keeper:
     """One keeper process. Not thread-safe but for :meth:`kill`: one job at a time."""
 
     def __init__(self) -> None:
-        with _no_fork:  # a copy of the caller made now would hold both ends of the socket, and no end would ever close
+        with (
+            _no_fork
+        ):  # a copy of the caller made now would hold both ends of the socket, and no end would ever close
             self._start()
 
     def _start(self) -> None:
@@ -84,7 +86,7 @@ class Keeper:
         try:
             self._process = subprocess.Popen(
                 [PYTHON, "-I", "-S", "-B", str(_PROGRAM)],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,

@@ -74,4 +74,6 @@ def other_version(keeper: Keeper, info: EngineInfo) -> str | None:
     """Why the Macaulay2 that has just run is not the one that `info` names; None when it is."""
     if info.version == UNKNOWN or keeper.version in (None, info.version):
         return None
-    return f"the Macaulay2 at {info.path} is of version {keeper.version} now, and was of version {info.version}"
+    return (
+        f"the Macaulay2 at {info.path} is of version {keeper.version} now, and was of version {info.version}"
+    )

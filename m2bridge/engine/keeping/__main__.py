@@ -288,7 +288,9 @@ class Keeper:
 
 
 def main() -> None:
-    caller = socket.socket(fileno=os.dup(0))  # a small number however many files the caller has open: select needs that
+    caller = socket.socket(
+        fileno=os.dup(0)
+    )  # a small number however many files the caller has open: select needs that
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # Macaulay2 reads nothing from its standard input
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)

@@ -5,7 +5,8 @@ nor any command that it runs can create, write, rename or remove a file, open a 
 outside (6.12). A seccomp filter (x86-64 and ARM64) takes away sockets of every kind, UDP and Unix sockets among them, and
 io_uring, which could make them. Root keeps no capability, so that it cannot read the environment of a process that has them;
 for other users the commands of m2bridge hide theirs (:func:`hide_environment`). Elsewhere only the engine's own
-``--read-only-files`` and a file size limit of zero remain. Reading files is not restricted. :func:`measured` says what of this holds on the machine at hand, by trying. Standard library only.
+``--read-only-files`` and a file size limit of zero remain. Reading files is not restricted. :func:`measured` says what of this
+holds on the machine at hand, by trying. Standard library only.
 """
 
 from __future__ import annotations
@@ -86,9 +87,8 @@ def filter_system_calls() -> bool:
     instructions = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
     filter_ = struct.pack("HxxxxxxP", len(program), ctypes.addressof(instructions))
     libc = ctypes.CDLL(None, use_errno=True)
-    return (
-        libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-        and libc.prctl(PR_SET_SECCOMP, 2, filter_, 0, 0) == 0
+    return bool(
+        libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 and libc.prctl(PR_SET_SECCOMP, 2, filter_, 0, 0) == 0
     )
 
 
@@ -107,30 +107,30 @@ def hide_environment(hidden: bool = True) -> None:
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, int(not hidden), 0, 0, 0)
 
 
-def measured() -> dict[str, object]:
-    """What the sandbox takes away here, found by trying in a process of its own: version of Landlock, writing, sockets."""
+def measured() -> dict[str, int]:
+    """What the sandbox takes away here, found by trying in a process of its own; 1 for what holds, and Landlock's version."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         with contextlib.suppress(BaseException):
-            found = {"landlock": landlock_version(), "landlock_on": restrict(), "seccomp_on": filter_system_calls()}
-            drop_capabilities()
-            found["files_cannot_be_written"] = _refused(lambda: tempfile.TemporaryFile().close())
-            for name, family, kind in (
-                ("tcp", socket.AF_INET, socket.SOCK_STREAM),
-                ("udp", socket.AF_INET, socket.SOCK_DGRAM),
-                ("unix", socket.AF_UNIX, socket.SOCK_STREAM),
-            ):
-                found[f"no_{name}_sockets"] = _refused(lambda f=family, k=kind: socket.socket(f, k).close())
-            environ = Path(f"/proc/{os.getppid()}/environ")
-            found["no_look_into_other_processes"] = _refused(environ.read_bytes)
-            os.write(writing, json.dumps(found).encode())
+            os.write(writing, json.dumps(_tried()).encode())
         os._exit(0)
     os.close(writing)
     with open(reading, "rb") as pipe:
         said = pipe.read()
     os.waitpid(pid, 0)
-    found: dict[str, object] = json.loads(said or "{}")
+    found: dict[str, int] = json.loads(said or "{}")
+    return found
+
+
+def _tried() -> dict[str, int]:
+    found = {"landlock": landlock_version(), "landlock_on": restrict(), "seccomp_on": filter_system_calls()}
+    drop_capabilities()
+    found["files_cannot_be_written"] = _refused(lambda: tempfile.TemporaryFile().close())
+    found["no_tcp_sockets"] = _refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).close())
+    found["no_udp_sockets"] = _refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close())
+    found["no_unix_sockets"] = _refused(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).close())
+    found["environment_hidden"] = _refused(Path(f"/proc/{os.getppid()}/environ").read_bytes)
     return found
 
 
