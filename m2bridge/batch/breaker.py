@@ -1,24 +1,30 @@
-"""Batch: which workers are fit for use. What they say of themselves enters; how many may run, or the end of the batch, leaves."""
+"""Batch: which workers are fit for use. What they say of themselves enters; where workers may run leaves.
+
+A batch has as many places for workers as it runs jobs at once; a launcher may put them on different machines.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from m2bridge.batch import registry
 from m2bridge.batch.worker import PROTOCOL
 from m2bridge.errors import M2BridgeError, NoEngineError
 
-_MOST_FAILED_STARTS = 3
+MOST_FAILURES = 3
+"""So many workers in a row that cannot start, or lose their Macaulay2, close their place: one may be killed by accident."""
 
 
 class Breaker:
-    """Counts the places where workers can run. A worker that cannot be used closes its place; with the last one the batch ends,
-    and nothing is recorded about the jobs that it would have run.
+    """Knows the places where workers can run. A place whose workers cannot be used is closed; with the last one the batch ends,
+    and nothing is recorded about the jobs that are left.
     """
 
-    def __init__(self, slots: int, engine_version: str) -> None:
-        self.slots, self._engine_version = slots, engine_version
-        self._failed_starts = 0
+    def __init__(self, places: int, engine_version: str) -> None:
+        self.places = set(range(places))
+        self._engine_version = engine_version
+        self._failures: Counter[int] = Counter()
 
     def stranger(self, ready: dict[str, Any]) -> str | None:
         """Why a worker would answer other questions than the keys of this batch say; None when it is one of us."""
@@ -33,18 +39,19 @@ class Breaker:
         other = [name for name in ours if ours[name] != theirs.get(name)]
         return f"the worker on {host} has other {', '.join(other)} than this batch was begun with"
 
-    def worked(self) -> None:
-        """A worker has answered."""
-        self._failed_starts = 0
+    def worked(self, place: int) -> None:
+        """A worker in this place has answered."""
+        self._failures[place] = 0
 
-    def failed_start(self, why: str) -> None:
-        """A worker ended before it was ready; after three in a row its place is closed."""
-        self._failed_starts += 1
-        if self._failed_starts >= _MOST_FAILED_STARTS:
-            self._failed_starts = 0
-            self.exclude(f"workers cannot be started: {why}", no_engine=False)
+    def failed(self, place: int, why: str, *, no_engine: bool) -> bool:
+        """A worker in this place could not start or lost its Macaulay2; whether the place was closed for that."""
+        self._failures[place] += 1
+        if self._failures[place] < MOST_FAILURES:
+            return False
+        self.close(place, why, no_engine=no_engine)
+        return True
 
-    def exclude(self, why: str, *, no_engine: bool) -> None:
+    def close(self, place: int, why: str, *, no_engine: bool) -> None:
         """Close one place.
 
         Raises
@@ -54,7 +61,7 @@ class Breaker:
         M2BridgeError
             It was the last one, for another reason.
         """
-        self.slots -= 1
-        if self.slots <= 0:
+        self.places.discard(place)
+        if not self.places:
             message = f"{why}; no worker is left, and nothing was recorded about the jobs that are left"
             raise (NoEngineError(message, candidates=()) if no_engine else M2BridgeError(message))

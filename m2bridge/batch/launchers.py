@@ -29,9 +29,9 @@ _LAST_WORDS = 4000
 
 
 class Launcher(Protocol):
-    """Starts workers."""
+    """Starts a worker in one of the places of a batch, numbered from 0."""
 
-    def start(self) -> WorkerHandle: ...
+    def start(self, place: int) -> WorkerHandle: ...
 
 
 class CommandLauncher:
@@ -51,7 +51,8 @@ class CommandLauncher:
             self._words += ["--engine", engine]
         self._local = not prefix
 
-    def start(self) -> WorkerHandle:
+    def start(self, place: int) -> WorkerHandle:
+        """A worker; all places are alike."""
         parent = ["--parent", str(os.getpid())] if self._local else []
         return WorkerHandle([*self._words, *parent], local=self._local)
 
@@ -74,6 +75,7 @@ class WorkerHandle:
         os.set_blocking(self._output.fileno(), False)
         self._local = local
         self._received = b""
+        self.place = 0
         self.ready = False
         self.engine: dict[str, Any] | None = None
         self.task: Task | None = None

@@ -158,10 +158,12 @@ class Runner:
         if self.interrupts:
             return
         needed = len(self.queue) + sum(w.task is not None for w in self.workers)
-        while len(self.workers) < min(self.breaker.slots, needed):
-            worker = self.launcher.start()
-            self.workers.append(worker)
-            self._selector.register(worker, selectors.EVENT_READ, worker)
+        for place in sorted(self.breaker.places - {worker.place for worker in self.workers}):
+            if len(self.workers) < needed:
+                worker = self.launcher.start(place)
+                worker.place = place
+                self.workers.append(worker)
+                self._selector.register(worker, selectors.EVENT_READ, worker)
         for worker in self.workers:
             if worker.idle and (task := self._claim()) is not None:
                 worker.give(task)
@@ -215,9 +217,11 @@ class Runner:
                 if (why := self.breaker.stranger(event)) is None:
                     worker.ready = True
                 else:
-                    self._exclude(worker, why, no_engine="Macaulay2" in why)
+                    worker.kill("excluded")
+                    self.state.excluded.append(why)
+                    self.breaker.close(worker.place, why, no_engine="Macaulay2" in why)
             elif kind == "unable":
-                self._exclude(worker, event["message"], no_engine=event.get("exit_code") == 4)
+                self._failed(worker, event["message"], no_engine=event.get("exit_code") in (2, 4))
             elif task is not None and event.get("id") == task.key:
                 if kind == "alive":
                     task.step = str(event.get("step"))
@@ -230,21 +234,25 @@ class Runner:
         worker.task = None
         if event["outcome"] == NO_ENGINE:
             self.queue.appendleft(task)  # it stays ours, and nothing is noted about it
-            self._exclude(worker, event["message"], no_engine=True)
+            self._failed(worker, event["message"], no_engine=True)
             return
-        self.breaker.worked()
+        self.breaker.worked(worker.place)
         if event.get("retire"):
             worker.ready = False
             worker.kill("retired")
         self._assign()  # first, so that the worker need not wait for the disk
         self._finish(task, _attempt(task, event), worker.engine)
 
-    def _exclude(self, worker: WorkerHandle, why: str, *, no_engine: bool) -> None:
-        """Use a worker no more; the others go on, and the batch ends when none is left."""
+    def _failed(self, worker: WorkerHandle, why: str, *, no_engine: bool) -> None:
+        """A worker cannot be used. Another is tried in its place, until the place is closed; the other places go on."""
         worker.ready = False
-        worker.kill("excluded")
-        self.state.excluded.append(why)
-        self.breaker.exclude(why, no_engine=no_engine)
+        worker.kill("failed")
+        closed = False
+        try:
+            closed = self.breaker.failed(worker.place, why, no_engine=no_engine)
+        finally:
+            if closed or not self.breaker.places:
+                self.state.excluded.append(why)
 
     def _bury(self, worker: WorkerHandle) -> None:
         """A worker is gone: what that means for its job, and for the batch."""
@@ -252,11 +260,13 @@ class Runner:
         self.workers.remove(worker)
         status, words = worker.close()
         task = worker.task
+        last = words.splitlines()[-1][:500] if words else ""
         if task is None:
             if not worker.ready and worker.killed_for is None:
-                self.breaker.failed_start(words.splitlines()[-1][:500] if words else f"exit status {status}")
+                self._failed(
+                    worker, f"a worker cannot be started: {last or f'exit status {status}'}", no_engine=False
+                )
             return
-        last = words.splitlines()[-1][:500] if words else ""
         outcome, killed = JobOutcome.CRASHED, status == -signal.SIGKILL
         message = f"the worker died with status {status}" + (f": {last}" if last else "")
         if worker.killed_for == "time":
