@@ -35,11 +35,11 @@ from m2bridge.batch.store import Store
 from m2bridge.engine import find_engine
 
 HOSTILE = {
-    "m2-endless": "partial", "m2-memory": "out-of-memory", "m2-flood": "timed-out", "m2-crash": "crashed", "m2-error": "crashed",
-    "python-endless": "timed-out", "python-memory": "out-of-memory", "python-exit": "crashed", "python-abort": "crashed",
-    "python-error": "crashed",
+    "m2-endless": {"partial"}, "m2-memory": {"out-of-memory"}, "m2-flood": {"timed-out", "out-of-memory"},
+    "m2-crash": {"crashed"}, "m2-error": {"crashed"}, "python-endless": {"timed-out"}, "python-memory": {"out-of-memory"},
+    "python-exit": {"crashed"}, "python-abort": {"crashed"}, "python-error": {"crashed"},
 }  # fmt: skip
-"""What a hostile job does, and the outcome that its record must have."""
+"""What a hostile job does, and the outcome that its record must have. A flood of 64 MB meets its own limit, or Python's 200 MB."""
 PLUGIN = '''
 """Jobs that do what they should not."""
 import os, time
@@ -267,7 +267,7 @@ class Weekend:
         other = Counter(
             (r["job"]["parameters"]["act"], r["outcome"])
             for r in bad
-            if r["outcome"] != HOSTILE[r["job"]["parameters"]["act"]]
+            if r["outcome"] not in HOSTILE[r["job"]["parameters"]["act"]]
         )
         self.claim("every hostile job has the outcome that it deserves", not other, dict(other))
         twice = {
