@@ -10,6 +10,7 @@ import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from itertools import combinations
 from typing import Any, ClassVar, Literal, TypeVar
 
 Value = Any
@@ -34,6 +35,21 @@ class Certainty(StrEnum):
 
 
 Relation = Literal["=", ">=", "<="]
+Scope = Literal["generic", "at-point"]
+Ancestry = Literal["program", "template", "formula", "construction"]
+
+_ANCESTRY: dict[str, Ancestry] = {
+    "modular": "program",
+    "numpy": "program",
+    "ball": "program",
+    "substitution": "program",
+    "interpolation": "program",
+    "macaulay2": "template",
+    "formula": "formula",
+    "orbits": "formula",
+    "Proposition A.5": "formula",
+}
+"""What the usual witnesses stand on; all others are constructions (a curve, a symmetry, a slice)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +59,13 @@ class Evidence:
     Attributes
     ----------
     quantity: the name of the quantity, as in the JSON output (``image_dim``).
-    witness: who says it. Two pieces of evidence are independent when their witnesses differ: ``macaulay2``,
-        ``modular`` (exact F_p linear algebra from the forward pass), ``numpy`` (float64), ``symmetry``, ``ball``.
+    witness: who says it: ``macaulay2``, ``modular`` (exact F_p linear algebra), ``numpy`` (float64), ``symmetry``, ``ball``.
+    ancestry: the definition that the statement was computed from. Two pieces of evidence can support each other only when their
+        ancestries differ: one mistake in the program moves ``modular``, ``numpy`` and ``ball`` alike. Unless given, that of
+        the witness.
+    scope: whether the quantity is meant at a generic point or at the point in question; None where that makes no sense.
+    field: the field over which the quantity is meant, e.g. ``QQ`` or ``F_32003``; None where the quantity has only one.
+        Quantities of different scope or field are different quantities.
     method: how, in a few words.
     value: the value, or None for "undecided".
     relation: whether the quantity equals the value or is only bounded by it.
@@ -65,6 +86,19 @@ class Evidence:
     error_probability: float | None = None
     seconds: float = 0.0
     detail: Mapping[str, Value] = field(default_factory=dict)
+    scope: Scope | None = None
+    field: str | None = None
+    ancestry: Ancestry | None = None
+
+    @property
+    def stands_on(self) -> Ancestry:
+        """The ancestry that was given, or that of the witness."""
+        return self.ancestry or _ANCESTRY.get(self.witness, "construction")
+
+    @property
+    def subject(self) -> tuple[str, str | None, str | None]:
+        """What the statement is about: quantity, scope and field."""
+        return self.quantity, self.scope, self.field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +119,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Whether the witnesses agree: True, False, or None when no quantity has two decided witnesses."""
+    """Whether the witnesses agree: True, False, or None when no two of them could have contradicted each other."""
 
     verdict: bool | None
     conflicts: tuple[Conflict, ...] = ()
@@ -93,7 +127,7 @@ class Agreement:
 
 def contradicts(first: Evidence, second: Evidence) -> bool:
     """Whether two statements about one quantity cannot both hold."""
-    if first.value is None or second.value is None or first.quantity != second.quantity:
+    if first.value is None or second.value is None or first.subject != second.subject:
         return False
     if first.relation == second.relation:
         return first.relation == "=" and bool(first.value != second.value)
@@ -104,27 +138,32 @@ def contradicts(first: Evidence, second: Evidence) -> bool:
     return bool(low.value > high.value)
 
 
+def supports(first: Evidence, second: Evidence) -> bool:
+    """Whether two statements pin the same value of one quantity from different definitions.
+
+    Two lower bounds never do, nor do bounds that leave room between them: they could not have contradicted each other.
+    """
+    if first.subject != second.subject or first.stands_on == second.stands_on:
+        return False
+    opposite = "=" in (first.relation, second.relation) or first.relation != second.relation
+    return opposite and first.value is not None and bool(first.value == second.value)
+
+
 def weigh(evidence: Iterable[Evidence]) -> Agreement:
     """Compare all evidence, quantity by quantity.
 
-    The verdict is False when any two statements contradict each other, True when at least one quantity has decided
-    statements of two different witnesses and nothing contradicts, None otherwise.
+    The verdict is False when any two statements contradict each other, True when nothing contradicts and two statements of
+    different ancestry pin the same value (:func:`supports`), None otherwise.
     """
-    by_quantity: dict[str, list[Evidence]] = {}
+    by_subject: dict[tuple[str, str | None, str | None], list[Evidence]] = {}
     for item in evidence:
         if item.value is not None:
-            by_quantity.setdefault(item.quantity, []).append(item)
-    conflicts = tuple(
-        Conflict(quantity=name, first=a, second=b)
-        for name, items in by_quantity.items()
-        for i, a in enumerate(items)
-        for b in items[i + 1 :]
-        if contradicts(a, b)
-    )
+            by_subject.setdefault(item.subject, []).append(item)
+    pairs = [(a, b) for items in by_subject.values() for a, b in combinations(items, 2)]
+    conflicts = tuple(Conflict(quantity=a.quantity, first=a, second=b) for a, b in pairs if contradicts(a, b))
     if conflicts:
         return Agreement(verdict=False, conflicts=conflicts)
-    compared = any(len({item.witness for item in items}) > 1 for items in by_quantity.values())
-    return Agreement(verdict=True if compared else None)
+    return Agreement(verdict=True if any(supports(a, b) for a, b in pairs) else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +300,7 @@ _MAIN = (
     "codim", "degree", "complete",
 )  # fmt: skip
 """The quantities that stand for a result in one line: the first three that it has."""
-_AGREEMENT = {True: "witnesses agree", False: "witnesses disagree", None: "one witness only"}
+_AGREEMENT = {True: "witnesses agree", False: "witnesses disagree", None: "one witness"}
 
 
 def html_table(rows: Mapping[str, Any]) -> str:

@@ -134,7 +134,7 @@ def certainty_text(certainty: Certainty) -> str:
 _AGREEMENT = {
     True: "[green]witnesses agree[/]",
     False: "[bold red]witnesses disagree[/]",
-    None: "one witness only",
+    None: "one witness",
 }
 
 

@@ -14,7 +14,7 @@ from m2bridge.results import RESULT_TYPES, Certainty, Evidence, Result, contradi
 
 
 def says(
-    value: Any, relation: str = "=", witness: str = "w", quantity: str = "image_dim", **more: Any
+    value: Any, relation: str = "=", witness: str = "modular", quantity: str = "image_dim", **more: Any
 ) -> Evidence:
     return Evidence(
         quantity=quantity,
@@ -51,13 +51,13 @@ def says(
     ],
 )
 def test_contradiction_is_symmetric(first: tuple[str, Any], second: tuple[str, Any], expected: bool) -> None:
-    a, b = says(first[1], first[0]), says(second[1], second[0], witness="v")
+    a, b = says(first[1], first[0]), says(second[1], second[0], witness="macaulay2")
     assert contradicts(a, b) is contradicts(b, a) is expected
 
 
 def test_different_quantities_never_contradict() -> None:
     assert not contradicts(says(1), says(2, quantity="codim"))
-    assert weigh([says(1), says(2, quantity="codim", witness="v")]).verdict is None
+    assert weigh([says(1), says(2, quantity="codim", witness="macaulay2")]).verdict is None
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,26 @@ def test_different_quantities_never_contradict() -> None:
         ([], None),
         ([says(5)], None),
         ([says(5), says(5)], None),  # one witness saying it twice is still one witness
-        ([says(5), says(None, witness="v")], None),
-        ([says(None), says(None, witness="v")], None),
-        ([says(5), says(5, witness="v")], True),
-        ([says(5, ">="), says(7, "<=", witness="v")], True),
-        ([says(5), says(6, witness="v")], False),
+        ([says(5), says(None, witness="macaulay2")], None),
+        ([says(None), says(None, witness="macaulay2")], None),
+        ([says(5), says(5, witness="macaulay2")], True),
+        ([says(5, ">="), says(7, "<=", witness="macaulay2")], None),  # room between them: they could not contradict
+        ([says(5, ">="), says(5, "<=", witness="macaulay2")], True),
+        ([says(5, ">="), says(5, ">=", witness="macaulay2")], None),  # two lower bounds
+        ([says(5), says(5, ">=", witness="macaulay2")], True),
+        ([says(5), says(4, ">=", witness="macaulay2")], None),
+        ([says(5), says(5, witness="numpy"), says(5, witness="ball")], None),  # one program under three names
+        ([says(5, field="QQ"), says(6, witness="macaulay2", field="F_101")], None),  # two quantities
+        ([says(5, scope="generic"), says(6, witness="macaulay2", scope="at-point")], None),
+        ([says(5), says(6, witness="macaulay2")], False),
         ([says(5), says(6)], False),  # a witness that contradicts itself
-        ([says(5), says(5, witness="v"), says(6, witness="u")], False),  # no majority
+        ([says(5), says(5, witness="macaulay2"), says(6, witness="formula")], False),  # no majority
         (
             [
                 says(5),
-                says(5, witness="v"),
+                says(5, witness="macaulay2"),
                 says(1, quantity="codim"),
-                says(2, quantity="codim", witness="v"),
+                says(2, quantity="codim", witness="macaulay2"),
             ],
             False,
         ),
@@ -91,10 +98,10 @@ def test_verdict(evidence: list[Evidence], verdict: bool | None) -> None:
 
 
 def test_a_conflict_names_both_sides() -> None:
-    (conflict,) = weigh([says(5), says(5, witness="v"), says(6, ">=", witness="curves")]).conflicts[:1]
+    (conflict,) = weigh([says(5), says(5, witness="macaulay2"), says(6, ">=", witness="curves")]).conflicts[:1]
     text = str(conflict)
     assert conflict.quantity == "image_dim"
-    assert "w (m) says = 5" in text
+    assert "modular (m) says = 5" in text
     assert "curves (m) says >= 6" in text
 
 
