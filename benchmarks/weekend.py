@@ -39,7 +39,7 @@ HOSTILE = {
     "m2-crash": {"crashed"}, "m2-error": {"crashed"}, "python-endless": {"timed-out"}, "python-memory": {"out-of-memory"},
     "python-exit": {"crashed"}, "python-abort": {"crashed"}, "python-error": {"crashed"},
 }  # fmt: skip
-"""What a hostile job does, and the outcome that its record must have. A flood of 64 MB meets its own limit, or Python's 200 MB."""
+"""What a hostile job does, and the outcome that its record must have. A flood meets its own limit, or Python's."""
 PLUGIN = '''
 """Jobs that do what they should not."""
 import os, time

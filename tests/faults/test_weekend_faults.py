@@ -475,6 +475,46 @@ print(codes)
     assert out.split() == str([0] * 12).split(), err
 
 
+def test_a_copy_forked_while_an_engine_starts_keeps_nobody_waiting(engine_info: EngineInfo) -> None:
+    """Such a copy holds the pipe by which the start of a process is heard of, for as long as the copy lives."""
+    program = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from m2bridge.engine import EngineInfo, Limits, ProcessEngine
+from m2bridge.scripts import Script
+real, calls = os.pipe, []
+def forking():
+    if os.fork() == 0:
+        time.sleep(100)
+        os._exit(0)
+def pipe():
+    ends = real()
+    calls.append(ends)
+    if len(calls) == 3:
+        thread = threading.Thread(target=forking)
+        thread.start()
+        thread.join(1)
+    return ends
+os.pipe = pipe
+info = EngineInfo(version=sys.argv[2], origin="option", path=Path(sys.argv[1]))
+run = ProcessEngine(info).run(Script(name="job", text="<< 1+1;"), Limits(wall_seconds=300))
+print(run.stdout, len(calls), flush=True)
+os.killpg(0, signal.SIGKILL)
+"""
+    words = [sys.executable, "-c", program, str(engine_info.path), engine_info.version]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout is not None
+    timer = threading.Timer(60, os.killpg, (process.pid, signal.SIGKILL))
+    timer.start()
+    try:
+        assert process.stdout.readline().split()[:1] == ["2"]
+    finally:
+        timer.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
 def test_blanks_in_a_job_file_take_no_time(tmp_path: Path) -> None:
     for blanks, rest in ((2_000, ""), (1_900, ".."), (1_900, "1..")):
         value = " " * blanks + rest
@@ -598,6 +638,7 @@ for hidden in (False, True):
         "socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)",
         "socket.socket(socket.AF_INET6, socket.SOCK_STREAM)",
     ],
+    ids=["udp", "unix", "tcp6"],
 )
 def test_a_script_has_no_sockets(engine_info: EngineInfo, code: str) -> None:
     from m2bridge.engine.keeping.sandbox import measured
