@@ -1929,7 +1929,10 @@ def layers_bound(network: Network) -> int:
     if network.family == "linear":
         r, ends = min(network.widths), network.widths[0] + network.widths[-1]
         return r * (ends - r)
-    need(network.attention and network.family != "softmax", "layers are counted for lightning attention and linear networks")
+    need(
+        network.attention and network.family != "softmax",
+        "layers are counted for lightning attention and linear networks",
+    )
     total = 0
     for a, heads, d, e in zip(network.ranks, network.heads, network.widths, network.widths[1:], strict=False):
         h, n = min(heads, d * d, d * e), min(heads, d)

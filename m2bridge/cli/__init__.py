@@ -7,13 +7,16 @@ import os
 import re
 import signal
 import sys
-from typing import Annotated, TextIO
+from types import FrameType
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
 from m2bridge._version import __version__
 from m2bridge.cli import first_process
-from m2bridge.errors import DisagreementError, M2BridgeError
+from m2bridge.engine.keeping.sandbox import hide_environment
+from m2bridge.errors import DisagreementError, M2BridgeError, visible
+from m2bridge.models.spec import suggestion
 
 COMMANDS = (
     "singular_locus",
@@ -31,6 +34,7 @@ COMMANDS = (
     "template",
     "check",
     "batch",
+    "worker",
     "status",
     "results",
     "schema",
@@ -146,19 +150,28 @@ def _known_commands(error: Exception) -> str:
     wrong = re.fullmatch(r"No such command '(.*)'\.", str(getattr(error, "message", "")))
     if context is None or wrong is None:
         return ""
-    from m2bridge.models.spec import suggestion
 
     return f"; {suggestion(wrong[1], context.command.list_commands(context))}"
 
 
 def _complain(message: str) -> None:
-    print("m2bridge: " + " ".join(message.split()), file=sys.stderr)
+    print("m2bridge: " + visible(" ".join(message.split())), file=sys.stderr)
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def entry() -> None:
-    """The console script; as the first process of a container it is in charge of the others."""
+    """The console script; as the first process of a container it is in charge of the others.
+
+    Told to end, a command ends like any program. Its environment may hold secrets, which a script in Macaulay2 has no business to read.
+    """
     if os.getpid() == 1:
         first_process.stay_in_charge()
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _end)
+    hide_environment()
     code = main()
     signal.signal(
         signal.SIGINT, signal.SIG_IGN

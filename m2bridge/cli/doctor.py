@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +14,7 @@ from m2bridge.cli.engine import candidate_document, candidate_table
 from m2bridge.engine import cgroup
 from m2bridge.engine.discovery import ADVICE, candidates
 from m2bridge.engine.install import wheel_available
+from m2bridge.engine.keeping.sandbox import measured
 from m2bridge.errors import NoEngineError
 
 
@@ -28,7 +29,7 @@ def register(app: typer.Typer) -> None:
         found = candidates(engine, fresh=True)
         used = next((candidate for candidate in found if candidate.works), None)
         available, wheel = wheel_available()
-        document = {
+        document: dict[str, Any] = {
             "m2bridge": __version__,
             "python": platform.python_version(),
             "platform": platform.platform(),
@@ -36,6 +37,7 @@ def register(app: typer.Typer) -> None:
             "memory_limit": sys.platform == "linux",
             "allowed_cores": cgroup.allowed_cores(),
             "allowed_memory_bytes": cgroup.allowed_memory(),
+            "sandbox": measured(),
             "candidates": [candidate_document(candidate) for candidate in found],
             "used": candidate_document(used) if used is not None else None,
             "wheel": {"available": available, "detail": wheel},
@@ -53,6 +55,7 @@ def register(app: typer.Typer) -> None:
                     "no fork server and no memory limit on this platform; both need Linux", style="yellow"
                 )
             out.print(f"wheel: {wheel}", markup=False)
+            out.print(f"sandbox: {_sandbox_text(document['sandbox'])}", markup=False, soft_wrap=True)
             out.print()
             out.print(candidate_table(found) if found else "no Macaulay2 in any of the usual places")
         if used is None:
@@ -61,3 +64,22 @@ def register(app: typer.Typer) -> None:
             out.print()
             out.print(ADVICE, markup=False)
             raise typer.Exit(NoEngineError.exit_code)
+
+
+_HOLDS = {
+    "files_cannot_be_written": "cannot write files",
+    "no_tcp_sockets": "cannot open TCP sockets",
+    "no_udp_sockets": "cannot open UDP sockets",
+    "no_unix_sockets": "cannot open Unix sockets",
+    "environment_hidden": "cannot read this process's environment",
+}
+
+
+def _sandbox_text(sandbox: dict[str, int]) -> str:
+    """What a script in Macaulay2 cannot do here and what it can, as it was just tried."""
+    version = sandbox.get("landlock")
+    name = f"Landlock {version}" if sandbox.get("landlock_on") else "no Landlock"
+    filtered = "seccomp" if sandbox.get("seccomp_on") else "no seccomp filter"
+    holds = [text for key, text in _HOLDS.items() if sandbox.get(key)]
+    open_ = [text.replace("cannot", "CAN") for key, text in _HOLDS.items() if not sandbox.get(key)]
+    return f"{name}, {filtered}; a script {', '.join([*holds, *open_])}"
