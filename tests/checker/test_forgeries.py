@@ -182,6 +182,16 @@ HEADS = {"group": "gl", "size": 2, "axes": {"U": ["*", 1], "V": ["*", -1]}}
         (sum_of("weight U [2]", "weight V [2]", "gather [2] 1,0 %0", "einsum a,a-> %2 %1"), GL),
         (sum_of("weight U [2]", "weight V [2]", "exp %0", "einsum a,a-> %2 %1"), GL),
         (sum_of("weight U [2]", "weight V [2]", "input x [2]", "add %0 %2", "einsum a,a-> %3 %1"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "concatenate 0 %0 %0", "einsum a-> %2"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "input x [2]", "reshape [2,1] %0", "concatenate 1 %3 %3", "einsum ab,a->b %4 %0"),
+         GL),
+        (sum_of("weight U [1,2]", "weight V [1,2]", "concatenate 0 %0 %1", "einsum ab,cb->ac %2 %1"),
+         {**GL, "axes": {"U": [0, 1], "V": [0, -1]}}),
+        (sum_of("weight U [1]", "reshape [] %0"), {"group": "gl", "size": 1, "axes": {"U": [1]}}),
+        (sum_of("weight U [1]", "reshape [] %0"), {"group": "torus", "size": 1, "axes": {"U": [1]}}),
+        (sum_of("weight U [1]", "input x [3]", "multiply %0 %1", "einsum a-> %2"),
+         {"group": "torus", "size": 1, "axes": {"U": [1]}}),
+        (sum_of("weight U [2]", "weight V [2]", "multiply %0 %1", "einsum a-> %2"), GL),
         # copies of a group that are mixed
         (sum_of("weight U [2,2]", "weight V [2,2]", "einsum ab,cb->ac %0 %1"), HEADS),
         (sum_of("weight U [2,2]", "weight V [2,2]", "einsum ab->b %0", "einsum ab->b %1", "einsum a,a-> %2 %3"), HEADS),
@@ -207,6 +217,10 @@ def test_groups_that_change_the_function_are_rejected(text: str, group: dict[str
         (sum_of("weight U [2]", "weight V [2]", "einsum a,a-> %0 %1"), GL),
         (sum_of("weight U [2]", "weight V [2]", "input s []", "multiply %2 %0", "einsum a,a-> %3 %1"), GL),
         (sum_of("weight U [2]", "weight V [2]", "scale 2/3 %0", "reshape [1,2] %2", "einsum ab,b->a %3 %1"), GL),
+        (sum_of("weight U [1,2]", "weight V [2]", "concatenate 0 %0 %0", "einsum ab,b->a %2 %1"),
+         {**GL, "axes": {"U": [0, 1], "V": [-1]}}),
+        (sum_of("weight U [3,2]", "weight V [2]", "slice 1:2:1,0:2:1 %0", "einsum ab,b->a %2 %1"),
+         {**GL, "axes": {"U": [0, 1], "V": [-1]}}),
         (sum_of("weight U [2,2]", "weight V [2,2]", "einsum ab,ab->a %0 %1"), HEADS),
         (sum_of("weight U [2,2]", "weight V [2,2]", "einsum ab,ab-> %0 %1"), HEADS),
         (M.mlp_text([2, 2, 1], 3), {"group": "torus", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -3]}}),
@@ -214,6 +228,27 @@ def test_groups_that_change_the_function_are_rejected(text: str, group: dict[str
 )  # fmt: skip
 def test_groups_that_do_not_are_verified(text: str, group: dict[str, Any]) -> None:
     assert outcome(symmetry_certificate(text, [group]))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        (M.attention_text([2, 3, 2], [2, 2], 2), M.attention_groups([2, 3, 2], [2, 2])),
+        (
+            M.attention_text([2, 2, 2], [2, 1], 2, heads=[2, 3]),
+            M.attention_groups([2, 2, 2], [2, 1], heads=[2, 3]),
+        ),
+        (M.mlp_text([2, 3, 2], 3), [{"group": "torus", "size": 3, "axes": {"W1": [1, 0], "W2": [0, -3]}}]),
+    ],
+)
+def test_generators_are_those_of_another_writing(text: str, groups: list[Any]) -> None:
+    program = checker.read_program(text)
+    at = [random.Random(k).randrange(M.P) for k in range(program.parameters)]
+    for group in groups:
+        found = checker.check_group(program, group, at, M.P)
+        expected = fuzz._generators(fuzz.parse_program(text), group, at)
+        dense = [[vector.get(k, 0) for k in range(len(at))] for vector in found]
+        assert dense == [[x % M.P for x in vector] for vector in expected]
 
 
 @pytest.mark.parametrize(
