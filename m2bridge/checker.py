@@ -29,7 +29,7 @@ from typing import Any
 Shape = tuple[int, ...]
 Numbers = list[Any]
 
-MOST_BYTES = 64 * 2**20
+MOST_BYTES = 16 * 2**20
 MOST_DIGITS = 4000
 MOST_ENTRIES = 4 * 2**20  # of all arrays of a program together
 MOST_WORK = 10**10  # multiplications, bounded from shapes before anything is evaluated

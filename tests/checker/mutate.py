@@ -48,6 +48,12 @@ QUICK: list[Callable[[], None]] = [
     lambda: every(test_certificates.test_layer_bounds_are_above_the_truth, 5),
     lambda: every(test_certificates.test_virtual_bounds_are_above_the_truth, 5),
     lambda: every(test_forgeries.test_generators_are_those_of_another_writing),
+    test_certificates.test_layer_bounds_that_are_met,
+    test_certificates.test_wide_enclosures_are_not_of_full_rank,
+    test_certificates.test_points_by_streams,
+    lambda: every(test_forgeries.test_polynomials_are_read_strictly),
+    lambda: every(test_forgeries.test_groups_that_do_not_are_verified),
+    test_certificates.test_intervals_with_a_last_layer,
     test_certificates.test_records_say_nothing_that_their_certificate_does_not,
 ]
 
@@ -101,7 +107,7 @@ def collected() -> dict[str, int]:
         began = time.perf_counter()
         code, said = own(text)
         reasons[said[0]] += 1
-        if time.perf_counter() - began < 0.1 and len(text) < 10**5 and reasons[said[0]] <= 6:
+        if time.perf_counter() - began < 0.1 and len(text) < 10**5 and (code == 0 or reasons[said[0]] <= 6):
             found[text] = code
         return code, said
 
