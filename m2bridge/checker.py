@@ -29,7 +29,7 @@ from typing import Any
 Shape = tuple[int, ...]
 Numbers = list[Any]
 
-MOST_BYTES = 64 * 2**20
+MOST_BYTES = 16 * 2**20
 MOST_DIGITS = 4000
 MOST_ENTRIES = 4 * 2**20  # of all arrays of a program together
 MOST_WORK = 10**10  # multiplications, bounded from shapes before anything is evaluated
@@ -1502,15 +1502,14 @@ def flattening_bound(program: Program, argument: Any) -> int:
         and len(program.outputs) == 1
     )
     kinds = [program.instructions[k].operation for k in (*first.operands, *last.operands[:1])]
-    need(form and kinds == ["weight", "input", "weight"] and first.operands[0] != last.operands[0],
+    need(form and kinds == ["weight", "input", "weight"] and first.operands[0] < last.operands[0],
          "the program is not a perceptron with one hidden layer")  # fmt: skip
     r, (k, n), m = between.words[0], program.instructions[first.operands[0]].shape, last.shape[0]
     afford(r, 60)
     afford(comb(n + r - 1, r) * m, 10**4)
     table, height, width = flattening(name, n, m, r)
     at = point(weights, program.parameters, 0, p)
-    swapped = first.operands[0] > last.operands[0]
-    w1, w2 = (at[m * k :], at[: m * k]) if swapped else (at[: k * n], at[k * n :])
+    w1, w2 = at[: k * n], at[k * n :]
     need(len(at) == k * n + m * k, "the program has other weights too")
     exponents = monomials(n, r)
     y = []
@@ -1851,7 +1850,7 @@ def compare(program: Program, network: Network, spec: str) -> str:
 def matrices(d: int, a: int, symmetric: bool = False, most: int | None = None) -> int:
     """Dimension of the d x d matrices of rank <= a, or a bound of that of their symmetric parts (of rank <= 2 a and <= most)."""
     r, s = min(a, d), min(2 * a, d if most is None else most)
-    return min(r * (2 * d - r), s * d - s * (s - 1) // 2) if symmetric else r * (2 * d - r)
+    return s * d - s * (s - 1) // 2 if symmetric else r * (2 * d - r)
 
 
 def virtual_bound(network: Network) -> int:

@@ -429,14 +429,17 @@ def same_reading(text: Any) -> None:
     assert first == second, f"one parser reads this and the other does not ({first}, {second}):\n{text}"
 
 
-def fuzz(seconds: float, seed: int) -> Counter[str]:
+def fuzz(seconds: float, seed: int, most: int = 10**9) -> Counter[str]:
+    """Ask about documents for some time, or until there were enough."""
     rng, ends = random.Random(seed), time.monotonic() + seconds
     counts: Counter[str] = Counter()
     for name, text in pool():
         code, said = checker.verify(text)
         assert code == 0, (name, said)
         assert is_true(json.loads(text), said), name
-    while time.monotonic() < ends:
+    for _ in range(most):
+        if time.monotonic() > ends:
+            break
         name, text = rng.choice(pool())
         document = mutated(json.loads(text), rng)
         same_reading(document.get("program"))

@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 import types
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ import test_forgeries
 
 from m2bridge import checker
 
+SECONDS = 200  # for one mutant; later is noticed
 SOURCE = Path(checker.__file__).read_text()
 SWAPS: dict[type, type] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
@@ -43,8 +45,15 @@ QUICK: list[Callable[[], None]] = [
     lambda: every(test_certificates.test_all_terms_have_one_rank_in_a_flattening),
     lambda: every(test_forgeries.test_programs_are_read_strictly),
     lambda: every(test_forgeries.test_only_canonical_specs_are_read),
-    lambda: every(test_certificates.test_layer_bounds_are_above_the_truth),
-    lambda: every(test_certificates.test_virtual_bounds_are_above_the_truth, 8),
+    lambda: every(test_certificates.test_layer_bounds_are_above_the_truth, 5),
+    lambda: every(test_certificates.test_virtual_bounds_are_above_the_truth, 5),
+    lambda: every(test_forgeries.test_generators_are_those_of_another_writing),
+    test_certificates.test_layer_bounds_that_are_met,
+    test_certificates.test_wide_enclosures_are_not_of_full_rank,
+    test_certificates.test_points_by_streams,
+    lambda: every(test_forgeries.test_polynomials_are_read_strictly),
+    lambda: every(test_forgeries.test_groups_that_do_not_are_verified),
+    test_certificates.test_intervals_with_a_last_layer,
     test_certificates.test_records_say_nothing_that_their_certificate_does_not,
 ]
 
@@ -76,6 +85,8 @@ def ways(node: ast.AST) -> list[Callable[[Any], None]]:
         for k, op in enumerate(node.ops):
             found.append(lambda n, k=k, op=op: n.ops.__setitem__(k, SWAPS[type(op)]()))
     elif isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in SWAPS:
+        if isinstance(node, ast.BinOp) and ast.unparse(node.right) in ("None", "int", "Network", "Fraction"):
+            return []  # a type
         found.append(lambda n: setattr(n, "op", SWAPS[type(n.op)]()))
     elif isinstance(node, ast.Constant) and type(node.value) is int:
         found.append(lambda n: setattr(n, "value", n.value + 1))
@@ -89,12 +100,14 @@ def ways(node: ast.AST) -> list[Callable[[Any], None]]:
 def collected() -> dict[str, int]:
     """Documents of the tests and their outcomes: those that take less than a tenth of a second."""
     found: dict[str, int] = {}
+    reasons: Counter[str] = Counter()
     own = checker.verify
 
     def verify(text: str) -> tuple[int, list[str]]:
         began = time.perf_counter()
         code, said = own(text)
-        if time.perf_counter() - began < 0.1 and len(text) < 10**5:
+        reasons[said[0]] += 1
+        if time.perf_counter() - began < 0.1 and len(text) < 10**5 and (code == 0 or reasons[said[0]] <= 6):
             found[text] = code
         return code, said
 
@@ -123,7 +136,7 @@ def noticed(tree: ast.Module, corpus: dict[str, int]) -> bool:
         raise LateError
 
     signal.signal(signal.SIGALRM, late)
-    signal.alarm(20)
+    signal.alarm(SECONDS)
     try:
         exec(compile(ast.fix_missing_locations(tree), "mutant", "exec"), module.__dict__)
         for user in users:

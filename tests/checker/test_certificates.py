@@ -179,6 +179,18 @@ def test_layer_bounds_are_above_the_truth(
     assert M.generic_rank(text) <= checker.layers_bound(network) <= checker.read_program(text).parameters
 
 
+def test_layer_bounds_that_are_met() -> None:
+    """Two heads with d = d' = 3: 9 x 9 matrices of rank 2. Twelve heads with d = 5, d' = 20: 25 x 100 matrices of rank 12."""
+    text = M.attention_text([3, 3], [3], 2, heads=[2])
+    network = checker.Network("deep-lightning", [3, 3], [3], [2], 2)
+    assert checker.layers_bound(network) == 2 * (9 + 9 - 2) == M.generic_rank(text)
+    text = M.attention_text([3, 3], [1], 2, heads=[2])
+    network = checker.Network("deep-lightning", [3, 3], [1], [2], 2)
+    assert checker.layers_bound(network) == 2 * (5 + 9 - 1) == M.generic_rank(text)
+    network = checker.Network("deep-lightning", [5, 20], [5], [12], 2)
+    assert checker.layers_bound(network) == 12 * (25 + 100 - 12)
+
+
 def test_intervals_with_a_last_layer() -> None:
     """softmax(d=[2,3],a=[1],t=2): rows 1 and 2 of V are seen by their own outputs; row 0 and (Q, K) by the first."""
     text = M.attention_text([2, 3], [1], 2, softmax=True)
@@ -362,11 +374,43 @@ def test_balls_contain_the_truth(bits: int) -> None:
 
 def test_the_ball_of_an_exponential_covers_its_radius() -> None:
     ring = checker.Balls(100)
+    one, half = 1 << 100, 1 << 99
+    square = ring.multiply((one, half), (one, half))
+    assert square[0] - square[1] <= one // 4
+    assert 9 * one // 4 <= square[0] + square[1]
+    inverse = ring.reciprocal((one, half))
+    assert inverse[0] + inverse[1] >= 2 * one
     wide = ring.exp((0, 1 << 90))
     for x in (-(1 << 90), 1 << 90):
         point = ring.exp((x, 0))
         assert wide[0] - wide[1] <= point[0] - point[1]
         assert point[0] + point[1] <= wide[0] + wide[1]
+
+
+def test_wide_enclosures_are_not_of_full_rank() -> None:
+    one = 1 << 100
+    checker.independent_columns([[(one, one // 2), (0, one // 4)], [(0, 0), (one, one // 8)]], 100)
+    for table in (
+        [[(one, one)]],
+        [[(0, 0)]],
+        [[(one, 0), (one, 0)], [(one, 0), (one, 1)]],
+        [[(one, one // 2), (0, one)], [(0, one), (one, one // 2)]],
+        [[(one, 0), (one, 0)]],
+    ):
+        with pytest.raises(checker.Rejected):
+            checker.independent_columns(table, 100)
+
+
+def test_points_by_streams() -> None:
+    program = checker.read_program(M.mlp_text([1, 2], 1))
+    by = {"seed": 3, "stream": 4, "fixed": [[1, [7]]]}
+    argument = {"samples": 2, "weights": by, "inputs": {"seed": 3, "stream": 5, "fixed": []}}
+    weights, inputs = checker.read_points(program, argument, 101)
+    assert weights == [M.splitmix(3, 4, 2)[0] % 101, 7]
+    assert inputs == [[x % 101] for x in M.splitmix(3, 5, 2)]
+    weights, inputs = checker.read_points(program, argument, 0, 10)
+    assert weights == [M.splitmix(3, 4, 2)[0] % 1024 - 512, 7]
+    assert inputs == [[x % 1024 - 512] for x in M.splitmix(3, 5, 2)]
 
 
 def test_backward_derivatives_agree_with_forward_ones() -> None:
