@@ -76,11 +76,8 @@ def test_one_token_has_no_attention_to_prove() -> None:
     assert found.rank == 9
     assert all(column >= 12 for column in found.columns)  # no entry of Q1 or K1
     point = model.dyadic_point(4, 0)
-    columns = np.concatenate([np.flatnonzero(~model.gauge.masks[name]) for name in ("Q1",)])
-    assert (
-        prove_rank(model.program, point, columns.tolist(), layer=layer, outputs=1, most_operations=1e7)
-        is None
-    )
+    for column in (0, 6):  # an entry of Q1, one of K1
+        assert prove_rank(model.program, point, [column], layer=layer, outputs=1, most_operations=1e7) is None
 
 
 def test_higher_precision_lies_inside_float_balls() -> None:
