@@ -165,7 +165,8 @@ def _end(number: int, _: FrameType | None) -> NoReturn:
 def entry() -> None:
     """The console script; as the first process of a container it is in charge of the others.
 
-    Told to end, a command ends like any program. Its environment may hold secrets, which a script in Macaulay2 has no business to read.
+    Told to end, a command ends like any program. Its environment may hold secrets, which a script in Macaulay2 has no
+    business to read.
     """
     if os.getpid() == 1:
         first_process.stay_in_charge()

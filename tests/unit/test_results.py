@@ -69,7 +69,10 @@ def test_different_quantities_never_contradict() -> None:
         ([says(5), says(None, witness="macaulay2")], None),
         ([says(None), says(None, witness="macaulay2")], None),
         ([says(5), says(5, witness="macaulay2")], True),
-        ([says(5, ">="), says(7, "<=", witness="macaulay2")], None),  # room between them: they could not contradict
+        (
+            [says(5, ">="), says(7, "<=", witness="macaulay2")],
+            None,
+        ),  # room between them: they could not contradict
         ([says(5, ">="), says(5, "<=", witness="macaulay2")], True),
         ([says(5, ">="), says(5, ">=", witness="macaulay2")], None),  # two lower bounds
         ([says(5), says(5, ">=", witness="macaulay2")], True),
@@ -98,7 +101,9 @@ def test_verdict(evidence: list[Evidence], verdict: bool | None) -> None:
 
 
 def test_a_conflict_names_both_sides() -> None:
-    (conflict,) = weigh([says(5), says(5, witness="macaulay2"), says(6, ">=", witness="curves")]).conflicts[:1]
+    (conflict,) = weigh([says(5), says(5, witness="macaulay2"), says(6, ">=", witness="curves")]).conflicts[
+        :1
+    ]
     text = str(conflict)
     assert conflict.quantity == "image_dim"
     assert "modular (m) says = 5" in text
