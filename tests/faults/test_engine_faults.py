@@ -252,7 +252,11 @@ def test_a_stuck_server_is_replaced(engine_info: EngineInfo, caplog: pytest.LogC
         for pid in descendants(keeper):
             os.kill(pid, signal.SIGSTOP)
         assert engine.run(Script(name="next", text="<< 2;")).stdout == "2"
-    assert "does not answer" in caplog.text
+    said = (
+        "does not answer",
+        "did not take its script",
+    )  # a child may be stopped just before or after it is chosen
+    assert any(words in caplog.text for words in said)
     assert wait_until_gone([keeper], 2) == []
 
 
