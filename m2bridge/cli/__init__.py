@@ -14,9 +14,7 @@ import typer
 
 from m2bridge._version import __version__
 from m2bridge.cli import first_process
-from m2bridge.engine.keeping.sandbox import hide_environment
 from m2bridge.errors import DisagreementError, M2BridgeError, visible
-from m2bridge.models.spec import suggestion
 
 COMMANDS = (
     "singular_locus",
@@ -151,6 +149,8 @@ def _known_commands(error: Exception) -> str:
     if context is None or wrong is None:
         return ""
 
+    from m2bridge.models.spec import suggestion
+
     return f"; {suggestion(wrong[1], context.command.list_commands(context))}"
 
 
@@ -172,6 +172,8 @@ def entry() -> None:
         first_process.stay_in_charge()
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
+    from m2bridge.engine.keeping.sandbox import hide_environment
+
     hide_environment()
     code = main()
     signal.signal(
