@@ -84,6 +84,17 @@ def test_the_spec_of_another_network_is_rejected(name: str) -> None:
             rejected({**certificate(name), "spec": spec})
 
 
+def test_segre_coordinates_are_for_two_tokens_and_one_layer() -> None:
+    document = certificate("equations")
+    for spec in (
+        "lightning(d=2,dp=1,a=2,t=1,parametrization=attention)",
+        "lightning(d=2,dp=1,a=2,t=2,parametrization=attention,coordinates=full)",
+        "softmax(d=[2,1],a=[2],t=2,parametrization=attention)",
+    ):
+        assert checker.read_spec(spec) is not None
+        rejected({**document, "spec": spec})
+
+
 def perturbed(text: str, *lines: str) -> str:
     """The program with more instructions before its output; ``%n`` is the number of the first of them, ``%y`` the old output."""
     head, _, tail = text.rstrip("\n").rpartition("\noutput y ")
@@ -467,7 +478,8 @@ def test_hostile_texts(text: str, code: int) -> None:
         ["weight W [2]", "gather [1] 2 %0"],
         ["weight W [2]", "gather [2] 0 %0"], ["weight W [2]", "reshape [3] %0"], ["weight W [2]", "concatenate 0 %0"],
         ["weight W [2]", "concatenate 1 %0 %0"],
-        ["weight W [2]", "softmax 1 %0"], ["weight W [2]", "constant [2] 1"], ["weight W [2]", "constant [1]"], ["input x [2]"],
+        ["weight W [2]", "softmax 1 %0"], ["weight W [2]", "constant [2] 1"], ["weight W [2]", "constant [1]"], ["weight W [2]", "constant [1] +1"], ["weight W [2]", "constant [1] 1_0"],
+        ["weight W [2]", "constant [1] 01"], ["weight W [2]", "constant [1] 2/4"], ["input x [2]"],
         ["input x [2]", "weight W [2]"], ["weight W [2]", "weight W [2]"], ["weight W [2]", "negate %0"],
         ["weight \x1b[31m [2]"],
         ["weight W [2]", "add %0 %00"], ["weight W [2]", "input W [2]"], ["weight W [2]", "power 2 %0", "weight V [2]"],
