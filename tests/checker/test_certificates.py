@@ -202,6 +202,10 @@ def test_intervals_with_a_last_layer() -> None:
     upper = M.symmetries(text, M.attention_groups([2, 3], [1], softmax=True))
     document = M.document(text, "softmax(d=[2,3],a=[1],t=2)", n + 4, lower, upper)
     assert outcome(document)[0] == 0
+    own = copy.deepcopy(document)
+    for column in (6, 7, 8, 9):  # V1[1, :] and V1[2, :]
+        own["lower"]["columns"][0] = column
+        assert "a column is in those rows" in outcome(own)[1]
     for key, value in (
         ("rows", [0, 1]),
         ("rows", [1, 1]),

@@ -84,6 +84,17 @@ def test_the_spec_of_another_network_is_rejected(name: str) -> None:
             rejected({**certificate(name), "spec": spec})
 
 
+def test_segre_coordinates_are_for_two_tokens_and_one_layer() -> None:
+    document = certificate("equations")
+    for spec in (
+        "lightning(d=2,dp=1,a=2,t=1,parametrization=attention)",
+        "lightning(d=2,dp=1,a=2,t=2,parametrization=attention,coordinates=full)",
+        "softmax(d=[2,1],a=[2],t=2,parametrization=attention)",
+    ):
+        assert checker.read_spec(spec) is not None
+        rejected({**document, "spec": spec})
+
+
 def perturbed(text: str, *lines: str) -> str:
     """The program with more instructions before its output; ``%n`` is the number of the first of them, ``%y`` the old output."""
     head, _, tail = text.rstrip("\n").rpartition("\noutput y ")
@@ -187,6 +198,8 @@ HEADS = {"group": "gl", "size": 2, "axes": {"U": ["*", 1], "V": ["*", -1]}}
          GL),
         (sum_of("weight U [1,2]", "weight V [1,2]", "concatenate 0 %0 %1", "einsum ab,cb->ac %2 %1"),
          {**GL, "axes": {"U": [0, 1], "V": [0, -1]}}),
+        (sum_of("weight U [2,2,3]", "weight V [2]", "reshape [6,2] %0", "einsum ab,b->a %2 %1"),
+         {**GL, "axes": {"U": [0, 1, 0], "V": [-1]}}),
         (sum_of("weight U [1]", "reshape [] %0"), {"group": "gl", "size": 1, "axes": {"U": [1]}}),
         (sum_of("weight U [1]", "reshape [] %0"), {"group": "torus", "size": 1, "axes": {"U": [1]}}),
         (sum_of("weight U [1]", "input x [3]", "multiply %0 %1", "einsum a-> %2"),
@@ -323,6 +336,50 @@ def test_nothing_may_be_missing_or_added(name: str) -> None:
             target["another"] = 1
             assert outcome(document)[0] != 0, path
             del target["another"]
+
+
+HIDDEN = ["weight A [2,3]", "weight B [1,2]", "input x [3]"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [*HIDDEN, "einsum ab,b->a %0 %2", "power 2 %3", "einsum ab,b->a %1 %4", "power 2 %5"],
+        [*HIDDEN, "einsum ab,b->a %0 %2", "power 2 %3", "einsum ab,b->a %1 %4", "add %5 %5"],
+        [*HIDDEN, "power 2 %2", "einsum ab,b->a %0 %3", "power 2 %4", "einsum ab,b->a %1 %5"],
+        [*HIDDEN, "constant [3] 1 2 3", "einsum ab,b->a %0 %3", "power 2 %4", "einsum ab,b->a %1 %5"],
+        [*HIDDEN, "power 2 %0", "einsum ab,b->a %3 %2", "power 2 %4", "einsum ab,b->a %1 %5"],
+        ["weight B [1,2]", "weight A [2,3]", "input x [3]", "einsum ab,b->a %1 %2", "power 2 %3", "einsum ab,b->a %0 %4"],
+        ["weight A [2,2]", "input x [2]", "einsum ab,b->a %0 %1", "power 2 %2", "einsum ab,b->a %0 %3"],
+        ["weight A [2,3]", "weight B [1,2]", "weight C [1]", "input x [3]", "einsum ab,b->a %0 %3", "power 2 %4",
+         "einsum ab,b->a %1 %5"],
+    ],
+)  # fmt: skip
+def test_flattenings_are_for_perceptrons_with_one_hidden_layer(lines: list[str]) -> None:
+    weights = {"seed": 1, "stream": 1, "fixed": []}
+    argument = {
+        "kind": "flattening",
+        "flattening": ["catalecticant", 1],
+        "prime": M.SMALL,
+        "weights": weights,
+    }
+    with pytest.raises(checker.Rejected):
+        checker.check_upper(checker.read_program(sum_of(*lines)), argument, None)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["weight A [2,2]", "input x [2]", "einsum ab,b->a %0 %1", "add %2 %1"],
+        ["weight A [2,2]", "input x [2]", "power 2 %1", "einsum ab,b->a %0 %2"],
+        ["weight A [2,2]", "constant [2] 1 2", "einsum ab,b->a %0 %1"],
+        ["weight A [2,2]", "input x [2]", "power 2 %0", "einsum ab,b->a %2 %1"],
+        ["weight A [2,2]", "input x [2]", "einsum ab,a->b %0 %1"],
+    ],
+)
+def test_matrices_are_for_products(lines: list[str]) -> None:
+    with pytest.raises(checker.Rejected):
+        checker.check_upper(checker.read_program(sum_of(*lines)), {"kind": "matrix"}, None)
 
 
 def test_the_last_layer_is_read_off_the_program() -> None:
@@ -467,7 +524,9 @@ def test_hostile_texts(text: str, code: int) -> None:
         ["weight W [2]", "gather [1] 2 %0"],
         ["weight W [2]", "gather [2] 0 %0"], ["weight W [2]", "reshape [3] %0"], ["weight W [2]", "concatenate 0 %0"],
         ["weight W [2]", "concatenate 1 %0 %0"],
-        ["weight W [2]", "softmax 1 %0"], ["weight W [2]", "constant [2] 1"], ["weight W [2]", "constant [1]"], ["input x [2]"],
+        ["weight W [2]", "softmax 1 %0"], ["weight W [2]", "constant [2] 1"], ["weight W [2]", "constant [1]"],
+        ["weight W [2]", "constant [1] +1"], ["weight W [2]", "constant [1] 1_0"],
+        ["weight W [2]", "constant [1] 01"], ["weight W [2]", "constant [1] 2/4"], ["input x [2]"],
         ["input x [2]", "weight W [2]"], ["weight W [2]", "weight W [2]"], ["weight W [2]", "negate %0"],
         ["weight \x1b[31m [2]"],
         ["weight W [2]", "add %0 %00"], ["weight W [2]", "input W [2]"], ["weight W [2]", "power 2 %0", "weight V [2]"],
