@@ -1922,15 +1922,11 @@ def orbit_dim(network: Network, symmetric: list[bool]) -> int:
 def layers_bound(network: Network) -> int:
     """A layer of lightning attention is linear in sum_h A_h (x) V_h, a d^2 x d e matrix of rank <= the number of heads; it is
     seen in the products of columns of A with rows of V in Sym^2 only. With one output row these products lie in the ideal of
-    as many linear forms as there are heads. A network has at most the sum of the dimensions of its layers. A linear network is
-    a matrix of rank at most its least width.
+    as many linear forms as there are heads. A network has at most the sum of the dimensions of its layers.
     """
-    if network.family == "linear":
-        r, ends = min(network.widths), network.widths[0] + network.widths[-1]
-        return r * (ends - r)
     need(
         network.attention and network.family != "softmax",
-        "layers are counted for lightning attention and linear networks",
+        "layers are counted for lightning attention",
     )
     total = 0
     for a, heads, d, e in zip(network.ranks, network.heads, network.widths, network.widths[1:], strict=False):

@@ -180,7 +180,7 @@ def _upper(model: Model, item: Evidence, rank: GenericRank) -> Document | None:
         return {"kind": item.witness}
     if item.witness == "equations":
         if item.detail["flattening"] == "matrix":
-            return {"kind": "layers"}
+            return {"kind": "matrix"}
         weights = {name: np.array(value, dtype=np.int64) for name, value in item.detail["weights"].items()}
         degree = re.search(r"S\^(\d+)\)\*", item.detail["flattening"])
         return {
