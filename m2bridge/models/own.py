@@ -30,6 +30,8 @@ from m2bridge.programs.recording import record
 MOST_EXPANDED = 400
 """With more weights and inputs than this, coordinates are not expanded as polynomials."""
 MOST_INPUT_MONOMIALS = 20_000
+MOST_PRODUCTS = 5_000_000
+"""With more products of coefficients in one instruction than this, a network's monomials are not listed (a few seconds)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +97,8 @@ class OwnNetwork(Model):
         lifted = {name: Mod(value, DEFAULT_PRIME) for name, value in drawn.items()}
         setting = setting_of(lifted.values())
         given = {name: Lettered("", value.data) for name, value in lifted.items()}
-        found = support(output_forms(self.recorded, setting.arithmetic, given)[0])
+        forms, _ = output_forms(self.recorded, setting.arithmetic, given, most_products=MOST_PRODUCTS)
+        found = support(forms)
         if len(found) > MOST_INPUT_MONOMIALS:
             raise OutOfReachError(
                 f"{self.name} has {len(found)} monomials in its inputs, more than {MOST_INPUT_MONOMIALS}",
