@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from m2bridge.analyses.dimension import dimension
-from m2bridge.models import DeepLightning, from_callable, parse_spec
+from m2bridge.models import DeepLightning, base, from_callable
 from m2bridge.models.symmetries import Symmetry
-from m2bridge.programs import checks, lettered, ranks, reverse, run
+from m2bridge.programs import lettered, reverse, run
 from m2bridge.programs.checks import Probe
 from m2bridge.programs.lettered import Lettered
+from m2bridge.results import Certainty
 from tests.networks import NETWORKS
 
 Patch = pytest.MonkeyPatch
@@ -26,11 +27,16 @@ SPECS = {
 }
 
 
-def everywhere(patch: Patch, name: str, function: Any) -> None:
-    """The function under this name in every module that imported it."""
-    for module in (run, reverse, ranks, checks):
-        if hasattr(module, name):
-            patch.setattr(module, name, function)
+def forget_a_head(patch: Patch) -> None:
+    """Heads after the first one are multiplied by zero; nothing that was recorded before is used."""
+    original = DeepLightning.network
+
+    def damaged(self: Any, weights: Any, inputs: Any) -> Any:
+        first = {k: np.concatenate([w[:1], 0 * w[1:]]) if w.ndim == 3 else w for k, w in weights.items()}
+        return original(self, first, inputs)
+
+    patch.setattr(DeepLightning, "network", damaged)
+    patch.setattr(base, "_recorded", base._recorded.__wrapped__)
 
 
 def dropped_transpose(patch: Patch) -> None:
@@ -195,25 +201,15 @@ def test_the_probe_compares_two_computations() -> None:
         assert any(pushed)
 
 
-def test_a_missing_head_is_noticed(monkeypatch: Patch) -> None:
-    """A network that forgets its last head has less than the dimension that the formula of two heads gives."""
+def test_a_missing_head_is_not_proved(monkeypatch: Patch) -> None:
+    """A network that forgets a head is another network: its rank does not meet the upper bound of two heads.
+
+    The two rules of differentiation agree about it, so that only Macaulay2's own definition contradicts it
+    (tests/with_m2/test_models.py); without it the answer is no more than probable.
+    """
     spec = "multi-head(d=3,dp=2,a=1,heads=2,t=3)"
-    model = parse_spec(spec)
-    right = dimension(spec, engine=False, certify=False)
-    original = type(model).network
-
-    def damaged(self: Any, weights: Any, inputs: Any) -> Any:
-        def one(array: Any) -> Any:
-            return np.concatenate([array[:1], 0 * array[1:]]) if array.ndim == 3 else array
-
-        return original(self, {name: one(array) for name, array in weights.items()}, inputs)
-
-    monkeypatch.setattr(type(model), "network", damaged)
-    from m2bridge.models import base
-
-    base._recorded.cache_clear()
-    try:
-        found = dimension(spec, engine=False, certify=False)
-    finally:
-        base._recorded.cache_clear()
-    assert found.agreement is False or found.image_dim == right.image_dim or found.certainty.value != "proved"
+    assert dimension(spec, engine=False, certify=False).certainty is Certainty.PROVED
+    forget_a_head(monkeypatch)
+    found = dimension(spec, engine=False, certify=False)
+    assert found.lower_bound < found.upper_bound == 20
+    assert found.certainty is Certainty.PROBABLE
