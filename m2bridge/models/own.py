@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import comb
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +25,6 @@ from m2bridge.models.network import monomial_name
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.programs import Program, parse_program
 from m2bridge.programs.coefficients import input_count, output_forms, support
-from m2bridge.programs.degrees import degree_in
 from m2bridge.programs.files import is_program_file, load_program, save_program
 from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.program import HEADER
@@ -35,6 +33,8 @@ from m2bridge.programs.recording import record
 MOST_EXPANDED = 400
 """With more weights and inputs than this, coordinates are not expanded as polynomials."""
 MOST_INPUT_MONOMIALS = 20_000
+MOST_PRODUCTS = 5_000_000
+"""With more products of coefficients in one instruction than this, a network's monomials are not listed (a few seconds)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,18 +93,18 @@ class OwnNetwork(Model):
     @cached_property
     def _monomials(self) -> np.ndarray:
         """Monomials in the inputs that occur at random weights over F_p."""
-        variables, degree = input_count(self.recorded), degree_in(self.recorded, "input")
-        estimate = comb(variables + degree, degree)
-        if estimate > MOST_INPUT_MONOMIALS:
-            raise OutOfReachError(
-                f"{self.name} may have {estimate} monomials in its inputs, more than {MOST_INPUT_MONOMIALS}",
-                estimate=estimate,
-            )
         drawn = self.draw_weights(np.random.default_rng(0), DEFAULT_PRIME)
         lifted = {name: Mod(value, DEFAULT_PRIME) for name, value in drawn.items()}
         setting = setting_of(lifted.values())
         given = {name: Lettered("", value.data) for name, value in lifted.items()}
-        return support(output_forms(self.recorded, setting.arithmetic, given)[0])
+        forms, _ = output_forms(self.recorded, setting.arithmetic, given, most_products=MOST_PRODUCTS)
+        found = support(forms)
+        if len(found) > MOST_INPUT_MONOMIALS:
+            raise OutOfReachError(
+                f"{self.name} has {len(found)} monomials in its inputs, more than {MOST_INPUT_MONOMIALS}",
+                estimate=len(found),
+            )
+        return found
 
     @property
     def monomials(self) -> np.ndarray:

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from math import prod
+from math import comb, prod
 from typing import Any
 
 import numpy as np
 
-from m2bridge.errors import NotPolynomialError
+from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.programs import lettered
 from m2bridge.programs.arithmetics import Array, Floats
 from m2bridge.programs.lettered import Lettered
@@ -57,10 +57,17 @@ def output_forms(
     arithmetic: Floats,
     weights: Mapping[str, Lettered],
     directions: Mapping[str, Lettered] | None = None,
+    *,
+    most_products: int | None = None,
 ) -> tuple[list[Form], list[Form | None]]:
     """The outputs as polynomials in the input entries, and their derivatives in the directions given for weights.
 
     Entries of inputs are numbered input by input; those of a matrix column by column, so that the first token comes first.
+
+    Raises
+    ------
+    OutOfReachError
+        An instruction would multiply more than `most_products` coefficients; the estimate is made before it is run.
     """
     forms: list[Form] = []
     moves: list[Form | None] = []
@@ -79,6 +86,11 @@ def output_forms(
             form = _constant(apply(arithmetic, item, []), variables)
         else:
             operands = [forms[k] for k in item.operands]
+            if most_products is not None and (needed := _products(item, operands)) > most_products:
+                raise OutOfReachError(
+                    f"the coefficients of {item.operation} are {needed} products, more than {most_products}",
+                    estimate=needed,
+                )
             form = _apply(arithmetic, item, operands)
             if directions is not None:
                 move = _derivative(arithmetic, item, operands, [moves[k] for k in item.operands])
@@ -185,6 +197,19 @@ def _derivative(
             pair = [move if place == k else form for place, form in enumerate(operands)]
             parts.append(_product(arithmetic, item, pair[0], pair[1]))
     return parts[0] if len(parts) == 1 else _sum(arithmetic, parts, item)
+
+
+def _products(item: Instruction, operands: Sequence[Form]) -> int:
+    """About how many products of coefficients an instruction takes."""
+    counts = [len(form.exponents) for form in operands]
+    if item.operation == "power":
+        n = int(item.constants[0])
+        variables = min(
+            counts[0], operands[0].exponents.shape[1] + 1
+        )  # (m terms)^n, or all monomials of that degree
+        degree = n if variables == counts[0] else n * int(operands[0].exponents.sum(axis=1).max(initial=0))
+        return item.size * comb(degree + variables - 1, variables - 1) * counts[0]
+    return item.size * prod(counts) if len(counts) == 2 and item.operation in ("multiply", "einsum") else 0
 
 
 def _power(arithmetic: Floats, form: Form, exponent: int) -> Form:

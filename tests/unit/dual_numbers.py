@@ -30,7 +30,9 @@ class Dual:
     def __init__(self, value: int, moves: list[int]) -> None:
         self.value, self.moves = value % P, moves
 
-    def __add__(self, other: Any) -> Dual:
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         if not isinstance(other, Dual):
             return Dual(self.value + residue(other), self.moves)
         return Dual(
@@ -39,7 +41,9 @@ class Dual:
 
     __radd__ = __add__
 
-    def __mul__(self, other: Any) -> Dual:
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         if not isinstance(other, Dual):
             factor = residue(other)
             return Dual(self.value * factor, [a * factor % P for a in self.moves])
@@ -48,16 +52,16 @@ class Dual:
 
     __rmul__ = __mul__
 
-    def __neg__(self) -> Dual:
+    def __neg__(self) -> Any:
         return self * -1
 
-    def __sub__(self, other: Any) -> Dual:
+    def __sub__(self, other: Any) -> Any:
         return self + other * -1
 
-    def __rsub__(self, other: Any) -> Dual:
+    def __rsub__(self, other: Any) -> Any:
         return self * -1 + other
 
-    def __truediv__(self, other: int) -> Dual:
+    def __truediv__(self, other: int) -> Any:
         return self * Fraction(1, other)
 
     def __pow__(self, exponent: int) -> Dual:

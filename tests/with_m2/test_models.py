@@ -13,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from m2bridge.analyses.dimension import dimension
 from m2bridge.engine import Engine, EngineInfo, ProcessEngine
 from m2bridge.models import Mod, Model, from_callable, jacobian, parse_spec
 from m2bridge.protocol import read
 from m2bridge.scripts import render, template_directory
+from tests.unit.test_programs_mutations import forget_a_head
 
 PRIMES = (32003, 8191)
 SPECS = [
@@ -123,3 +125,13 @@ def test_the_template_runs_as_it_stands(engine_info: EngineInfo, tmp_path: Path)
     shown = ",".join(map(str, model.coordinates(weights).values.tolist()))
     assert f"@m2b coordinates [[{shown}]]" in run.stdout
     assert run.stdout.rstrip().endswith("@m2b-end 3")
+
+
+def test_macaulay2_contradicts_a_network_that_forgets_a_head(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rules of differentiation agree about any network; the definition in Macaulay2 is another one."""
+    spec = "multi-head(d=2,dp=2,a=2,heads=2,t=2)"
+    assert dimension(spec, engine=engine, certify=False).agreement is True
+    forget_a_head(monkeypatch)
+    assert dimension(spec, engine=engine, certify=False).agreement is False

@@ -1,0 +1,215 @@
+"""Damage to one rule of the interpreters is noticed: a conflict is reported, or the answer stays right; never a wrong one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from m2bridge.analyses.dimension import dimension
+from m2bridge.models import DeepLightning, base, from_callable
+from m2bridge.models.symmetries import Symmetry
+from m2bridge.programs import lettered, reverse, run
+from m2bridge.programs.checks import Probe
+from m2bridge.programs.lettered import Lettered
+from m2bridge.results import Certainty
+from tests.networks import NETWORKS
+
+Patch = pytest.MonkeyPatch
+SPECS = {
+    "lightning(d=3,dp=2,a=2,t=2)": 13,
+    "deep-lightning(d=[3,3,3],a=[2,2],t=3)": 23,
+    "softmax(d=[3,3,3],a=[2,2],t=3)": 25,
+    "mlp(widths=[3,4,2],r=3)": 16,
+}
+
+
+def forget_a_head(patch: Patch) -> None:
+    """Heads after the first one are multiplied by zero; nothing that was recorded before is used."""
+    original = DeepLightning.network
+
+    def damaged(self: Any, weights: Any, inputs: Any) -> Any:
+        first = {k: np.concatenate([w[:1], 0 * w[1:]]) if w.ndim == 3 else w for k, w in weights.items()}
+        return original(self, first, inputs)
+
+    patch.setattr(DeepLightning, "network", damaged)
+    patch.setattr(base, "_recorded", base._recorded.__wrapped__)
+
+
+def dropped_transpose(patch: Patch) -> None:
+    """The cotangent of a square operand of an einsum is transposed."""
+    original = reverse._pull_einsum
+
+    def damaged(arithmetic: Any, item: Any, position: int, operands: Any, cotangent: Any) -> Lettered:
+        found = original(arithmetic, item, position, operands, cotangent)
+        core = found.core
+        if position == 1 and len(core) == 2 and core[0] == core[1]:
+            return lettered.single(arithmetic, found, "ab", "ba")
+        return found
+
+    patch.setattr(reverse, "_pull_einsum", damaged)
+
+
+def swapped_factors(patch: Patch) -> None:
+    """The product rule of einsum forgets its second operand."""
+    original = reverse.pull
+
+    def damaged(arithmetic: Any, item: Any, position: int, *rest: Any) -> Lettered:
+        found = original(arithmetic, item, position, *rest)
+        if item.operation == "einsum" and len(item.operands) == 2 and position == 1:
+            return Lettered(found.lead, arithmetic.scale(Fraction(2), found.array))
+        return found
+
+    patch.setattr(reverse, "pull", damaged)
+
+
+def wrong_power(patch: Patch) -> None:
+    """The derivative of x^n without its n, in both directions' common factor: n x^(n-1) becomes x^(n-1)."""
+    original = reverse.slope
+
+    def damaged(arithmetic: Any, item: Any, operand: Any, value: Any) -> Lettered:
+        found = original(arithmetic, item, operand, value)
+        if item.operation == "power":
+            return Lettered(found.lead, arithmetic.scale(Fraction(1, item.constants[0]), found.array))
+        return found
+
+    patch.setattr(reverse, "slope", damaged)
+
+
+def wrong_softmax(patch: Patch) -> None:
+    """The derivative of a softmax without the part that keeps its sum."""
+    original = reverse.pull
+
+    def damaged(
+        arithmetic: Any, item: Any, position: int, operands: Any, value: Any, cotangent: Any
+    ) -> Lettered:
+        if item.operation == "softmax":
+            return lettered.multiply(arithmetic, cotangent, value)
+        return original(arithmetic, item, position, operands, value, cotangent)
+
+    patch.setattr(reverse, "pull", damaged)
+
+
+def wrong_sign(patch: Patch) -> None:
+    """Every second cotangent that is added is subtracted."""
+    original = lettered.add
+
+    def damaged(arithmetic: Any, left: Any, right: Any) -> Lettered:
+        return original(arithmetic, left, run.negative(arithmetic, right))
+
+    class Damaged:
+        def __getattr__(self, name: str) -> Any:
+            return damaged if name == "add" else getattr(lettered, name)
+
+    patch.setattr(reverse, "lettered", Damaged())
+
+
+def wrong_forward(patch: Patch) -> None:
+    """The forward rule of a product looks at one factor only."""
+    original = run._tangent
+
+    def damaged(arithmetic: Any, item: Any, operands: Any, value: Any, directions: Any) -> Any:
+        if item.operation == "einsum" and len(operands) == 2:
+            kept = [directions[0], None] if directions[0] is not None else directions
+            return original(arithmetic, item, operands, value, kept)
+        return original(arithmetic, item, operands, value, directions)
+
+    patch.setattr(run, "_tangent", damaged)
+
+
+DAMAGES = [dropped_transpose, swapped_factors, wrong_power, wrong_softmax, wrong_sign, wrong_forward]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_nothing_is_noticed_where_nothing_is_damaged(spec: str) -> None:
+    found = dimension(spec, engine=False, certify=False)
+    assert found.image_dim == SPECS[spec]
+    assert found.agreement is True
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_damaged_rule_is_noticed_or_harmless(spec: str, damage: Any, monkeypatch: Patch) -> None:
+    damage(monkeypatch)
+    found = dimension(spec, engine=False, certify=False)
+    assert found.agreement is False or found.image_dim == SPECS[spec]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_every_damage_is_noticed_somewhere(damage: Any, monkeypatch: Patch) -> None:
+    """Otherwise the test above would say nothing."""
+    damage(monkeypatch)
+    assert any(dimension(spec, engine=False, certify=False).agreement is False for spec in SPECS)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_rule_is_noticed_in_networks_without_symmetries(damage: Any, monkeypatch: Patch) -> None:
+    """Programs of people have no stated symmetry: the two rules of differentiation are what is left."""
+    chosen = [
+        network for network in NETWORKS if network[0] in ("transformer block", "biases", "cross-attention")
+    ]
+    plain = [
+        dimension(from_callable(f, w, inputs=x), engine=False, certify=False).image_dim
+        for _, f, w, x in chosen
+    ]
+    damage(monkeypatch)
+    for (_, f, w, x), right in zip(chosen, plain, strict=True):
+        found = dimension(from_callable(f, w, inputs=x), engine=False, certify=False)
+        assert found.agreement is False or found.image_dim == right
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_a_wrong_label_of_a_symmetry_is_noticed(place: int, monkeypatch: Patch) -> None:
+    """K moves with the inverse transpose; moved like Q, the function changes."""
+    original = DeepLightning.symmetries.fget  # type: ignore[attr-defined]
+
+    def damaged(self: DeepLightning) -> tuple[Symmetry, ...]:
+        found = list(original(self))
+        chosen = found[place]
+        name, labels = list(chosen.axes.items())[-1]
+        turned = tuple(-label if isinstance(label, int) else label for label in labels)
+        found[place] = replace(chosen, axes={**chosen.axes, name: turned})
+        return tuple(found)
+
+    monkeypatch.setattr(DeepLightning, "symmetries", property(damaged))
+    found = dimension("deep-lightning(d=[3,3,3],a=[2,2],t=3)", engine=False, certify=False)
+    assert found.agreement is False
+
+
+def test_a_symmetry_that_is_none_is_noticed(monkeypatch: Patch) -> None:
+    """A scaling of V alone would lower the upper bound by one."""
+    original = DeepLightning.symmetries.fget  # type: ignore[attr-defined]
+
+    def damaged(self: DeepLightning) -> tuple[Symmetry, ...]:
+        false = Symmetry(
+            name="V", citation="none", kind="scaling", size=1, axes={"V1": (1,)}, shapes=self.parameters
+        )
+        return (*original(self), false)
+
+    monkeypatch.setattr(DeepLightning, "symmetries", property(damaged))
+    assert dimension("deep-lightning(d=[3,3,3],a=[2,2],t=3)", engine=False, certify=False).agreement is False
+
+
+def test_the_probe_compares_two_computations() -> None:
+    for _, function, weights, inputs in NETWORKS:
+        probe = Probe(from_callable(function, weights, inputs=inputs or None).program, 8388593, 1)
+        pushed, pulled = probe.both_ways()
+        assert pushed == pulled
+        assert any(pushed)
+
+
+def test_a_missing_head_is_not_proved(monkeypatch: Patch) -> None:
+    """A network that forgets a head is another network: its rank does not meet the upper bound of two heads.
+
+    The two rules of differentiation agree about it, so that only Macaulay2's own definition contradicts it
+    (tests/with_m2/test_models.py); without it the answer is no more than probable.
+    """
+    spec = "multi-head(d=3,dp=2,a=1,heads=2,t=3)"
+    assert dimension(spec, engine=False, certify=False).certainty is Certainty.PROVED
+    forget_a_head(monkeypatch)
+    found = dimension(spec, engine=False, certify=False)
+    assert found.lower_bound < found.upper_bound == 20
+    assert found.certainty is Certainty.PROBABLE
