@@ -1,7 +1,7 @@
 """A network written the way people write them becomes a model, and meets the family it belongs to.
 
 Run with ``python examples/traced_network.py``. The function below knows nothing of m2bridge: it is plain
-array code. Tracing it gives exact values and Jacobians over F_p, the polynomial coordinates, and a
+array code. Recording it gives exact values and Jacobians over F_p, the polynomial coordinates, and a
 definition for Macaulay2.
 """
 
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from flint import nmod_mat
 
+from m2bridge.analyses.dimension import dimension
 from m2bridge.errors import NotPolynomialError
-from m2bridge.models import Lightning, Mod, TracedNetwork, from_callable, jacobian
+from m2bridge.models import Lightning, Mod, OwnNetwork, from_callable, jacobian
 
 PRIME = 8388593
 
@@ -25,12 +26,17 @@ def attention(X: Any, W_query: Any, W_key: Any, W_value: Any) -> Any:
 
 
 def softmax_attention(X: Any, W_query: Any, W_key: Any, W_value: Any) -> Any:
-    """The same with a softmax: not polynomial."""
+    """The same with a softmax: analytic, and not polynomial."""
     scores = np.exp((W_key @ X).T @ (W_query @ X))
     return W_value @ X @ (scores / scores.sum(axis=0))
 
 
-def image_dim(model: TracedNetwork) -> int:
+def relu_attention(X: Any, W_query: Any, W_key: Any, W_value: Any) -> Any:
+    """The same with a relu, which is neither."""
+    return W_value @ X @ np.maximum((W_key @ X).T @ (W_query @ X), 0)
+
+
+def image_dim(model: OwnNetwork) -> int:
     """Rank of the Jacobian of the coordinates at one random point over F_p: a lower bound of the
     dimension.
     """
@@ -43,18 +49,21 @@ def main() -> None:
     model = from_callable(attention, shapes, inputs={"X": (3, 2)})
     print(model.title)
     print("coordinates:", model.coordinate_count, "such as", model.coordinate_names[1])
-    dimension = image_dim(model)
+    found = image_dim(model)
     formula = Lightning(d=3, dp=1, a=2).formula
-    print("image dimension:", dimension, "; Equation 7 of arXiv:2408.17221 says", formula.value)
-    assert dimension == formula.value
+    print("image dimension:", found, "; Equation 7 of arXiv:2408.17221 says", formula.value)
+    assert found == formula.value
 
     rng = np.random.default_rng(1)
     weights = {name: Mod(value, PRIME) for name, value in model.draw_weights(rng, PRIME).items()}
     inputs = Mod(rng.integers(0, PRIME, (1000, 3, 2)), PRIME)
     print("values at 1000 inputs modulo p:", model.forward(weights, inputs).shape)
 
+    analytic = dimension(from_callable(softmax_attention, shapes, inputs={"X": (3, 2)}), engine=False)
+    print("with a softmax: at least", analytic.lower_bound, "and probably", analytic.image_dim)
+
     try:
-        from_callable(softmax_attention, shapes, inputs={"X": (3, 2)})
+        from_callable(relu_attention, shapes, inputs={"X": (3, 2)})
     except NotPolynomialError as error:
         print("refused:", error)
 

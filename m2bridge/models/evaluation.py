@@ -99,6 +99,8 @@ def _batch(arrays: Mapping[str, Any], shapes: Mapping[str, Shape]) -> Shape:
     """The leading axes that the arrays have in common."""
     batch: Shape = ()
     for name, shape in shapes.items():
+        if name not in arrays:
+            raise InputError(f"there is no array for {name}, of shape {tuple(shape)}")
         own = tuple(arrays[name].shape[: arrays[name].ndim - len(shape)])
         if tuple(arrays[name].shape[arrays[name].ndim - len(shape) :]) != tuple(shape):
             raise InputError(f"{name} has shape {tuple(arrays[name].shape)}, which does not end with {shape}")
@@ -128,7 +130,7 @@ def _inputs(program: Program, inputs: Any) -> dict[str, Any]:
     found, start = {}, 0
     for name, shape in shapes.items():
         part = inputs[..., start : start + prod(shape)]
-        found[name] = part.reshape(*inputs.shape[:-1], *shape)
+        found[name] = part.reshape((*inputs.shape[:-1], *shape))
         start += prod(shape)
     return found
 
@@ -148,18 +150,18 @@ def _flat(setting: Setting, values: Sequence[Lettered], lead: str, sizes: tuple[
 
 def run(program: Program, weights: Weights, inputs: Any = None) -> Any:
     """The outputs of a program, behind the batch axes: one output in its own shape, several as one vector."""
-    arrays: dict[str, Any] = {name: weights[name] for name in program.parameters}
+    arrays: dict[str, Any] = {name: weights[name] for name in program.parameters if name in weights}
     shapes = dict(program.parameters)
     if program.inputs:
         arrays |= _inputs(program, inputs)
         shapes |= program.input_shapes
-    setting = setting_of(arrays.values())
     batch = _batch(arrays, shapes)
+    setting = setting_of(arrays.values())
     values = evaluate(program, setting.arithmetic, _given(setting, arrays, shapes, batch))
     found = [values[place] for _, place in program.outputs]
     flat = _flat(setting, found, "N" if batch else "", (prod(batch),) if batch else ())
     shape = next(iter(program.output_shapes.values())) if len(found) == 1 else (flat.shape[-1],)
-    return setting.leave(np.ascontiguousarray(flat).reshape(*batch, *shape))
+    return setting.leave(np.ascontiguousarray(flat).reshape((*batch, *shape)))
 
 
 def coordinates(model: Model, weights: Weights) -> Any:
@@ -167,9 +169,12 @@ def coordinates(model: Model, weights: Weights) -> Any:
     if model.coordinate_program is not None:
         found = run(model.coordinate_program, weights)
         return found.reshape(*_batch(weights, model.parameters), model.coordinate_count)
-    program = model.program
-    setting = setting_of(weights[name] for name in program.parameters)
+    program, _ = (
+        model.program,
+        model.monomials,
+    )  # a network without coordinates, or with too many, is refused first
     batch = _batch(weights, program.parameters)
+    setting = setting_of(weights[name] for name in program.parameters)
     forms, _ = output_forms(program, setting.arithmetic, _given(setting, weights, program.parameters, batch))
     return setting.leave(
         _table(model, setting, forms, batch, "").array.reshape(*batch, model.coordinate_count)

@@ -45,6 +45,9 @@ class Floats:
     def scale(self, factor: Fraction, array: Array) -> Array:
         return array * self.dtype.type(float(factor))
 
+    def negative(self, array: Array) -> Array:
+        return -array
+
     def matmul(self, left: Array, right: Array) -> Array:
         return np.matmul(left, right)
 
@@ -160,7 +163,10 @@ class Objects(Floats):
         return elementwise(lambda n: self.number(Fraction(int(n))), np.asarray(array))
 
     def scale(self, factor: Fraction, array: Array) -> Array:
-        return array * self.number(factor)
+        return as_objects(array * self.number(factor))
+
+    def negative(self, array: Array) -> Array:
+        return as_objects(-array)
 
     def sum(self, array: Array, axes: tuple[int, ...]) -> Array:
         return as_objects(array.sum(axis=axes))

@@ -242,7 +242,7 @@ def _product(arithmetic: Floats, item: Instruction, left: Form, right: Form) -> 
     total: Array = None
     letters = ""
     for i in range(len(small.exponents)):
-        one = Lettered(lead[1:], array[i])
+        one = Lettered(lead[1:], array[i, ...])
         pair = [large.coefficients, one] if flipped else [one, large.coefficients]
         part = apply(arithmetic, item, pair)
         if total is None:

@@ -162,7 +162,7 @@ def slope(arithmetic: Floats, item: Instruction, operand: Lettered, value: Lette
 
 
 def negative(arithmetic: Floats, item: Lettered) -> Lettered:
-    return Lettered(item.lead, -item.array)
+    return Lettered(item.lead, arithmetic.negative(item.array))
 
 
 def _kept_sum(arithmetic: Floats, item: Lettered, axis: int) -> Lettered:

@@ -108,6 +108,10 @@ def _question(result: Result) -> list[str]:
         ]
     if result.engine is not None:
         lines.append(f"Macaulay2 {result.engine.version}.")
+    if result.migrated_from is not None:
+        lines.append(
+            f"The record is of schema version {result.migrated_from}: what means something else since is left out. Ask again."
+        )
     return lines
 
 

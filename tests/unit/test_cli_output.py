@@ -86,8 +86,9 @@ def test_a_closed_pipe_for_complaints_too() -> None:
 
 
 def test_witnesses_that_said_nothing_are_left_out_unless_asked_for(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     arguments = ["dimension", "softmax(d=[2,2,2],a=2,t=2)"]
     assert main(arguments) == 0
     plain = capsys.readouterr().out

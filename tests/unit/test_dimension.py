@@ -8,20 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from m2bridge.models.derivatives import jacobian
-from m2bridge.rank import attention, slices
-from m2bridge.rank.block import assemble, lay_out
-from m2bridge.rank.rings import FieldRing
 
 from m2bridge import records
-from m2bridge.analyses.dimension import Dimension, dimension
-from m2bridge.analyses.dimension.lower import attention_shape
+from m2bridge.analyses.dimension import Dimension, dimension, upper
 from m2bridge.cli import main
 from m2bridge.engine import Limits
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.linear.modular import rank_mod
-from m2bridge.linear.residues import DEFAULT_PRIME, Field
-from m2bridge.models import Mod, from_callable, parse_spec
+from m2bridge.linear.residues import DEFAULT_PRIME, field_of
+from m2bridge.models import Mod, from_callable, jacobian, parse_spec
+from m2bridge.programs.arithmetics import Residues
+from m2bridge.programs.blocks import flat_columns, free_columns, jacobian_block, last_layer
+from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.points import draw_inputs, draw_weights
+from m2bridge.programs.ranks import generic_rank
 from m2bridge.results import Certainty, weigh
 
 
@@ -43,9 +43,9 @@ def answer(spec: str, **options: object) -> Dimension:
 def test_the_fast_route_has_the_rank_of_the_models_own_jacobian(spec: str) -> None:
     """The slice, the elimination of V and few outputs change nothing: the model's own forward pass agrees."""
     model = parse_spec(spec)
-    shape = attention_shape(model)
-    assert shape is not None
-    fast = attention.attention_rank(shape)
+    fast = generic_rank(model.program, held=model.gauge, samples=model.samples_needed())
+    assert fast.layer is not None
+    assert fast.held.count > 0
     p = DEFAULT_PRIME
     rng = np.random.default_rng(3)
     weights = model.draw_weights(rng, p)
@@ -55,47 +55,39 @@ def test_the_fast_route_has_the_rank_of_the_models_own_jacobian(spec: str) -> No
     assert fast.rank == rank_mod(matrix, p)
 
 
-def test_the_block_is_a_part_of_the_models_own_jacobian() -> None:
-    """Entry by entry: derivatives written by hand against those of the model's forward pass."""
+def test_the_block_is_a_part_of_the_whole_jacobian() -> None:
+    """Entry by entry: a few rows of the last V and the free weights, against all derivatives."""
     model = parse_spec("deep-lightning(d=[4,3,3,5],a=[2,3,2],t=2)")
-    shape = attention_shape(model)
-    assert shape is not None
     p, outputs, samples = DEFAULT_PRIME, 2, 4
-    field = Field(p)
-    layers = attention.draw(shape, p, 5)
-    inputs = attention.draw_inputs(shape, p, 5, samples)
-    blocks, z = assemble(shape, FieldRing(field), field.residues, layers, inputs, outputs, 1)
-    block = field.canonical(lay_out(shape, blocks, z, outputs, range(shape.inner_count)))
-    weights = {f"{name}{k + 1}": layers[k][j] for k in range(3) for j, name in enumerate("QKV")}
-    _, matrix = jacobian(model, weights, inputs, p)
-    full = matrix.reshape(samples, 5, 2, -1)[:, :outputs]  # (sample, output row, token, weight)
-    full = full.swapaxes(0, 1).reshape(outputs * samples * 2, -1)
-    columns, start = [], 0
-    last: list[int] = []
-    for k, masks in enumerate(shape.masks):
-        for j, mask in enumerate(masks):
-            places = start + np.flatnonzero(mask.ravel())
-            if k == 2 and j == 2:
-                last = list(places[: outputs * 3])
-            else:
-                columns += list(places)
-            start += mask.size
-    assert (full[:, last + columns] % p == block).all()
+    program, held = model.program, model.gauge
+    layer = last_layer(program, held)
+    assert layer is not None
+    weights, inputs = draw_weights(program, p, 5, held), draw_inputs(program, p, 5, samples)
+    arithmetic = Residues(field_of(p))
+    given = {name: Lettered("", arithmetic.integers(value)) for name, value in weights.items()}
+    given |= {name: Lettered("N", arithmetic.integers(value)) for name, value in inputs.items()}
+    columns = free_columns(program, held, layer)
+    block = jacobian_block(program, arithmetic, given, columns, layer=layer, outputs=outputs)
+    _, matrix = jacobian(model, weights, inputs["X"], p)
+    full = matrix.reshape(samples, 5, 2, -1)[:, :outputs].reshape(samples * outputs * 2, -1)
+    last = flat_columns(program, {"V3": np.arange(outputs * 3)})
+    chosen = [*last.tolist(), *flat_columns(program, columns).tolist()]
+    assert (full[:, chosen] % p == arithmetic.field.canonical(block)).all()
 
 
-def test_samples_grow_until_the_rank_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("samples", [1, 2])
+def test_samples_grow_until_the_rank_is_settled(samples: int) -> None:
     """A first guess that is far too small must not be the answer."""
-    monkeypatch.setattr(attention, "_least_samples", lambda shape, outputs: 2)
-    shape = slices.AttentionSlice(widths=(8, 8, 8), ranks=(2, 2), tokens=3, softmax=False)
-    found = attention.attention_rank(shape)
-    assert found.rank == shape.free_count
-    assert found.samples > 2
+    model = parse_spec("deep-lightning(d=[8,8,8],a=[2,2],t=3)")
+    found = generic_rank(model.program, held=model.gauge, samples=samples)
+    assert found.rank == model.parameter_count - model.gauge.count
+    assert found.samples > samples
 
 
 def test_memory_is_bounded_before_it_starts() -> None:
-    shape = slices.AttentionSlice(widths=(512,) * 3, ranks=(64, 64), tokens=3, softmax=False)
+    model = parse_spec("deep-lightning(d=[512,512,512],a=[64,64],t=3)")
     with pytest.raises(OutOfReachError, match="GB"):
-        attention.attention_rank(shape, memory_limit=2**30)
+        generic_rank(model.program, held=model.gauge, samples=model.samples_needed(), memory_limit=2**30)
     with pytest.raises(OutOfReachError):
         answer("mlp(widths=[40,80,40],r=2)", limits=Limits(memory_bytes=2**20))
 
@@ -127,20 +119,15 @@ def test_disagreement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_wrong_slice_is_caught_by_the_other_witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
     """An upper bound that is one too small contradicts the exact rank: exit 3."""
-    original = slices.AttentionSlice.free_count.fget  # type: ignore[attr-defined]
+    original = upper.slice_bound
     monkeypatch.setattr(
-        "m2bridge.analyses.dimension.upper.slice_bound",
-        lambda shape: replace(_slice_evidence(shape), value=original(shape) - 1),
+        upper,
+        "slice_bound",
+        lambda model: replace(original(model), value=model.parameter_count - model.gauge.count - 1),
     )
     found = answer("deep-lightning(d=[3,3,3],a=[2,2],t=3)")
     assert found.agreement is False
     assert main(["dimension", "deep-lightning(d=[3,3,3],a=[2,2],t=3)", "--no-engine", "--json"]) == 3
-
-
-def _slice_evidence(shape: slices.AttentionSlice):  # type: ignore[no-untyped-def]
-    from m2bridge.analyses.dimension.upper import _bound
-
-    return _bound("slice", "free weights of the gauge slice", shape.free_count)
 
 
 @pytest.mark.parametrize("prime", [8388594, 1, 0, -7, 2**64 + 13])

@@ -38,7 +38,8 @@ LEFT_OF = {
     "checker": set(),  # checks certificates alone: nothing that helped to make them
 }
 LEFT_OF["analyses"] = set(LEFT_OF) - {"checker"}
-LEFT_OF["records"] = LEFT_OF["schemas"] = LEFT_OF["analyses"] | {"analyses", "records"}
+LEFT_OF["migrations"] = FOUNDATION | {"results"}
+LEFT_OF["records"] = LEFT_OF["schemas"] = LEFT_OF["analyses"] | {"analyses", "migrations", "records"}
 LEFT_OF["claims"] = LEFT_OF["records"] | {"schemas"}
 LEFT_OF["batch"] = LEFT_OF["claims"] | {"claims"}
 LEFT_OF["figures"] = FOUNDATION | {"programs", "models", "results", "analyses", "records", "schemas"}

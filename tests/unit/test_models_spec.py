@@ -89,7 +89,7 @@ def test_defaults() -> None:
         ("convolution(filters=[2,2],strides=[1])", "1 strides for 2 filters", 27),
         ("linear(widths=[2,x])", "expected an integer", 18),
         ("linear", "needs widths=", 1),
-        ("traced(net)", "Python session", 1),
+        ("traced(net=1)", "no family 'traced'", 1),
         ("file", "file:my_map.toml", 1),
         ("map:s", "expected '->'", 5),
         ("", "expected a family", 1),
@@ -102,6 +102,20 @@ def test_errors_are_one_line_and_name_the_place(text: str, message: str, positio
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.position == position
+
+
+def test_an_inline_program_is_parsed_strictly() -> None:
+    text = "program:%0 = weight W [2,2];%1 = input x [2];%2 = einsum ab,b->a %0 %1;output y %2"
+    assert parse_spec(text).spec == text
+    for bad in (
+        "program:nonsense",
+        "program:%0 = weight W [2,2];output y %1",
+        text + ";",
+        text.replace("%1;output", "%1 ;output"),
+    ):
+        with pytest.raises(InputError) as caught:
+            parse_spec(bad)
+        assert "\n" not in str(caught.value)
 
 
 def test_strange_characters_and_long_specs_are_refused() -> None:

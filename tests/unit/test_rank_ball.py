@@ -7,12 +7,14 @@ from fractions import Fraction
 import flint
 import numpy as np
 import pytest
-from m2bridge.rank.ball import draw_dyadic, enclosure, full_rank_residual, prove_rank
-from m2bridge.rank.numeric_attention import numeric_attention_rank
-from m2bridge.rank.slices import AttentionSlice
 
-from m2bridge.errors import InputError
-from m2bridge.linear.balls import Ball, BallRing, exponential
+from m2bridge.analyses.dimension.lower import float_witness
+from m2bridge.linear.balls import Ball, full_rank_residual
+from m2bridge.models import parse_spec
+from m2bridge.programs.balls import Balls
+from m2bridge.programs.blocks import free_columns, last_layer
+from m2bridge.programs.proofs import enclosure, prove_rank
+from m2bridge.programs.ranks import generic_rank
 
 
 def contains(ball: Ball, index: tuple[int, ...], value: Fraction) -> bool:
@@ -21,7 +23,7 @@ def contains(ball: Ball, index: tuple[int, ...], value: Fraction) -> bool:
 
 def test_products_and_sums_contain_the_exact_result() -> None:
     rng = np.random.default_rng(0)
-    ring = BallRing()
+    ring = Balls()
     a, b = rng.normal(size=(3, 40)) * 10.0 ** rng.integers(-8, 8, size=(3, 40)), rng.normal(size=(40, 2))
     left, right = Ball(a, np.abs(a) * 1e-12), Ball(b, np.abs(b) * 1e-13)
     product, total = ring.matmul(left, right), ring.add(left, left)
@@ -37,7 +39,7 @@ def test_products_and_sums_contain_the_exact_result() -> None:
 
 def test_exponentials_contain_the_exact_result() -> None:
     values = np.array([[-30.0, -1.5, 0.0], [1e-9, 2.25, 17.0]])
-    found = exponential(Ball(values, np.full(values.shape, 1e-10)))
+    found = Balls().exp(Ball(values, np.full(values.shape, 1e-10)))
     before = flint.ctx.prec
     flint.ctx.prec = 200
     try:
@@ -66,33 +68,54 @@ def test_a_full_matrix_is_proved() -> None:
 
 
 def test_one_token_has_no_attention_to_prove() -> None:
-    """With t = 1 the softmax is 1: no derivative by Q or K, and no proof."""
-    shape = AttentionSlice(widths=(3, 3, 3), ranks=(2, 2), tokens=1, softmax=True)
-    assert prove_rank(shape, most_operations=1e7) is None
-    with pytest.raises(InputError):
-        prove_rank(AttentionSlice(widths=(3, 3), ranks=(2,), tokens=2, softmax=False))
+    """With t = 1 the softmax is 1: no derivative by Q or K, and no proof that there is one."""
+    model = parse_spec("softmax(d=[3,3,3],a=[2,2],t=1)")
+    layer = last_layer(model.program, model.gauge)
+    assert layer is not None
+    found = generic_rank(model.program, held=model.gauge)
+    assert found.rank == 9
+    assert all(column >= 12 for column in found.columns)  # no entry of Q1 or K1
+    point = model.dyadic_point(4, 0)
+    for column in (0, 6):  # an entry of Q1, one of K1
+        assert prove_rank(model.program, point, [column], layer=layer, outputs=1, most_operations=1e7) is None
 
 
 def test_higher_precision_lies_inside_float_balls() -> None:
-    shape = AttentionSlice(widths=(3, 3, 3), ranks=(2, 2), tokens=3, softmax=True)
-    point = draw_dyadic(shape, 4, 0)
-    columns = tuple(range(shape.inner_count))
-    wide, narrow = (enclosure(shape, point, 2, columns, bits) for bits in (53, 128))
+    model = parse_spec("softmax(d=[3,3,3],a=[2,2],t=3)")
+    layer = last_layer(model.program, model.gauge)
+    assert layer is not None
+    point = model.dyadic_point(4, 0)
+    columns = free_columns(model.program, model.gauge, layer)
+    wide, narrow = (
+        enclosure(model.program, point, columns, layer=layer, outputs=2, bits=bits) for bits in (53, 128)
+    )
     assert (np.abs(wide.mid - narrow.mid) <= wide.rad + narrow.rad).all()
     assert narrow.rad.max() < wide.rad.max()
 
 
 def test_deep_networks_are_proved_with_more_bits() -> None:
-    shape = AttentionSlice(widths=(4,) * 5, ranks=(2,) * 4, tokens=3, softmax=True)
-    proof = prove_rank(shape)
+    model = parse_spec("softmax(d=[4,4,4,4,4],a=[2,2,2,2],t=3)")
+    found = generic_rank(model.program, held=model.gauge, samples=model.samples_needed())
+    assert found.layer is not None
+    proof = prove_rank(
+        model.program,
+        model.dyadic_point(found.samples, 0),
+        found.columns,
+        layer=found.layer,
+        outputs=found.layer.few(analytic=True),
+        precisions=model.precisions,
+    )
     assert proof is not None
     assert proof.precision > 53
-    assert proof.rank == shape.free_count == 64  # Eq. 16: 12 + 32 - 16 + 3 * 12
+    assert proof.rank == model.parameter_count - model.gauge.count == 64  # Eq. 16: 12 + 32 - 16 + 3 * 12
 
 
-@pytest.mark.parametrize("softmax", [False, True])
-def test_the_float_rank_is_right_or_undecided(softmax: bool) -> None:
+@pytest.mark.parametrize("family", ["deep-lightning", "softmax"])
+def test_the_float_rank_is_right_or_undecided(family: str) -> None:
     for d in (3, 6, 10, 16):
-        shape = AttentionSlice(widths=(d,) * 3, ranks=(2, 2), tokens=3, softmax=softmax)
-        found, _ = numeric_attention_rank(shape)
-        assert found.rank in (None, shape.free_count)
+        model = parse_spec(f"{family}(d=[{d},{d},{d}],a=[2,2],t=3)")
+        free = model.parameter_count - model.gauge.count
+        found = generic_rank(model.program, held=model.gauge, upper=free, samples=model.samples_needed())
+        numeric, _ = float_witness(model, found, seed=0, report=None)
+        assert numeric is not None
+        assert numeric.rank in (None, free)

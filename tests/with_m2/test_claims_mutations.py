@@ -273,7 +273,7 @@ MUTATIONS = {
     "figure-1": _of(no_crossed_products, DISAGREE),
     "figure-3": _of(no_normalisation, FAILS),
     "lemma-3.1": _of(transposed_change_of_basis, FAILS, size=2),
-    "lemma-3.5": _of(forgotten_inverse, FAILS, size=1),
+    "lemma-3.5": _of(forgotten_inverse, DISAGREE, size=1),
     "lemma-3.6": _of(transposed_attention_in_equation_11, FAILS),
     "lemma-a.3": _of(no_zero_orbits, HOLDS, before=FAILS),
     "lemma-a.3-completed": _of(no_crossed_products, DISAGREE),

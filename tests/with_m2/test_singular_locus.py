@@ -77,11 +77,11 @@ MISTAKES = {
     ),
     "a sign is flipped in an equation": (
         (2, 1, 1), "singular_locus", EQUATIONS,
-        "L = first entries mingens I; I = ideal {L#0 - 2*leadTerm L#0, L#1, L#2};\n" + EQUATIONS, "equations vanish",
+        "L = first entries mingens I; I = ideal {L#0 - 2*leadTerm L#0, L#1, L#2};\n" + EQUATIONS, "vanishing equations",
     ),
     "a sign is flipped in the only equation": (
         (2, 1, 2), "singular_locus", EQUATIONS,
-        "L = first entries mingens I; I = ideal {L#0 - 2*leadTerm L#0};\n" + EQUATIONS, "equations vanish",
+        "L = first entries mingens I; I = ideal {L#0 - 2*leadTerm L#0};\n" + EQUATIONS, "vanishing equations",
     ),
     "rows and columns of V are exchanged": (
         (2, 2, 1), "_lightning", VALUES, VALUES.replace("i*d + j", "j*dp + i"), "image point"
@@ -93,7 +93,7 @@ MISTAKES = {
         (2, 2, 1), "singular_locus", "N - rank sub(equationsJacobian, z)", "N - 1 - rank sub(equationsJacobian, z)", "tangent"
     ),
     "an equation is invented": (
-        (2, 2, 1), "singular_locus", EQUATIONS, "I = I + ideal(T'_0 - T'_1);\n" + EQUATIONS, "equations vanish"
+        (2, 2, 1), "singular_locus", EQUATIONS, "I = I + ideal(T'_0 - T'_1);\n" + EQUATIONS, "vanishing equations"
     ),
     "rank one is forgotten": (
         (2, 2, 1), "_lightning", "R = if a < d then S/minors(a+1, genericMatrix(S, S_0, d, d)) else S;", "R = S;", "image_dim"
