@@ -93,9 +93,10 @@ def given_numbers(model: Any = None, weights: Mapping[str, Any] | None = None) -
     A built-in family has no numbers of its own; those of a user's network are the constants and exponents of its program.
     """
     found: list[int | Fraction] = []
-    for terms in (*getattr(model, "polynomials", ()), *getattr(model, "constraints", ())):
-        found += _numbers_in(dict(terms))
-    if getattr(model, "family", None) == "program":
+    if getattr(model, "family", None) != "program":
+        for terms in (*getattr(model, "polynomials", ()), *getattr(model, "constraints", ())):
+            found += _numbers_in(dict(terms))
+    else:
         for item in model.program.instructions:
             if item.operation in ("constant", "scale", "power"):
                 found += item.constants

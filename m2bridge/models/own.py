@@ -23,6 +23,7 @@ from m2bridge.models.evaluation import setting_of
 from m2bridge.models.files import read_map
 from m2bridge.models.network import monomial_name
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
+from m2bridge.models.systems import PolynomialSystem, polynomial_program
 from m2bridge.programs import Program, parse_program
 from m2bridge.programs.coefficients import input_count, output_forms, support
 from m2bridge.programs.files import is_program_file, load_program, save_program
@@ -143,6 +144,27 @@ class OwnNetwork(Model):
         variables = rational_variables([f"w{i}" for i in range(self.parameter_count)])
         weights = {name: variable_array(variables, shape) for name, shape in self.parameters.items()}
         return tuple(terms_of(sparse(entry)) for entry in self.coordinates(weights).reshape(-1))
+
+    @property
+    def polynomials(self) -> tuple[Terms, ...]:
+        """The coordinates of a map without inputs, as :class:`~m2bridge.models.custom.PolynomialMap` has them."""
+        return self.expanded
+
+    @property
+    def constraints(self) -> tuple[Terms, ...]:
+        return ()
+
+    @cached_property
+    def as_map(self) -> OwnNetwork:
+        """The same weights with the target coordinates for outputs; the model itself when it has no inputs.
+
+        Raises OutOfReachError where the coordinates are too many to be expanded.
+        """
+        if self.input_shape is None:
+            return self
+        system = PolynomialSystem([dict(terms) for terms in self.expanded], self.parameter_count)
+        program = polynomial_program(system, PolynomialSystem([], self.parameter_count), self.parameters)
+        return OwnNetwork(recorded=program, name=self.name, notes=self.notes)
 
     @property
     def m2_partial(self) -> str:

@@ -9,6 +9,7 @@ equal dimensions show an open orbit and nothing more.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ from m2bridge.analyses.fiber.slices import slice_of
 from m2bridge.analyses.fiber.verdict import judged
 from m2bridge.analyses.workbench import ProgressListener, Workbench, model_of, opened
 from m2bridge.engine.base import Engine, Limits
-from m2bridge.errors import NotPolynomialError
-from m2bridge.models import MLP, DeepLightning, Lightning, Model
+from m2bridge.errors import NotPolynomialError, OutOfReachError
+from m2bridge.models import MLP, DeepLightning, Lightning, Model, OwnNetwork
 from m2bridge.results import Certainty, Evidence, weigh
 from m2bridge.scripts import Script
 
@@ -93,8 +94,17 @@ def fiber(
         return _answer(model_of(model), bench, at=at, prime=prime, seed=seed, force=force)
 
 
+def _by_coordinates(model: Model) -> Model:
+    """A user's own polynomial network by its coordinates, which have the same fibers; as it is where these are out of reach."""
+    if isinstance(model, OwnNetwork) and model.polynomial:
+        with suppress(OutOfReachError):
+            return model.as_map
+    return model
+
+
 def _answer(model: Model, bench: Workbench, *, at: Any, prime: int, seed: int, force: bool) -> Fiber:
     start = time.perf_counter()
+    asked, model = model, _by_coordinates(model)
     point = resolve(model, at, seed)
     p, note = good_prime(point, prime)
     bench.announce("symmetries")
@@ -110,7 +120,7 @@ def _answer(model: Model, bench: Workbench, *, at: Any, prime: int, seed: int, f
     evidence += _from_real_points(verdict.orbits, found)
     counter = counterexample(point)
     return Fiber(
-        model=model.spec,
+        model=asked.spec,
         options={"prime": prime, "at": point.kind, "weights": _digest(point)},
         at=point.document(p if model.polynomial else None),
         fiber_dim=_first(argument.fiber_dim if argument else None, outcome.fiber_dim),
