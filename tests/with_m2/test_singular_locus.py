@@ -61,7 +61,7 @@ MISTAKES = {
         (2, 1, 1), "singular_locus", EQUATIONS, "I = ideal drop(first entries mingens I, 1);\n" + EQUATIONS, "degree"
     ),
     "A is transposed in the network": (
-        (2, 1, 2), "_lightning", NETWORK, NETWORK.replace("* attentionMatrix W *", "* transpose attentionMatrix W *"), "network output"
+        (2, 1, 2), "_lightning", NETWORK, NETWORK.replace("* attention", "* transpose attention"), "network output"
     ),
     "A is transposed in the coordinates": (
         (2, 1, 2), "_lightning", OUTPUT, "output = networkAt({transpose sub(A, RX), sub(V, RX)}, X);", "image point"
