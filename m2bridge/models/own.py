@@ -33,7 +33,7 @@ from m2bridge.programs.recording import record
 MOST_EXPANDED = 400
 """With more weights and inputs than this, coordinates are not expanded as polynomials."""
 MOST_INPUT_MONOMIALS = 20_000
-MOST_PRODUCTS = 5_000_000
+MOST_PRODUCTS = 400_000
 """With more products of coefficients in one instruction than this, a network's monomials are not listed (a few seconds)."""
 
 
