@@ -49,11 +49,11 @@ def command(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., in
     return lambda *arguments: main(["singular-locus", *map(str, arguments)])
 
 
-NETWORK = "network = X -> V * X * transpose X * A * X;"
-OUTPUT = "output = sub(V, RX) * X * transpose X * sub(A, RX) * X;"
+NETWORK = "networkAt = (W, X) -> last W * X * transpose X * attentionMatrix W * X;"
+OUTPUT = "output = network X;"
 EQUATIONS = "equations = if I == 0 then {} else first entries mingens I;"
 PLACES = "places = apply(strata, w -> at(w, coordinates));"
-ATTENTION = "A = matrix table(d, d, (i,j) -> R_(i*d + j));"
+ATTENTION = "weights = {matrix table(d, d, (i,j) -> R_(i*d + j)), V};"
 VALUES = "V = matrix table(dp, d, (i,j) -> R_(d*d + i*d + j));"
 
 MISTAKES = {
@@ -61,19 +61,19 @@ MISTAKES = {
         (2, 1, 1), "singular_locus", EQUATIONS, "I = ideal drop(first entries mingens I, 1);\n" + EQUATIONS, "degree"
     ),
     "A is transposed in the network": (
-        (2, 1, 2), "_lightning", NETWORK, NETWORK.replace("* A *", "* transpose A *"), "network output"
+        (2, 1, 2), "_lightning", NETWORK, NETWORK.replace("* attention", "* transpose attention"), "network output"
     ),
     "A is transposed in the coordinates": (
-        (2, 1, 2), "_lightning", OUTPUT, OUTPUT.replace("sub(A, RX)", "transpose sub(A, RX)"), "image point"
+        (2, 1, 2), "_lightning", OUTPUT, "output = networkAt({transpose sub(A, RX), sub(V, RX)}, X);", "image point"
     ),
     "A is transposed everywhere": (
         (2, 2, 1), "_lightning", ATTENTION, ATTENTION.replace("i*d + j", "j*d + i"), "image point"
     ),
     "a sign is flipped in the network": (
-        (2, 1, 2), "_lightning", NETWORK, NETWORK.replace("-> V *", "-> -V *"), "network output"
+        (2, 1, 2), "_lightning", NETWORK, NETWORK.replace("-> last W *", "-> -(last W) *"), "network output"
     ),
     "a sign is flipped in the coordinates": (
-        (2, 1, 1), "_lightning", OUTPUT, OUTPUT.replace("= sub(V, RX)", "= -sub(V, RX)"), "image point"
+        (2, 1, 1), "_lightning", OUTPUT, OUTPUT.replace("= network X", "= -network X"), "image point"
     ),
     "a sign is flipped in an equation": (
         (2, 1, 1), "singular_locus", EQUATIONS,
