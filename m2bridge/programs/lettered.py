@@ -90,7 +90,7 @@ def contract(
 class _Plan:
     """How an einsum of two arrays becomes a product of matrices; an empty order leaves the axes as they are.
 
-    After sums over letters that occur nowhere else, the left axes are (stack, rows, inner), the right ones (stack, inner, columns).
+    After sums over letters that occur once the left axes are (stack, rows, inner), the right ones (stack, inner, columns).
     """
 
     left_sums: tuple[int, ...]
