@@ -35,18 +35,24 @@ class Probe:
         given |= {name: Lettered("N", self.arithmetic.integers(value)) for name, value in inputs.items()}
         self.values = evaluate(program, self.arithmetic, given)
 
-    def forward(self, direction: Mapping[str, Integers]) -> list[int]:
-        """The derivative of all outputs in a direction of the weights, by the forward rules."""
-        moved = {name: Lettered("", self.arithmetic.integers(value)) for name, value in direction.items()}
+    def changes(self, directions: Sequence[Mapping[str, Integers]]) -> list[bool]:
+        """For each direction of the weights, whether an output moves in it, by the forward rules: one pass for all of them."""
+        if not directions:
+            return []
+        moved = {}
+        for name, shape in self.program.parameters.items():
+            if any(name in direction for direction in directions):
+                zero = np.zeros(shape, dtype=np.int64)
+                table = np.stack([direction.get(name, zero) for direction in directions])
+                moved[name] = Lettered("T", self.arithmetic.integers(table))
         found = tangents(self.program, self.arithmetic, self.values, moved)
-        listed: list[int] = []
+        changed = np.zeros(len(directions), dtype=bool)
         for _, place in self.program.outputs:
             item = found[place]
             if item is not None:
-                listed += self.arithmetic.field.canonical(item.array).reshape(-1).tolist()
-            else:
-                listed += [0] * (self.program.instructions[place].size * self.values[place].sizes.get("N", 1))
-        return listed
+                array = lettered.aligned(item, "TN", len(item.core))
+                changed |= self.arithmetic.field.canonical(array).reshape(len(array), -1).any(axis=1)
+        return [bool(change) for change in changed]
 
     def outputs(self) -> list[list[int]]:
         """The flat outputs at each input; one list for a map without inputs."""

@@ -6,7 +6,9 @@ T for tangent directions. The axes behind them are those that the program knows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from m2bridge.programs.arithmetics import Array, Floats
@@ -65,26 +67,66 @@ def contract(
     Everything is brought to one product of (stacks of) matrices, which is where the time goes.
     """
     lead = joined(left.lead, right.lead)
-    a, b, out = left.lead + left_term, right.lead + right_term, lead + result
-    x, a = _summed(arithmetic, left.array, a, set(b) | set(out))
-    y, b = _summed(arithmetic, right.array, b, set(a) | set(out))
-    sizes = dict(zip(a, x.shape, strict=True)) | dict(zip(b, y.shape, strict=True))
+    plan = _plan(left.lead + left_term, right.lead + right_term, lead + result)
+    x, y = left.array, right.array
+    x = arithmetic.sum(x, plan.left_sums) if plan.left_sums else x
+    y = arithmetic.sum(y, plan.right_sums) if plan.right_sums else y
+    x = x.transpose(*plan.left_order) if plan.left_order else x
+    y = y.transpose(*plan.right_order) if plan.right_order else y
+    stack, inner = plan.stack, plan.inner
+    outer, rows, columns = x.shape[:stack], x.shape[stack : len(x.shape) - inner], y.shape[stack + inner :]
+    if inner:
+        m, k, n = prod(rows), prod(y.shape[stack : stack + inner]), prod(columns)
+        depth = (prod(outer),) if stack else ()
+        product = arithmetic.matmul(x.reshape((*depth, m, k)), y.reshape((*depth, k, n)))
+        product = product.reshape((*outer, *rows, *columns))
+    else:
+        wide = x.reshape((*outer, *rows, *(1,) * len(columns)))
+        product = arithmetic.multiply(wide, y.reshape((*outer, *(1,) * len(rows), *columns)))
+    return Lettered(lead, product.transpose(*plan.out_order) if plan.out_order else product)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How an einsum of two arrays becomes a product of matrices; an empty order leaves the axes as they are.
+
+    After sums over letters that occur once the left axes are (stack, rows, inner), the right ones (stack, inner, columns).
+    """
+
+    left_sums: tuple[int, ...]
+    right_sums: tuple[int, ...]
+    left_order: tuple[int, ...]
+    right_order: tuple[int, ...]
+    out_order: tuple[int, ...]
+    stack: int
+    inner: int
+
+
+@lru_cache(maxsize=4096)
+def _plan(a: str, b: str, out: str) -> _Plan:
+    left_sums = tuple(k for k, letter in enumerate(a) if letter not in b and letter not in out)
+    right_sums = tuple(k for k, letter in enumerate(b) if letter not in a and letter not in out)
+    a = "".join(letter for letter in a if letter in b or letter in out)
+    b = "".join(letter for letter in b if letter in a or letter in out)
     stack = [letter for letter in a if letter in b and letter in out]
     inner = [letter for letter in a if letter in b and letter not in out]
     rows = [letter for letter in a if letter not in b]
     columns = [letter for letter in b if letter not in a]
-    if not inner:
-        order = "".join(stack + rows + columns)
-        product = arithmetic.multiply(_ordered(x, a, order, sizes), _ordered(y, b, order, sizes))
-    else:
-        order = "".join(stack + rows + columns)
-        x = _matrices(x, a, stack, rows, inner, sizes)
-        y = _matrices(y, b, stack, inner, columns, sizes)
-        product = arithmetic.matmul(x, y).reshape(tuple(sizes[letter] for letter in order))
-    permutation = tuple(order.index(letter) for letter in out)
-    if permutation != tuple(range(len(out))):
-        product = product.transpose(*permutation)
-    return Lettered(lead, product)
+    return _Plan(
+        left_sums,
+        right_sums,
+        _order(a, [*stack, *rows, *inner]),
+        _order(b, [*stack, *inner, *columns]),
+        _order([*stack, *rows, *columns], out),
+        len(stack),
+        len(inner),
+    )
+
+
+def _order(before: Sequence[str], after: Sequence[str]) -> tuple[int, ...]:
+    """The permutation of axes from one order of letters to another; empty when nothing moves."""
+    found = tuple(before.index(letter) for letter in after)
+    return () if found == tuple(range(len(found))) else found
 
 
 def _summed(arithmetic: Floats, array: Array, term: str, kept: set[str]) -> tuple[Array, str]:
@@ -93,26 +135,6 @@ def _summed(arithmetic: Floats, array: Array, term: str, kept: set[str]) -> tupl
     if not axes:
         return array, term
     return arithmetic.sum(array, axes), "".join(letter for letter in term if letter in kept)
-
-
-def _ordered(array: Array, term: str, order: str, sizes: dict[str, int]) -> Array:
-    """The array with one axis for each letter of `order`, of length 1 where it does not have the letter."""
-    permutation = tuple(term.index(letter) for letter in order if letter in term)
-    if permutation != tuple(range(len(term))):
-        array = array.transpose(*permutation)
-    return array.reshape(tuple(sizes[letter] if letter in term else 1 for letter in order))
-
-
-def _matrices(
-    array: Array, term: str, stack: list[str], first: list[str], second: list[str], sizes: dict[str, int]
-) -> Array:
-    """The array as a stack of matrices: (stack, first, second), or a single one when the stack is empty."""
-    permutation = tuple(term.index(letter) for letter in (*stack, *first, *second))
-    if permutation != tuple(range(len(term))):
-        array = array.transpose(*permutation)
-    m, n = (prod(sizes[letter] for letter in group) for group in (first, second))
-    depth = prod(sizes[letter] for letter in stack)
-    return array.reshape((depth, m, n) if stack else (m, n))
 
 
 def single(arithmetic: Floats, item: Lettered, term: str, result: str) -> Lettered:

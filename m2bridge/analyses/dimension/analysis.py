@@ -98,7 +98,7 @@ def dimension(
     proved = lower == upper
     answer = lower if proved else max(lower, found.likely)
     parameters = model.parameter_dim
-    orbit = symmetry_rank(model, p=p, seed=seed)
+    orbit = _orbit_dim(model, uppers, p=p, seed=seed)
     symmetry = orbit if orbit is not None else model.gauge.count
     span = _span(model)
     expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
@@ -130,6 +130,14 @@ def dimension(
         statement=statement(model, lower=lower, upper=upper, answer=answer),
         certificate=certificate_for(model, found, uppers) if proved and certify else None,
     )
+
+
+def _orbit_dim(model: Model, uppers: list[Evidence], *, p: int, seed: int) -> int | None:
+    """The rank of the symmetries, from the upper bound that was found with it where there is one."""
+    for item in uppers:
+        if item.witness == "symmetry" and item.detail.get("source") == model.spec:
+            return int(item.detail["orbit_dim"])
+    return symmetry_rank(model, p=p, seed=seed)
 
 
 def _large_enough(p: int, model: Model) -> int:
