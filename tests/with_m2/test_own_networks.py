@@ -1,0 +1,76 @@
+"""One's own network is a full citizen: dimension, record, check, explain, fiber, batch and file, like a built-in one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import m2bridge
+from m2bridge import records
+from m2bridge.cli import main
+from m2bridge.engine import Engine, Limits
+from m2bridge.models import OwnNetwork, from_callable, parse_spec
+from m2bridge.report.explain import explain
+from tests.networks import NETWORKS
+
+SMALL = {"biases", "causal mask", "gram matrix", "group convolution", "hadamard products", "cross-attention"}
+
+
+def networks() -> dict[str, OwnNetwork]:
+    return {
+        name: from_callable(f, weights, inputs=inputs, name=name) for name, f, weights, inputs in NETWORKS
+    }
+
+
+@pytest.mark.parametrize("name", [name for name, *_ in NETWORKS])
+def test_a_record_holds_the_network(name: str, engine: Engine, tmp_path: Path) -> None:
+    model = networks()[name]
+    found = m2bridge.dimension(model, engine=engine)
+    assert found.agreement is not False, [str(conflict) for conflict in found.conflicts]
+    assert parse_spec(found.model) == model
+    again = records.load(records.save(found, tmp_path))
+    assert again.model == found.model
+    text = explain(again)
+    assert str(found.image_dim) in text
+    assert model.recorded.sha256[:12] in text
+
+
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_its_fibers_are_those_of_its_coordinates(name: str, engine: Engine) -> None:
+    model = networks()[name]
+    found = m2bridge.fiber(model, engine=engine, limits=Limits(wall_seconds=20))
+    answer = m2bridge.dimension(model, engine=False)
+    assert found.model == model.spec
+    assert found.agreement is not False
+    assert found.generic_fiber_dim == answer.generic_fiber_dim
+
+
+def test_a_proved_one_has_a_certificate_that_is_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = m2bridge.dimension(networks()["hadamard products"], engine=False)
+    assert found.certificate is not None
+    assert found.certificate["spec"] is None
+    path = records.save(found, tmp_path)
+    assert main(["check", str(path)]) == 0
+    assert found.certificate["program"].split("\n")[1] in networks()["hadamard products"].recorded.text
+    document = json.loads(path.read_text())
+    capsys.readouterr()
+    document["image_dim"] = 99
+    path.write_text(json.dumps(document))
+    assert main(["check", str(path)]) == 7
+
+
+def test_it_goes_through_a_file_and_a_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = networks()["biases"]
+    file = tmp_path / "mine.toml"
+    model.save(file)
+    assert parse_spec(f"file:{file}") == model
+    jobs = tmp_path / "jobs.toml"
+    jobs.write_text(f'[[job]]\nanalysis = "dimension"\nspec = "file:mine.toml"\n')
+    assert main(["batch", str(jobs), "--store", str(tmp_path / "store"), "--workers", "1"]) == 0
+    capsys.readouterr()
+    assert main(["describe", "--program", f"file:{file}"]) == 0
+    assert capsys.readouterr().out == model.recorded.text
