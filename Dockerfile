@@ -1,20 +1,67 @@
-# m2bridge with Macaulay2 inside. Runs read-only, without privileges and without a network:
+# m2bridge with Macaulay2 and pictures inside. It runs read-only, without privileges and without a network, as any user:
 #   docker run --rm m2bridge singular-locus --d 2 --dp 1
-FROM python:3.11-slim-bookworm AS build
-WORKDIR /src
-RUN python -m venv /opt/m2bridge
-# Macaulay2 itself, from its wheel without the 1.6 GB of dependencies that it does not need to run
-RUN /opt/m2bridge/bin/pip install --no-cache-dir --no-deps "passagemath-macaulay2==10.8.11"
-COPY pyproject.toml README.md LICENSE CHANGELOG.md ./
-COPY m2_templates m2_templates
-COPY m2bridge m2bridge
-RUN /opt/m2bridge/bin/pip install --no-cache-dir . \
- && /opt/m2bridge/bin/m2bridge doctor
+#   docker run --rm m2bridge figure theorem-3.4 --d 2 --dp 1 -o - > orbits.png
+#   docker run --rm -v "$PWD:/work" --user "$(id -u):$(id -g)" m2bridge batch jobs.toml --store weekend
+# docs/image.md says more. To pin the base: --build-arg BASE=python:3.11-slim-bookworm@sha256:...
+# Without pictures, about 30 MB smaller: --build-arg EXTRAS=
+ARG BASE=python:3.11-slim-bookworm
 
-FROM python:3.11-slim-bookworm
-COPY --from=build /opt/m2bridge /opt/m2bridge
-ENV PATH=/opt/m2bridge/bin:$PATH HOME=/tmp PYTHONDONTWRITEBYTECODE=1
+FROM ${BASE} AS environment
+RUN python -m venv --without-pip /opt/m2bridge
+COPY image/trim.py /build/
+
+# Macaulay2, from its wheel without the 1.6 GB of dependencies that it does not need to run; x86_64 and aarch64.
+FROM environment AS engine
+RUN printf '%s\n' 'passagemath-macaulay2==10.8.11 \' \
+        '--hash=sha256:9df2ca62b716efa5a2abb9a8afbb658020f7ea2137294e27662f61e86dcf2d97 \' \
+        '--hash=sha256:9a52a733bccc83aa852fe772db8afacba2b8b5264fb225facc39f1341f4d3111' > /build/engine.txt \
+ && python -m pip --python /opt/m2bridge/bin/python install --no-cache-dir --no-compile --no-deps --only-binary=:all: \
+        --require-hashes -r /build/engine.txt \
+ && python /build/trim.py /opt/m2bridge
+
+FROM environment AS packages
+ARG EXTRAS=plot
+COPY image/requirements.py pyproject.toml /build/
+RUN python /build/requirements.py /build/pyproject.toml "$EXTRAS" > /build/requirements.txt \
+ && python -m pip --python /opt/m2bridge/bin/python install --no-cache-dir --no-compile --only-binary=:all: \
+        -r /build/requirements.txt \
+ && python /build/trim.py /opt/m2bridge
+
+FROM environment AS own
+COPY pyproject.toml README.md LICENSE CHANGELOG.md /src/
+COPY m2_templates /src/m2_templates
+COPY m2bridge /src/m2bridge
+RUN python -m pip --python /opt/m2bridge/bin/python install --no-cache-dir --no-deps /src
+
+FROM ${BASE} AS image
+ARG EXTRAS=plot
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="m2bridge" \
+      org.opencontainers.image.description="From a polynomial network to its geometry, with proof; with Macaulay2 inside" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.licenses="MIT AND GPL-3.0-or-later" \
+      org.opencontainers.image.documentation="m2bridge --help; m2bridge licenses" \
+      org.opencontainers.image.base.name="docker.io/library/python:3.11-slim-bookworm"
+COPY --from=engine /opt/m2bridge /opt/m2bridge
+COPY --from=packages /opt/m2bridge /opt/m2bridge
+COPY --from=own /opt/m2bridge /opt/m2bridge
+ENV PATH=/opt/m2bridge/bin:$PATH LANG=C.UTF-8 \
+    HOME=/tmp XDG_CACHE_HOME=/tmp/.cache XDG_DATA_HOME=/tmp/.local/share MPLCONFIGDIR=/tmp/.config/matplotlib
+# The image proves itself while it is built. These runs also leave the bytecode of what they import, and only of that.
+RUN touch /.m2bridge-image && cd /tmp \
+ && m2bridge doctor \
+ && m2bridge singular-locus --d 2 --dp 1 --save /tmp/records > /dev/null \
+ && m2bridge dimension 'lightning(d=2,dp=1)' --save /tmp/records > /dev/null \
+ && m2bridge check /tmp/records/dimension-*.json \
+ && if [ -n "$EXTRAS" ]; then m2bridge figure theorem-3.4 --d 2 --dp 1 -o /tmp/figure.svg \
+     && m2bridge figure theorem-3.4 --d 2 --dp 1 -o /tmp/figure.pdf --record /tmp/records/singular-locus-*.json \
+     && m2bridge figure 1 -o /tmp/figure.html --record /tmp/records/singular-locus-*.json; fi \
+ && m2bridge --help > /dev/null && m2bridge licenses > /dev/null \
+ && rm -rf /tmp/* /tmp/.[a-z]*
+ENV PYTHONDONTWRITEBYTECODE=1
 USER 1000:1000
-WORKDIR /tmp
+WORKDIR /work
 ENTRYPOINT ["m2bridge"]
 CMD ["--help"]

@@ -4,7 +4,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test test-all check format engine benchmarks schemas clean help
+# The container image. A program that builds, and the command that runs a container up to the image's name.
+IMAGE ?= localhost/m2bridge
+CONTAINERS := $(firstword $(foreach tool,docker podman buildah,$(if $(shell command -v $(tool) 2>/dev/null),$(tool))))
+IMAGE_BUILD ?= $(or $(CONTAINERS),docker) build -t $(IMAGE) --build-arg REVISION=$(shell git rev-parse HEAD 2>/dev/null) .
+IMAGE_RUN ?= $(if $(filter podman buildah,$(CONTAINERS)),podman,docker) run --rm --network none --read-only --tmpfs /tmp \
+	--cap-drop all --security-opt no-new-privileges
+
+.PHONY: run test test-all check format engine image image-test image-sizes benchmarks schemas clean help
 
 help:            ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -15,8 +22,8 @@ run: engine      ## set everything up and print the singular locus of M(2,1,2)
 test: engine     ## set everything up and run the tests, with the real Macaulay2
 	$(BIN)/python -m pytest -q -m "not faults and not image and not browser and not slow"
 
-test-all: engine ## the slower suites too: faults, long computations, image, browser
-	$(BIN)/python -m pytest -q
+test-all: engine ## the slower suites too: faults, long computations, browser (the image has image-test)
+	$(BIN)/python -m pytest -q -m "not image"
 
 check: $(STAMP)  ## format, lint, types, unit tests: before every commit
 	$(BIN)/ruff format --check .
@@ -33,6 +40,15 @@ engine: $(STAMP) ## make sure that a Macaulay2 works; install one if none does
 
 schemas: $(STAMP) ## write the JSON Schemas that ship with the package
 	$(BIN)/python -m m2bridge.schemas
+
+image:           ## build the container image with docker, podman or buildah, whichever is there
+	$(IMAGE_BUILD)
+
+image-test: engine ## run the tests of the image; IMAGE_RUN is how a container is run
+	M2BRIDGE_IMAGE="$(IMAGE)" M2BRIDGE_IMAGE_RUN="$(IMAGE_RUN)" $(BIN)/python -m pytest -q -m image tests/image
+
+image-sizes: $(STAMP) ## sizes of the image's parts, and how long a container takes to start
+	M2BRIDGE_IMAGE="$(IMAGE)" M2BRIDGE_IMAGE_RUN="$(IMAGE_RUN)" $(BIN)/python benchmarks/image.py
 
 clean:           ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist build

@@ -271,7 +271,7 @@ def large_store(count: int, scratch: Path) -> None:
         lambda: subprocess.run(words, capture_output=True, check=True),
         count,
     )
-    size = (store.directory / "index.sqlite").stat().st_size
+    size = index.path.stat().st_size
     print(f"{'size of the index':46}{size / 2**20:9.1f} MB")
     index.close()
     store.close()

@@ -6,32 +6,38 @@
 (5, 4, 'proved')
 """
 
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
 from m2bridge._version import __version__
-from m2bridge.analyses.boundary import Boundary, boundary
-from m2bridge.analyses.closure import Closure, closure
-from m2bridge.analyses.dimension import Dimension, dimension
-from m2bridge.analyses.fiber import Fiber, fiber
-from m2bridge.analyses.ideal import ideal
-from m2bridge.analyses.singular_locus import SingularLocus, singular_locus
-from m2bridge.analyses.singular_point import SingularPoint, singular_point
-from m2bridge.claims.ledger import Ledger
-from m2bridge.engine import Limits, open_engine
-from m2bridge.models import (
-    MLP,
-    Convolution,
-    DeepLightning,
-    Lightning,
-    Linear,
-    Model,
-    PolynomialMap,
-    Softmax,
-    from_callable,
-    from_sympy,
-    parse_spec,
-)
-from m2bridge.records import load as load_record
-from m2bridge.records import save as save_record
-from m2bridge.results import Certainty, Evidence, Result
+
+if TYPE_CHECKING:
+    from m2bridge.analyses.boundary import Boundary, boundary
+    from m2bridge.analyses.closure import Closure, closure
+    from m2bridge.analyses.dimension import Dimension, dimension
+    from m2bridge.analyses.fiber import Fiber, fiber
+    from m2bridge.analyses.ideal import ideal
+    from m2bridge.analyses.singular_locus import SingularLocus, singular_locus
+    from m2bridge.analyses.singular_point import SingularPoint, singular_point
+    from m2bridge.claims.ledger import Ledger
+    from m2bridge.engine import Limits, open_engine
+    from m2bridge.models import (
+        MLP,
+        Convolution,
+        DeepLightning,
+        Lightning,
+        Linear,
+        Model,
+        PolynomialMap,
+        Softmax,
+        from_callable,
+        from_sympy,
+        parse_spec,
+    )
+    from m2bridge.records import load as load_record
+    from m2bridge.records import save as save_record
+    from m2bridge.results import Certainty, Evidence, Result
 
 __all__ = [
     "MLP",
@@ -68,3 +74,48 @@ __all__ = [
     "singular_locus",
     "singular_point",
 ]
+
+_RENAMED = {"load_record": "load", "save_record": "save"}
+_MODULES = {
+    "analyses.boundary": ("Boundary", "boundary"),
+    "analyses.closure": ("Closure", "closure"),
+    "analyses.dimension": ("Dimension", "dimension"),
+    "analyses.fiber": ("Fiber", "fiber"),
+    "analyses.ideal": ("ideal",),
+    "analyses.singular_locus": ("SingularLocus", "singular_locus"),
+    "analyses.singular_point": ("SingularPoint", "singular_point"),
+    "claims.ledger": ("Ledger",),
+    "engine": ("Limits", "open_engine"),
+    "models": (
+        "MLP",
+        "Convolution",
+        "DeepLightning",
+        "Lightning",
+        "Linear",
+        "Model",
+        "PolynomialMap",
+        "Softmax",
+        "from_callable",
+        "from_sympy",
+        "parse_spec",
+    ),
+    "records": ("load_record", "save_record"),
+    "results": ("Certainty", "Evidence", "Result"),
+}
+"""Where each public name is defined. It is imported when it is first asked for, so that the command line starts sooner."""
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), _RENAMED.get(name, name))
+    elif not name.startswith("_") and find_spec(f"{__name__}.{name}"):
+        value = import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -32,6 +32,17 @@ if TYPE_CHECKING:
     from m2bridge.engine.base import Run
 
 
+def visible(text: str) -> str:
+    """A text for a terminal: what is not printable is written out, so that nothing in a message steers the terminal.
+
+    >>> print(visible("red: " + chr(27) + "[31m"))
+    red: \\x1b[31m
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class M2BridgeError(Exception):
     """Base of all errors raised on purpose.
 

@@ -19,6 +19,7 @@ from m2bridge.errors import (
     CrashError,
     EngineError,
     MemoryLimitError,
+    NoEngineError,
     OutputError,
     OutputLimitError,
     ScriptError,
@@ -148,6 +149,8 @@ def read(run: Run) -> Values:
 
     The partial values of a run that reached a limit are in the error's field ``values``.
     """
+    if not run.began:
+        raise NoEngineError(f"no Macaulay2 took script {run.script.name}: {run.stderr.strip()}", run=run)
     if run.outcome is not Outcome.FINISHED:
         raise _failure(run)
     values = parse(run)
@@ -182,9 +185,8 @@ def _failure(run: Run) -> EngineError:
             run=run, values=values, bytes=run.limits.output_bytes,
         )  # fmt: skip
     if run.outcome is Outcome.CRASHED:
-        return CrashError(
-            f"Macaulay2 died of signal {run.signal} in script {name} {after}", run=run, signal=run.signal
-        )
+        what = "was lost" if run.signal is None else f"died of signal {run.signal}"
+        return CrashError(f"Macaulay2 {what} in script {name} {after}", run=run, signal=run.signal)
     if match := _ERROR.search(run.stderr):
         return _script_error(run, match)
     tail = run.stderr.strip().splitlines()[-1:] or ["(nothing on standard error)"]

@@ -25,9 +25,11 @@ from typing import Any, Literal, Union
 import m2bridge.analyses  # noqa: F401 - registers the result types
 from m2bridge._version import __version__
 from m2bridge.errors import InputError, RecordError
+from m2bridge.migrations import from_version_1
 from m2bridge.results import RESULT_TYPES, Result
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Version 1 is read too, see :mod:`m2bridge.migrations`; documents are always written in this version."""
 _ENVELOPE = ("schema_version", "analysis", "analysis_version", "package_version")
 
 
@@ -41,6 +43,8 @@ def to_document(result: Result) -> dict[str, Any]:
 def from_document(document: Any) -> Result:
     """The result that a document holds; ``from_document(to_document(r)) == r``.
 
+    A document of schema version 1 is migrated, and the result's ``migrated_from`` is 1.
+
     Raises
     ------
     RecordError
@@ -48,20 +52,23 @@ def from_document(document: Any) -> Result:
     """
     if not isinstance(document, dict) or "schema_version" not in document:
         raise RecordError("this is not an m2bridge record: it has no schema_version")
-    if document["schema_version"] != SCHEMA_VERSION:
+    version = document["schema_version"]
+    if type(version) is not int or version not in (1, SCHEMA_VERSION):
         raise RecordError(
-            f"the record has schema version {document['schema_version']!r}; this m2bridge reads version {SCHEMA_VERSION}: "
+            f"the record has schema version {version!r}; this m2bridge reads versions 1 and {SCHEMA_VERSION}: "
             "use the version of m2bridge that wrote it"
         )
     analysis = document.get("analysis")
     kind = RESULT_TYPES.get(analysis) if isinstance(analysis, str) else None
     if kind is None:
         raise RecordError(f"the record is of an unknown analysis {analysis!r}")
-    if document.get("analysis_version") != kind.VERSION:
+    if document.get("analysis_version") != (1 if version == 1 else kind.VERSION):
         raise RecordError(
             f"the record is of version {document.get('analysis_version')!r} of {kind.ANALYSIS}; "
             f"this m2bridge reads version {kind.VERSION}: compute it again"
         )
+    if version == 1:
+        document = from_version_1(document, kind)
     body = {key: value for key, value in document.items() if key not in _ENVELOPE}
     result: Result = _decode(kind, body, kind.ANALYSIS)
     return result
@@ -106,12 +113,12 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value")
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace `path` by a file with this text: after a crash there is the old file or the new one, never a part."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Replace `path` by a file with this content: after a crash there is the old file or the new one, never a part."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o644)

@@ -253,6 +253,7 @@ class Result:
     certainty: of the answer as a whole: the weakest of what it needs.
     agreement: of the witnesses among themselves (:func:`weigh`).
     limit: None, or which limit stopped the computation: then the answer holds what was found before.
+    migrated_from: the schema version of the record that the answer was read from, when that was an older one.
     """
 
     ANALYSIS: ClassVar[str]
@@ -269,6 +270,7 @@ class Result:
     seconds: float
     peak_memory_bytes: int | None = None
     limit: str | None = None
+    migrated_from: int | None = None
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:

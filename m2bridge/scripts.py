@@ -16,6 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from m2bridge.errors import InputError
 from m2bridge.literals import assignment
@@ -62,9 +63,20 @@ def template_directory() -> Path:
 
 
 @cache
-def _environment(*directories: Path) -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader([str(d) for d in directories]),
+def template_texts(directory: Path) -> dict[str, str]:
+    """The text of every template of a directory by file name, read once: a process never sees a later change, so that what it
+    renders is what the hash in a batch's keys says."""
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(directory.glob(f"*{SUFFIX}"))}
+
+
+@cache
+def _environment(own: Path | None, shipped: Path) -> jinja2.Environment:
+    """The sandbox in which templates are rendered: no attribute of Python's machinery, nothing that changes its arguments."""
+    loaders: list[jinja2.BaseLoader] = [jinja2.DictLoader(template_texts(shipped))]
+    if own is not None:
+        loaders.insert(0, jinja2.FileSystemLoader(str(own)))
+    return ImmutableSandboxedEnvironment(
+        loader=jinja2.ChoiceLoader(loaders),
         undefined=jinja2.StrictUndefined,
         line_statement_prefix="--%",
         variable_start_string="@{",
@@ -80,7 +92,7 @@ def _environment(*directories: Path) -> jinja2.Environment:
 
 def template_names() -> tuple[str, ...]:
     """Names of the templates that can be rendered (partials begin with an underscore and are left out)."""
-    names = (path.name.removesuffix(SUFFIX) for path in template_directory().glob(f"*{SUFFIX}"))
+    names = (name.removesuffix(SUFFIX) for name in template_texts(template_directory()))
     return tuple(sorted(name for name in names if not name.startswith("_")))
 
 
@@ -110,15 +122,15 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
     InputError
         For an unknown template, an undeclared parameter, or a value that is not allowed in a script.
     """
-    directories = [template_directory()]
+    own = None
     if isinstance(template, Path):
         if not template.is_file():
             raise InputError(f"template {template} does not exist")
-        directories.insert(0, template.resolve().parent)
+        own = template.resolve().parent
         name = template.name
     else:
         name = f"{template}{SUFFIX}"
-    environment = _environment(*directories)
+    environment = _environment(own, template_directory())
     source = _source(environment, name)
     declared = declared_parameters(source)
     if partial is not None:

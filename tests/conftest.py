@@ -60,7 +60,7 @@ def engine_info(request: pytest.FixtureRequest) -> EngineInfo:
 def engine() -> Iterator[Engine]:
     """An open warm engine on the default Macaulay2."""
     try:
-        opened = open_engine(warm=True, workers=2)
+        opened = open_engine(warm=True)
     except M2BridgeError as error:
         pytest.fail(f"tests with Macaulay2 need one: {error}", pytrace=False)
     with opened:

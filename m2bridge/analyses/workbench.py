@@ -12,6 +12,7 @@ from m2bridge.errors import InputError, LimitError
 from m2bridge.models import Model, parse_spec
 from m2bridge.protocol import Values
 from m2bridge.results import EngineUse, ScriptUse
+from m2bridge.scripts import Script
 
 ProgressListener = Callable[[str], None]
 """Called with the name of each step of a computation as it begins."""
@@ -88,24 +89,24 @@ class Workbench:
         self, template: str | Path, parameters: Mapping[str, object], model: Model | None = None
     ) -> Values:
         """The values that a template emits; a run that did not finish is an error of its own type."""
-        return protocol.read(self._run(template, parameters, model))
+        return protocol.read(self._run(_rendered(template, parameters, model)))
 
     def ask_within_limits(
         self, template: str | Path, parameters: Mapping[str, object], model: Model | None = None
     ) -> tuple[Values, LimitError | None]:
         """Like :meth:`ask`, but a run stopped by a limit answers with what it had found, and the limit's error."""
-        run = self._run(template, parameters, model)
+        return self.run_within_limits(_rendered(template, parameters, model))
+
+    def run_within_limits(self, script: Script) -> tuple[Values, LimitError | None]:
+        """Like :meth:`ask_within_limits`, for a script that is rendered already."""
+        run = self._run(script)
         try:
             return protocol.read(run), None
         except LimitError as error:
             found = error.fields.get("values") or Values({}, False, run)
             return found, error
 
-    def _run(self, template: str | Path, parameters: Mapping[str, object], model: Model | None) -> Run:
-        if model is None:
-            script = scripts.render(template, parameters)
-        else:
-            script = scripts.render(template, {**model.m2_parameters, **parameters}, partial=model.m2_partial)
+    def _run(self, script: Script) -> Run:
         run = self.engine.run(script, self.limits, self._listen)
         self.scripts.append(ScriptUse(name=script.name, sha256=script.sha256))
         self.seconds += run.seconds
@@ -122,3 +123,9 @@ class Workbench:
     def _listen(self, line: str) -> None:
         if self._progress is not None and (step := protocol.step_of(line)) is not None:
             self._progress(step)
+
+
+def _rendered(template: str | Path, parameters: Mapping[str, object], model: Model | None) -> Script:
+    if model is None:
+        return scripts.render(template, parameters)
+    return scripts.render(template, {**model.m2_parameters, **parameters}, partial=model.m2_partial)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import html
+import importlib
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -15,6 +18,7 @@ from rich.text import Text
 
 from m2bridge.batch.plan import Job
 from m2bridge.batch.state import RunState
+from m2bridge.errors import visible
 
 _STYLES = {
     "complete": "green",
@@ -57,17 +61,23 @@ class Lines(Silent):
     def __init__(self, console: Console) -> None:
         self._console = console
         self._stopping: str | None = None
+        self._excluded = 0
 
     @contextlib.contextmanager
     def shown(self, state: RunState) -> Iterator[None]:
         cached = state.cached.total()
         self._print(f"{state.total} jobs, {cached} answered from the store, {state.workers} workers")
+        if state.locks:
+            self._print(f"locks of this store {state.locks}")
         yield
 
     def update(self, state: RunState) -> None:
         if state.stopping != self._stopping:
             self._stopping = state.stopping
             self._print(f"interrupted: {state.stopping}")
+        for why in state.excluded[self._excluded :]:
+            self._print(f"a worker is not used: {why}")
+        self._excluded = len(state.excluded)
 
     def finished(self, job: Job, record: dict[str, Any], state: RunState) -> None:
         note = f"  {record['message']}" if record["message"] else ""
@@ -76,7 +86,7 @@ class Lines(Silent):
         )
 
     def _print(self, line: str) -> None:
-        self._console.print(line, markup=False, soft_wrap=True)
+        self._console.print(visible(line), markup=False, soft_wrap=True)
 
 
 class Picture(Silent):
@@ -100,9 +110,51 @@ class Picture(Silent):
 
     def finished(self, job: Job, record: dict[str, Any], state: RunState) -> None:
         if record["outcome"] != "complete":
-            line = Text(f"{record['outcome']}  {job.title}  {record['message'] or ''}")
+            line = Text(visible(f"{record['outcome']}  {job.title}  {record['message'] or ''}"))
             line.stylize(_STYLES[record["outcome"]], 0, len(record["outcome"]))
             self._console.print(line, overflow="ellipsis", no_wrap=True)
+
+
+class Notebook(Silent):
+    """A progress bar below the cell of a notebook, with one line of counts."""
+
+    def __init__(self, show: Any) -> None:
+        self._show, self._handle, self._last = show, None, 0.0
+
+    def _put(self, state: RunState) -> None:
+        counts = ", ".join(f"{count} {name}" for name, count in sorted((state.cached + state.done).items()))
+        left = f", about {_clock(state.eta_seconds)} left" if state.eta_seconds is not None else ""
+        words = f"{state.finished}/{state.total}: {counts or 'none yet'}; {_clock(state.seconds)}{left}"
+        words += f" ({state.stopping})" if state.stopping else ""
+        bar = f'<progress max="{max(state.total, 1)}" value="{state.finished}"></progress>'
+        data = {"text/plain": words, "text/html": f"{bar} {html.escape(words)}"}
+        if self._handle is None:
+            self._handle = self._show(data, raw=True, display_id=True)
+        else:
+            self._handle.update(data, raw=True)
+
+    @contextlib.contextmanager
+    def shown(self, state: RunState) -> Iterator[None]:
+        self._put(state)
+        try:
+            yield
+        finally:
+            self._put(state)
+
+    def update(self, state: RunState) -> None:
+        if time.monotonic() - self._last > 0.5:
+            self._last = time.monotonic()
+            self._put(state)
+
+
+def suitable_display() -> Display:
+    """What suits where Python runs: a bar in a notebook, a picture on a terminal, nothing elsewhere."""
+    python = sys.modules.get("IPython")
+    shell = python.get_ipython() if python is not None else None
+    if shell is not None and "IPKernelApp" in shell.config:
+        return Notebook(importlib.import_module("IPython.display").display)
+    console = Console(stderr=True, highlight=False)
+    return Picture(console) if console.is_terminal else Silent()
 
 
 def picture(state: RunState) -> Group:
@@ -126,11 +178,14 @@ def picture(state: RunState) -> Group:
     for running in state.running:
         step = running.step + (f" (attempt {running.attempt})" if running.attempt > 1 else "")
         table.add_row(
-            Text(_clock(running.seconds), style="cyan"), Text(running.title), Text(step, style="dim")
+            Text(_clock(running.seconds), style="cyan"), Text(running.title), Text(visible(step), style="dim")
         )
     bar = Table.grid(expand=True)  # a bar by itself does not end its line
     bar.add_row(ProgressBar(total=max(state.total, 1), completed=state.finished))
     parts: list[Any] = [bar, counts, table]
+    parts += [Text(f"a worker is not used: {visible(why)}", style="yellow") for why in state.excluded[-3:]]
+    if state.locks:
+        parts.append(Text(f"locks of this store {state.locks}", style="dim"))
     if state.stopping:
         parts.append(Text(state.stopping, style="bold yellow"))
     return Group(*parts)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from m2bridge.batch.expressions import Expression, parse
 from m2bridge.errors import InputError, OutOfReachError, ParseError
-
-_HALF_RANGE = re.compile(r"\s*\w*\s*\.\.\s*\w*\s*")
-_RANGE = re.compile(r"\s*(.+?)\s*\.\.\s*(.+?)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +45,12 @@ def axis_of(value: Any) -> Axis:
     """
     if isinstance(value, list):
         return tuple(value)
-    if isinstance(value, str) and (match := _RANGE.fullmatch(value)):
-        return Range(parse(match[1]), parse(match[2]))
-    if isinstance(value, str) and _HALF_RANGE.fullmatch(value):
-        raise ParseError(f"{value[:60]!r} is not a range: write first..last, such as 1..3", column=1)
-    return (value,)
+    first, dots, last = value.partition("..") if isinstance(value, str) else ("", "", "")
+    if not dots:
+        return (value,)
+    if not first.strip() or not last.strip():
+        raise ParseError(f"{value.strip()[:60]!r} is not a range: write first..last, such as 1..3", column=1)
+    return Range(parse(first.strip()), parse(last.strip()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,18 @@
 """Batch: the index of a store, an SQLite table made from the records. Records enter, rows for queries leave.
 
-The records are the truth. The index is brought up to date whenever it is opened: only the directories of records that changed
-since are listed, only records that are new or changed are read. When it is missing, truncated or damaged it is made again;
-when the store cannot be written to, it is made in memory.
+The records are the truth. The index is private to the user who reads and lives in the user's cache directory: a store may be
+on a network file system, where SQLite does not work, or belong to somebody else. It is brought up to date whenever it is
+opened: only the directories of records that changed since are listed, only records that are new or changed are read. When it
+is missing, truncated or damaged it is made again; when the cache cannot be written to, it is made in memory.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,7 +20,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from m2bridge.batch.store import Store, decode
+from m2bridge.batch.store import Store, decode, shaped
+from m2bridge.engine.places import cache_directory
 from m2bridge.errors import M2BridgeError, RecordError
 from m2bridge.models.spec import read as read_spec
 
@@ -36,7 +40,6 @@ _SETTLED = 2 * 10**9
 """Nanoseconds after which a directory's time of change can be told from that of a later change."""
 _LONGEST_FACT = 200
 _PORTION = 5_000
-_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_FORMAT", "SQLITE_MISMATCH")
 
 
 @dataclass(slots=True)
@@ -51,29 +54,28 @@ class _Changes:
 class Index:
     """The index of a store, up to date when opened."""
 
-    def __init__(self, store: Store, *, refresh: bool = True) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
-        self.path = store.directory / "index.sqlite"
+        self.path = path_of(store)
         self.damaged: list[str] = []
-        self.rebuilt = False
         self._now: int | None = None
         try:
             self._connection = self._open()
-            if refresh:
-                self.refresh()
-        except sqlite3.DatabaseError as error:
-            self._recover(error)
+            self.refresh()
+        except (sqlite3.Error, OSError):
+            self._begin_again()
 
     # -- making ----------------------------------------------------------------------------------------------
 
     def _open(self) -> sqlite3.Connection:
-        if _truncated(self.path):
+        if not self.path.exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _forget_stores_that_are_gone(self.path.parent.parent)
+            (self.path.parent / "store").write_text(str(self.store.directory.resolve()), encoding="utf-8")
+        elif _truncated(self.path):
             raise sqlite3.DatabaseError("the index is truncated")
-        if not os.access(self.store.directory, os.W_OK) or _read_only(self.store.directory):
-            return self._open_copy()
-        connection = sqlite3.connect(self.path, timeout=10, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("pragma journal_mode = wal")
             connection.execute("pragma synchronous = off")  # it can be made again
             (version,) = connection.execute("pragma user_version").fetchone()
             if version not in (0, INDEX_VERSION):
@@ -85,38 +87,23 @@ class Index:
             raise
         return connection
 
-    def _open_copy(self) -> sqlite3.Connection:
-        """In memory, beginning with what is there: for a store that cannot be written to."""
-        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        with contextlib.suppress(sqlite3.Error):
-            uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-            with contextlib.closing(sqlite3.connect(uri, uri=True)) as there:
-                there.backup(connection)
-        connection.executescript(_TABLES)
-        return connection
-
-    def _recover(self, error: sqlite3.DatabaseError) -> None:
-        """Make a damaged index again; around one that is only busy, or on a full disk, work in memory."""
-        if getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").startswith(_DAMAGE):
-            self._begin_again()
-            return
-        with contextlib.suppress(AttributeError, sqlite3.Error):
-            self._connection.close()
-        self._connection = self._open_copy()
-        self.refresh()
-
     def _begin_again(self) -> None:
-        with contextlib.suppress(AttributeError, sqlite3.Error):
-            self._connection.close()
+        """Make a damaged index again; where that cannot be done, or another process holds it, make one in memory."""
+        self.close()
+        self.damaged = []
         try:
-            for suffix in ("", "-wal", "-shm"):
-                Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+            for name in (
+                self.path.name,
+                f"{self.path.name}-journal",
+            ):  # whoever has it open keeps what is there
+                self.path.with_name(name).unlink(missing_ok=True)
             self._connection = self._open()
-        except (OSError, sqlite3.DatabaseError):
+            self.refresh()
+        except (OSError, sqlite3.Error):
+            self.damaged = []
             self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             self._connection.executescript(_TABLES)
-        self.rebuilt = True
-        self.refresh()
+            self.refresh()
 
     def refresh(self) -> None:
         """Bring the rows up to date with the records; written in portions, so that others need not wait long."""
@@ -135,8 +122,8 @@ class Index:
     def _clock_of_the_files(self) -> int | None:
         """The time that a file changed now would get, which on a network is not this machine's; None for a read-only store."""
         try:
-            os.utime(self.path)
-            return self.path.stat().st_mtime_ns
+            os.utime(self.store.directory / "locks")
+            return (self.store.directory / "locks").stat().st_mtime_ns
         except OSError:
             return None
 
@@ -156,7 +143,7 @@ class Index:
                 continue
             try:
                 data = (self.store.records / name / f"{key}.json").read_bytes()
-                changes.rows.append(row_of(decode(data, key), stamp))
+                changes.rows.append(row_of(shaped(decode(data, key)), stamp))
             except FileNotFoundError:
                 continue
             except RecordError as error:
@@ -184,17 +171,8 @@ class Index:
             raise
         self._connection.execute("commit")
 
-    def add(self, records: Iterable[dict[str, Any]]) -> None:
-        """Note records that were just written. A failure is no loss: the next refresh finds them."""
-        rows = []
-        for record in records:
-            with contextlib.suppress(OSError):
-                rows.append(row_of(record, _stamp(self.store.path_of(record["key"]).stat())))
-        with contextlib.suppress(sqlite3.Error), self._transaction() as connection:
-            connection.executemany(_INSERT, rows)
-
     def close(self) -> None:
-        with contextlib.suppress(sqlite3.Error):
+        with contextlib.suppress(AttributeError, sqlite3.Error):
             self._connection.close()
 
     # -- asking ----------------------------------------------------------------------------------------------
@@ -229,8 +207,8 @@ class Index:
         parameters = tuple(values)
         try:
             return self._connection.execute(query, parameters).fetchall()
-        except sqlite3.DatabaseError as error:
-            self._recover(error)
+        except sqlite3.Error:
+            self._begin_again()
             return self._connection.execute(query, parameters).fetchall()
 
 
@@ -291,37 +269,24 @@ def _stamp(status: os.stat_result) -> str:
     return f"{status.st_mtime_ns}.{status.st_size}.{status.st_ino}"
 
 
+def path_of(store: Store) -> Path:
+    """Where the index of a store is kept; another directory of records in the same place has another one."""
+    records = store.records.stat()
+    name = json.dumps([str(store.directory.resolve()), records.st_dev, records.st_ino])
+    return cache_directory() / "indexes" / hashlib.sha256(name.encode()).hexdigest()[:32] / "index.sqlite"
+
+
+def _forget_stores_that_are_gone(indexes: Path) -> None:
+    for note in indexes.glob("*/store"):
+        with contextlib.suppress(OSError):
+            if not Path(note.read_text(encoding="utf-8")).exists():
+                shutil.rmtree(note.parent, ignore_errors=True)
+
+
 def _truncated(path: Path) -> bool:
-    """Whether an SQLite file is shorter than its header says, or no SQLite file at all.
-
-    While there is a log beside it, another process may be copying the log into the file, header first: then SQLite itself is
-    left to find out.
-    """
-    with contextlib.suppress(OSError):
-        if os.stat(f"{path}-wal").st_size > 0:
-            return False
-    try:
-        with path.open("rb") as file:
-            header = file.read(100)
-            size = os.fstat(file.fileno()).st_size
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    if size == 0:
-        return False
+    """Whether an SQLite file is shorter than its header says."""
+    with path.open("rb") as file:
+        header = file.read(100)
+        size = os.fstat(file.fileno()).st_size
     page = int.from_bytes(header[16:18], "big")
-    pages = int.from_bytes(header[28:32], "big")
-    return (
-        len(header) < 100
-        or not header.startswith(b"SQLite format 3\0")
-        or size < pages * (65536 if page == 1 else page)
-    )
-
-
-def _read_only(directory: Path) -> bool:
-    """Whether the file system is mounted read-only."""
-    try:
-        return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
-    except OSError:
-        return True
+    return size > 0 and size < int.from_bytes(header[28:32], "big") * (65536 if page == 1 else page)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.batch.limits import parse_bytes, parse_seconds
-from m2bridge.batch.places import WALKERS, Places
+from m2bridge.batch.places import Places
 from m2bridge.errors import InputError, ParseError
 from m2bridge.models.spec import suggestion
 
@@ -55,7 +55,7 @@ class Mistakes:
 
     def has(self, path: Sequence[str | int]) -> bool:
         """Whether something was written at `path` itself, and not filled in."""
-        return tuple(path) in self.places.offsets
+        return self.places.has(path)
 
     def add_error(self, path: Sequence[str | int], error: InputError) -> None:
         """An error about the value at `path`; one inside an expression keeps its column."""
@@ -111,7 +111,7 @@ def read(path: Path) -> JobFile:
     ParseError
         It is not TOML or JSON.
     """
-    if path.suffix not in WALKERS:
+    if path.suffix not in (".toml", ".json"):
         raise InputError(f"{path}: a job file ends in .toml or .json")
     try:
         if not path.is_file():
@@ -136,14 +136,8 @@ def read(path: Path) -> JobFile:
 
 def read_text(text: str, path: Path) -> JobFile:
     """The sections in the text of a job file."""
-    places = WALKERS[path.suffix](text)
-    mistakes = Mistakes(path.name, places)
-    if places.deepest > DEEPEST:
-        mistakes.add((), f"nested more than {DEEPEST} deep")
-        mistakes.raise_if_any()
+    mistakes = Mistakes(path.name, Places(text, path.suffix))
     document = _document(text, path, mistakes)
-    for path_of_key in places.repeated:
-        mistakes.add(path_of_key, f"{path_of_key[-1]!r} is given twice")
     for key in document:
         if key not in _TOP:
             mistakes.add((key,), f"there is no {_short(key)!r} in a job file; {suggestion(key, _TOP)}")
@@ -173,7 +167,10 @@ def read_text(text: str, path: Path) -> JobFile:
 
 def _document(text: str, path: Path, mistakes: Mistakes) -> dict[str, Any]:
     try:
-        document = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        if path.suffix == ".toml":
+            document = tomllib.loads(text)
+        else:
+            document = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, mistakes))
     except json.JSONDecodeError as error:
         mistakes.found.add(Mistake(error.lineno, error.colno, error.msg))
     except RecursionError:
@@ -188,10 +185,32 @@ def _document(text: str, path: Path, mistakes: Mistakes) -> dict[str, Any]:
     else:
         if not isinstance(document, dict):
             mistakes.add((), "expected an object with grid and job")
+        elif _depth(document) > DEEPEST:
+            mistakes.add((), f"nested more than {DEEPEST} deep")
         else:
             return document
     mistakes.raise_if_any()
     raise AssertionError("unreachable")
+
+
+def _once(pairs: list[tuple[str, Any]], mistakes: Mistakes) -> dict[str, Any]:
+    """An object of JSON, in which no key is given twice."""
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        mistakes.add((), f"{_short(twice)!r} is given twice")
+    return document
+
+
+def _depth(document: Any) -> int:
+    """How deep lists and tables are nested, without recursion: nesting may be hostile; more than :data:`DEEPEST` is one more."""
+    layer, depth = [document], 0
+    while layer and depth <= DEEPEST:
+        depth += 1
+        items = (value.values() if isinstance(value, dict) else value for value in layer)
+        layer = [item for part in items for item in part if isinstance(item, (dict, list))]
+    return depth
 
 
 def _check_section(section: Section, mistakes: Mistakes) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
-import re
 from dataclasses import dataclass
 from typing import Any
 
-from m2bridge.errors import InputError
+from m2bridge.engine.base import parse_bytes, parse_seconds
+from m2bridge.engine.cgroup import memory_share
 
-_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([smhd]?)")
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([kmgt]?)i?b?")
+__all__ = ["JobLimits", "exceeds", "parse_bytes", "parse_seconds", "share_of_memory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +49,9 @@ def _larger(first: float | None, second: float | None) -> float | None:
     return None if first is None or second is None else max(first, second)
 
 
-def parse_seconds(value: Any, word: str = "timeout") -> float | None:
-    """A duration: a positive number of seconds, or 90s, 10m, 2h, 1d, or none."""
-    if value == "none":
-        return None
-    text = str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-    match = _DURATION.fullmatch(text.strip().lower()) if isinstance(text, str) else None
-    if match is None or float(match[1]) <= 0:
-        raise InputError(f"{word} {value!r} is not a duration; write 90, 90s, 10m, 2h or none", argument=word)
-    return float(match[1]) * _SECONDS[match[2]]
-
-
-def parse_bytes(value: Any, word: str = "memory") -> int | None:
-    """A size: a positive number of bytes, or 512M, 4G, or none."""
-    if value == "none":
-        return None
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    match = _SIZE.fullmatch(text.strip().lower()) if isinstance(text, str) else None
-    if match is None or float(match[1]) <= 0:
-        raise InputError(f"{word} {value!r} is not a size; write 512M, 4G or none", argument=word)
-    return int(float(match[1]) * _BYTES[match[2]])
-
-
 def share_of_memory(workers: int) -> int:
-    """What each of `workers` jobs may use so that all of them fit into the machine: at most 4 GB."""
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min(4 * 2**30, int(0.8 * physical) // max(workers, 1))
+    """What each of `workers` jobs may use so that all of them fit into the machine, or the control group: at most 4 GB.
+
+    Macaulay2 and Python may each use as much, rarely both at once.
+    """
+    return min(4 * 2**30, memory_share(workers))

@@ -13,7 +13,7 @@ from typing import Any
 from m2bridge.batch.expressions import Expression
 from m2bridge.batch.index import COLUMNS, Index
 from m2bridge.batch.tables import text_of
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, visible
 
 FORMATS = ("table", "csv", "json", "parquet", "latex")
 _FIRST = ("analysis", "model", "prime", "seed", "outcome")
@@ -106,14 +106,13 @@ def as_csv(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([_plain(row.get(name)) for name in columns])
+        cells = [_plain(row.get(name)) for name in columns]
+        writer.writerow([visible(cell) if isinstance(cell, str) else cell for cell in cells])
     return out.getvalue()
 
 
 def as_json(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
-    return json.dumps(
-        [{name: row.get(name) for name in columns} for row in rows], indent=1, ensure_ascii=False
-    )
+    return json.dumps([{name: row.get(name) for name in columns} for row in rows], indent=1)
 
 
 def as_latex(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import struct
 from pathlib import Path
 
@@ -19,6 +20,12 @@ from m2bridge.errors import InputError
 
 _FLOCK = struct.Struct("hhqqi4x")  # struct flock on 64-bit Linux
 _BUSY = (errno.EACCES, errno.EAGAIN)
+_BETWEEN_HOSTS = {
+    "nfs": True, "nfs4": True, "lustre": True, "gpfs": True, "ceph": True, "beegfs": False, "cifs": False, "smb3": False,
+    "9p": False, "fuse.sshfs": False, "fuse.glusterfs": True, "afs": False,
+}  # fmt: skip
+"""File systems that several hosts may share, and whether their record locks do so as they are usually mounted."""
+_ONLY_HERE = re.compile(r"\b(?:nolock|localflock|noflock|local_lock=(?:all|posix))\b")
 _OPEN_FILE_LOCKS = hasattr(fcntl, "F_OFD_SETLK")
 
 
@@ -90,3 +97,25 @@ class Locks:
 
 def _offset(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big")
+
+
+def scope_of(directory: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str:
+    """Whether locks below a directory hold between hosts, by its file system; nothing to say about one of this machine alone."""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    here, best, found = f"{directory.resolve()}/", "", ("", "")
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        words, kinds = before.split(), after.split()
+        if len(words) > 4 and len(kinds) > 2:
+            place = words[4].encode().decode("unicode_escape").rstrip("/") + "/"
+            if here.startswith(place) and len(place) >= len(best):
+                best, found = place, (kinds[0], f"{words[5]},{kinds[2]}" if len(words) > 5 else kinds[2])
+    kind, options = found
+    if kind not in _BETWEEN_HOSTS:
+        return ""
+    if _ONLY_HERE.search(options) or not _BETWEEN_HOSTS[kind]:
+        return f"do not hold between hosts ({kind}): run one batch at a time, or give each its shard"
+    return f"hold between hosts ({kind})"

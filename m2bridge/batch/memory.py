@@ -16,6 +16,15 @@ def resident(pid: int) -> int:
     return 0
 
 
+def oom_kills() -> int:
+    """How many processes the kernel has killed for want of memory, on this machine and in its control groups."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
+
+
 def living(pid: int) -> bool:
     """Whether a process runs; one that ended but that its parent has not asked after does not."""
     with contextlib.suppress(OSError, IndexError):

@@ -27,6 +27,8 @@ class JobOutcome(StrEnum):
 LIMITED = frozenset({JobOutcome.PARTIAL, JobOutcome.TIMED_OUT, JobOutcome.OUT_OF_MEMORY})
 FINAL = frozenset({JobOutcome.COMPLETE, JobOutcome.DISAGREEMENT})
 
+NO_ENGINE = "no-engine"
+"""Said by a worker, never recorded: its Macaulay2 is gone or another one, and nothing is known about the job."""
 ATTEMPTS_AFTER_A_CRASH = 2
 ATTEMPTS_AFTER_A_KILL = 4
 """Something outside (a person, the kernel) killed a process with SIGKILL: that says nothing about the job."""

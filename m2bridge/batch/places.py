@@ -1,198 +1,98 @@
-"""Batch: where things stand in the text of a job file. A text enters; line and column of every key and element leave.
+"""Batch: where things stand in the text of a job file, for messages. A text enters; line and column of sections and keys leave.
 
-The standard readers of TOML and JSON keep no positions, so the text is walked a second time, lightly: the walk knows
-strings, comments, brackets and keys, and nothing else. Where it does not know a place it answers with the nearest one around
-it: the column is that of the enclosing key, and of the table when even that is unknown.
+The readers of TOML and JSON keep no positions. Sections are found by their headers (in JSON by reading the elements of the
+arrays ``grid`` and ``job`` one by one), keys by their name inside their section. Where that finds nothing, the answer is the
+section, and in the end the beginning of the file: a message is then less exact, never wrong about what it says.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import accumulate
 
 Path = tuple[str | int, ...]
-TOO_DEEP = 16
-"""The walk ends at this nesting of brackets: a job file has no use for it, and paths would grow without bound."""
-_STRING = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL)
-_KEY = re.compile(r'\s*("(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|[A-Za-z0-9_-]+)\s*(\.?)')
-_BLANK = re.compile(r"(?:\s|#[^\n]*)*")
-_SPACE = re.compile(r"\s*")
-_WORD = re.compile(r"[^\s,\[\]{}#\"']+")
+_HEADER = re.compile(r"^[ \t]*\[{1,2}[ \t]*([A-Za-z0-9_-]+)[ \t]*\]{1,2}", re.MULTILINE)
+_BLANK = re.compile(r"[\s,]*")
 
 
-@dataclass(slots=True)
 class Places:
-    """Offsets of keys and elements by their path, e.g. ``("grid", 0, "d", 1)``; `deepest` nesting; keys given twice."""
+    """Where the sections of a job file begin and end, by their path, such as ``("grid", 0)`` or ``("defaults",)``."""
 
-    text: str
-    offsets: dict[Path, int] = field(default_factory=dict)
-    values: dict[Path, int] = field(default_factory=dict)
-    repeated: list[Path] = field(default_factory=list)
-    deepest: int = 0
-    _ends: list[int] = field(default_factory=list)
-
-    def put(self, path: Path, offset: int, *, key: bool = False) -> None:
-        if key and path in self.offsets:
-            self.repeated.append(path)
-        self.offsets.setdefault(path, offset)
-        self.deepest = max(self.deepest, len(path))
+    def __init__(self, text: str, suffix: str) -> None:
+        self._text, self._quoted = text, suffix == ".json"
+        self._ends = list(accumulate(len(line) for line in text.splitlines(keepends=True)))
+        self._sections = dict(_json_sections(text) if self._quoted else _toml_sections(text))
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        if not self._ends:
-            self._ends = list(accumulate(len(line) for line in self.text.splitlines(keepends=True)))
+        """Of a character, both from 1."""
         line = bisect_right(self._ends, offset)
         start = self._ends[line - 1] if line else 0
         return line + 1, offset - start + 1
 
+    def has(self, path: Sequence[str | int]) -> bool:
+        """Whether a key was written in its section itself, and not filled in."""
+        return self._key(tuple(path)) is not None
+
     def of(self, path: Sequence[str | int]) -> tuple[int, int]:
-        """Line and column (from 1) of a key or element, or of the nearest one around it."""
-        known = tuple(path)
-        while known and known not in self.offsets:
-            known = known[:-1]
-        return self.line_and_column(self.offsets.get(known, 0))
+        """Line and column of a key, or of the section around it."""
+        key = self._key(tuple(path))
+        return self.line_and_column(
+            self._sections.get(self._around(tuple(path)), (0, 0))[0] if key is None else key[0]
+        )
 
     def inside(self, path: Sequence[str | int], column: int) -> tuple[int, int]:
-        """Line and column of a character (its number, from 1) in a text on one line; of its key when that is not known."""
-        offset = self.values.get(tuple(path))
-        if offset is None or self.text.startswith(('"""', "'''"), offset):
-            return self.of(path)
-        return self.line_and_column(offset + column)
+        """Line and column of a character (its number, from 1) of a text on one line; of its key when that is not known."""
+        key = self._key(tuple(path))
+        return self.of(path) if key is None else self.line_and_column(key[1] + column)
+
+    def _around(self, path: Path) -> Path:
+        """The path of the section in which something is."""
+        return next((path[:n] for n in range(len(path), 0, -1) if path[:n] in self._sections), ())
+
+    def _key(self, path: Path) -> tuple[int, int] | None:
+        """Where the last name of a path is written, and where its value begins."""
+        section = self._around(path)
+        begin, end = self._sections.get(section, (0, len(self._text)))
+        names = [part for part in path[len(section) :] if isinstance(part, str)]
+        if not names:
+            return None
+        name = names[-1]
+        written = re.escape(json.dumps(name)) if self._quoted else rf"[\"']?{re.escape(name)}[\"']?"
+        before = "" if self._quoted else r"(?:^|[{,.])[ \t]*"
+        pattern = re.compile(rf"{before}({written})[ \t]*{':' if self._quoted else '='}[ \t]*", re.MULTILINE)
+        match = pattern.search(self._text, begin, end)
+        return None if match is None else (match.start(1), match.end())
 
 
-def of_toml(text: str) -> Places:
-    """The places in a TOML text; stops quietly where it does not understand (the reader then says why)."""
-    places = Places(text)
-    counts: dict[Path, int] = {}
-    prefix: Path = ()
-    at = _skip(_BLANK, text, 0)
-    while at < len(text):
-        if text[at] == "[":
-            double = text.startswith("[[", at)
-            keys, _, end = _keys(text, at + 1 + double)
-            close = "]]" if double else "]"
-            if not keys or not text.startswith(close, end):
-                break
-            prefix = _resolve(keys if not double else keys[:-1], counts)
-            if double:
-                prefix = (*prefix, keys[-1])
-                counts[prefix] = counts.get(prefix, -1) + 1
-                prefix = (*prefix, counts[prefix])
-            places.put(prefix, at)
-            at = end + len(close)
-        else:
-            keys, start, end = _keys(text, at)
-            if not keys or not text.startswith("=", end):
-                break
-            places.put((*prefix, *keys), start)
-            at = _value(places, end + 1, (*prefix, *keys), _BLANK, "=")
-            if at < 0:
-                break
-        at = _skip(_BLANK, text, at)
-    return places
+def _toml_sections(text: str) -> list[tuple[Path, tuple[int, int]]]:
+    """Every ``[[grid]]``, ``[[job]]`` and ``[defaults]``, from its header to the next one."""
+    headers = [(match[1], match[0].count("[") > 1, match.start()) for match in _HEADER.finditer(text)]
+    ends = [start for _, _, start in headers[1:]] + [len(text)]
+    counts: dict[str, int] = {}
+    found: list[tuple[Path, tuple[int, int]]] = []
+    for (name, repeated, start), end in zip(headers, ends, strict=False):
+        if repeated:
+            counts[name] = counts.get(name, -1) + 1
+        offset = start + text[start:end].index("[")
+        found.append(((name, counts[name]) if repeated else (name,), (offset, end)))
+    return found
 
 
-def of_json(text: str) -> Places:
-    """The places in a JSON text."""
-    places = Places(text)
-    _value(places, 0, (), _SPACE, ":")
-    return places
-
-
-def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return match.end() if match else at
-
-
-def _keys(text: str, at: int) -> tuple[tuple[str, ...], int, int]:
-    """A dotted key: its parts, where it begins and where it ends."""
-    parts: list[str] = []
-    begin = _skip(_SPACE, text, at)
-    dot = True
-    while dot and (match := _KEY.match(text, at)):
-        parts.append(match[1].strip("\"'"))
-        at, dot = match.end(), bool(match[2])
-    return tuple(parts), begin, at
-
-
-def _resolve(keys: Sequence[str], counts: dict[Path, int]) -> Path:
-    """The path of a table's name: the last element stands for an array of tables."""
-    path: Path = ()
-    for key in keys:
-        path = (*path, key)
-        if path in counts:
-            path = (*path, counts[path])
-    return path
-
-
-def _value(places: Places, at: int, path: Path, blank: re.Pattern[str], separator: str) -> int:
-    """Walk over one value, noting its elements; the offset after it, or -1. Without recursion: nesting may be hostile."""
-    text = places.text
-    stack: list[tuple[str, Path, int]] = []  # the closing bracket, the path, how many elements so far
-    while True:
-        at = _skip(blank, text, at)
-        if at >= len(text):
-            return -1
-        places.values.setdefault(path, at)
-        opened = text[at] in "[{"
-        if opened:
-            if len(stack) >= TOO_DEEP:
-                places.deepest = TOO_DEEP
-                return -1
-            closing = "]" if text[at] == "[" else "}"
-            stack.append((closing, path, 0))
-            at = _skip(blank, text, at + 1)
-        else:
-            match = _STRING.match(text, at) or _WORD.match(text, at)
-            if match is None:
-                return -1
-            at = match.end()
-        found = _next(places, at, stack, blank, separator, first=opened)
-        if found is None:
-            return -1
-        at, path = found
-        if not stack:
-            return at
-
-
-def _next(
-    places: Places,
-    at: int,
-    stack: list[tuple[str, Path, int]],
-    blank: re.Pattern[str],
-    separator: str,
-    *,
-    first: bool,
-) -> tuple[int, Path] | None:
-    """Close brackets, and step to the next element: its offset and path."""
-    text = places.text
-    while stack:
-        closing, parent, count = stack[-1]
-        at = _skip(blank, text, at)
-        if not first and text.startswith(",", at):
-            at = _skip(blank, text, at + 1)
-            first = True
-        if text.startswith(closing, at):
-            stack.pop()
-            at, first = at + 1, False
+def _json_sections(text: str) -> list[tuple[Path, tuple[int, int]]]:
+    """The elements of the arrays ``grid`` and ``job``, as far as they can be read."""
+    found: list[tuple[Path, tuple[int, int]]] = []
+    decoder = json.JSONDecoder()
+    for name in ("grid", "job"):
+        array = re.search(rf'"{name}"\s*:\s*\[', text)
+        at, number = (array.end(), 0) if array else (len(text), 0)
+        try:
+            while text[(at := _BLANK.match(text, at).end()) : at + 1] == "{":  # type: ignore[union-attr]
+                _, end = decoder.raw_decode(text, at)
+                found.append(((name, number), (at, end)))
+                at, number = end, number + 1
+        except (ValueError, RecursionError):
             continue
-        if not first or at >= len(text):
-            return None
-        stack[-1] = (closing, parent, count + 1)
-        if closing == "]":
-            path: Path = (*parent, count)
-            places.put(path, at)
-            return at, path
-        keys, start, end = _keys(text, at)
-        end = _skip(_SPACE, text, end)
-        if not keys or not text.startswith(separator, end):
-            return None
-        path = (*parent, *keys)
-        places.put(path, start, key=True)
-        return end + 1, path
-    return at, ()
-
-
-WALKERS: dict[str, Callable[[str], Places]] = {".toml": of_toml, ".json": of_json}
+    return found

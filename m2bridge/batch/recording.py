@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from m2bridge._version import __version__
-from m2bridge.batch.crew import Task
 from m2bridge.batch.outcomes import Attempt, JobOutcome
 from m2bridge.batch.store import STORE_VERSION
+from m2bridge.batch.triage import Task
 
 _VOLATILE = frozenset({"seconds", "peak_memory_bytes", "finished", "attempts", "sha256"})
 

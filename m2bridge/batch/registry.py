@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
+import json
 import os
 import re
 import sys
@@ -21,11 +22,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union
 
+from m2bridge._version import __version__
 from m2bridge.errors import InputError, M2BridgeError
 from m2bridge.models.base import Model
 from m2bridge.models.spec import suggestion
 from m2bridge.results import RESULT_TYPES, Result
-from m2bridge.scripts import SUFFIX, template_directory, template_names
+from m2bridge.scripts import SUFFIX, template_directory, template_names, template_texts
 
 _GIVEN_BY_THE_RUNNER = frozenset({"engine", "limits", "progress", "keep"})
 _INCLUDE = re.compile(r'^--%\s*include\s+"([A-Za-z0-9_.]+)"', re.MULTILINE)
@@ -98,10 +100,41 @@ class Analysis:
 
 
 @cache
+def versions() -> dict[str, str]:
+    """What determines the answers of a process beside the questions: versions, and hashes of all templates and plugins.
+
+    Templates are the texts that this process renders; see :func:`m2bridge.scripts.template_texts`.
+    """
+    numbers = {name: analysis.version for name, analysis in analyses().items()}
+    texts = template_texts(template_directory())
+    sources = {name: [path.read_text(encoding="utf-8") for path in _sources_of(name)] for name in plugins()}
+    return {
+        "m2bridge": __version__,
+        "analyses": _sha256(numbers),
+        "templates": _sha256(texts),
+        "plugins": _sha256(sources),
+    }
+
+
+def digest() -> str:
+    """One hash of :func:`versions`: two processes with the same digest give the same answers under the same keys."""
+    return _sha256(versions())
+
+
+def _sha256(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def plugins() -> list[str]:
+    """The modules named in ``M2BRIDGE_PLUGINS``."""
+    return [name for name in os.environ.get("M2BRIDGE_PLUGINS", "").split(",") if name]
+
+
+@cache
 def analyses() -> dict[str, Analysis]:
     """Every analysis by its name, e.g. ``singular-locus``."""
     importlib.import_module("m2bridge.analyses")
-    for plugin in filter(None, os.environ.get("M2BRIDGE_PLUGINS", "").split(",")):
+    for plugin in plugins():
         importlib.import_module(plugin)
     found = {}
     for name, kind in sorted(RESULT_TYPES.items()):
@@ -164,17 +197,16 @@ def _fits(kind: Any, value: Any) -> bool:
 @cache
 def _templates_sha256(module: str, prefix: str, partial: str | None) -> str:
     names = {*_templates_of(module, prefix), *_ALWAYS, *([partial] if partial is not None else [])}
-    directory = template_directory()
+    texts = template_texts(template_directory())
     digest = hashlib.sha256()
     queue = sorted(names)
     seen: set[str] = set()
     while queue:
         name = queue.pop(0)
-        path = directory / f"{name}{SUFFIX}"
-        if name in seen or not path.is_file():
+        text = texts.get(f"{name}{SUFFIX}")
+        if name in seen or text is None:
             continue
         seen.add(name)
-        text = path.read_text(encoding="utf-8")
         digest.update(f"{name}\n{len(text)}\n{text}".encode())
         queue += [included.removesuffix(SUFFIX) for included in _INCLUDE.findall(text)]
     return digest.hexdigest()

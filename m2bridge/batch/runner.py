@@ -1,4 +1,4 @@
-"""Batch: the runner. A plan and a store enter; afterwards every job has its record.
+"""Batch: the runner. A plan, a store and a launcher of workers enter; afterwards every job has its record.
 
 The runner alone writes records, and only while it holds the job's lock; a worker that outlives it for a moment can therefore
 not disturb a runner that comes after. Time is measured by the monotonic clock only.
@@ -11,6 +11,7 @@ import os
 import re
 import selectors
 import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -18,13 +19,15 @@ from types import FrameType
 from typing import Any
 
 from m2bridge.batch import memory
-from m2bridge.batch.crew import Task, WorkerHandle
+from m2bridge.batch.breaker import Breaker
 from m2bridge.batch.display import Display
 from m2bridge.batch.estimates import Estimates
 from m2bridge.batch.index import Index
+from m2bridge.batch.launchers import Launcher, WorkerHandle
 from m2bridge.batch.outcomes import (
     ATTEMPTS_AFTER_A_CRASH,
     ATTEMPTS_AFTER_A_KILL,
+    NO_ENGINE,
     Attempt,
     JobOutcome,
     new_limits,
@@ -33,38 +36,38 @@ from m2bridge.batch.plan import Plan
 from m2bridge.batch.recording import record_of
 from m2bridge.batch.state import Running, RunState, publish
 from m2bridge.batch.store import Store
-from m2bridge.batch.triage import Settings, triage
-from m2bridge.errors import M2BridgeError, NoEngineError
+from m2bridge.batch.triage import Settings, Task, triage
+from m2bridge.errors import M2BridgeError
 
 _TICK = 0.2
 _LOOK_AGAIN = 0.5
-_MOST_FAILED_STARTS = 3
-_MEMORY_SLACK = 256 * 2**20
+_MEMORY_SLACK = 512 * 2**20
 _NO_MEMORY = re.compile(r"allocat|out of memory|bad_alloc|MemoryError", re.IGNORECASE)
-_STOP_NOW = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Runner:
-    """Runs a plan into a store. Use :meth:`run` once."""
+    """Runs a plan into a store. Use :meth:`run` once; :meth:`stop` may be called from any thread."""
 
-    def __init__(self, plan: Plan, store: Store, settings: Settings, display: Display) -> None:
+    def __init__(
+        self, plan: Plan, store: Store, settings: Settings, launcher: Launcher, display: Display
+    ) -> None:
         if store.locks is None:
             raise M2BridgeError("the runner needs a store that was opened for writing")
-        self.store, self.locks, self.settings, self.display = store, store.locks, settings, display
-        self.index = Index(store)
-        self.estimates = Estimates(self.index.seconds())
+        self.store, self.locks, self.settings = store, store.locks, settings
+        self.launcher, self.display = launcher, display
+        with contextlib.closing(Index(store)) as index:
+            self.estimates = Estimates(index.seconds())
         self.state = RunState(source=settings.source, total=len(plan.jobs), workers=settings.workers)
+        self.state.locks = store.lock_scope
         found = triage(plan, store, self.estimates, settings)
         for _, outcome in found.standing:
             self.state.cached[outcome] += 1
         self.queue: deque[Task] = deque(found.tasks)
         self.elsewhere: list[Task] = []
         self.workers: list[WorkerHandle] = []
+        self.breaker = Breaker(settings.workers, settings.engine_version)
         self.history: dict[str, list[Attempt]] = {}
-        self.unindexed: list[dict[str, Any]] = []
-        self.engine: dict[str, Any] | None = None
         self.interrupts = 0
-        self.failed_starts = 0
         self._selector = selectors.DefaultSelector()
         self._begun = time.monotonic()
         self._next_look = self._next_tick = self._next_publish = 0.0
@@ -81,7 +84,7 @@ class Runner:
         Raises
         ------
         NoEngineError
-            No worker finds a Macaulay2.
+            No worker has a Macaulay2 that works, or it was lost everywhere; every record written before is valid.
         M2BridgeError
             The store cannot be written to, or workers cannot be started.
         """
@@ -91,11 +94,12 @@ class Runner:
             finally:
                 self._end_workers()
                 self._tick(force=True)
-                self.index.close()
         return self.state
 
     def _loop(self) -> None:
         while self.interrupts < 2:
+            if not self.interrupts and self.settings.stop is not None and self.settings.stop.is_set():
+                self.stop()
             self._look_elsewhere()
             self._assign()
             busy = any(worker.task for worker in self.workers)
@@ -111,46 +115,58 @@ class Runner:
                 self._watch()
                 self._tick()
 
+    def stop(self, *, now: bool = False) -> None:
+        """Begin no new job and finish what runs; `now`, or said twice, end what runs too."""
+        self.interrupts += 2 if now else 1
+        stop_now = self.interrupts > 1
+        self.state.stopping = "stopping now" if stop_now else "finishing what runs; Ctrl-C again stops now"
+
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """Ctrl-C once finishes what runs, twice stops now; being told to end stops now."""
+        """Ctrl-C once finishes what runs, twice stops now; being told to end stops now.
+
+        A signal that whoever started us has set to be ignored (nohup) stays ignored. Only the main thread hears signals.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         reading, writing = os.pipe()
         for end in (reading, writing):
             os.set_blocking(end, False)
         self._selector.register(reading, selectors.EVENT_READ)
         wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, *_STOP_NOW)}
+        before = {
+            number: signal.signal(number, self._signalled)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+            if signal.getsignal(number) != signal.SIG_IGN
+        }
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
             signal.set_wakeup_fd(wakeup)
-            self._selector.close()
             os.close(reading)
             os.close(writing)
 
-    def _stop(self, number: int, _: FrameType | None) -> None:
-        self.interrupts += 1 if number == signal.SIGINT else 2
-        stop_now = self.interrupts > 1
-        self.state.stopping = "stopping now" if stop_now else "finishing what runs; Ctrl-C again stops now"
+    def _signalled(self, number: int, _: FrameType | None) -> None:
+        self.stop(now=number != signal.SIGINT)
 
     # -- giving out jobs -------------------------------------------------------------------------------------
 
     def _assign(self) -> None:
         if self.interrupts:
             return
-        wanted = min(self.settings.workers, len(self.queue) + sum(w.task is not None for w in self.workers))
-        while len(self.workers) < wanted:
-            self._start_worker()
+        needed = len(self.queue) + sum(w.task is not None for w in self.workers)
+        for place in sorted(self.breaker.places - {worker.place for worker in self.workers}):
+            if len(self.workers) < needed:
+                worker = self.launcher.start(place)
+                worker.place = place
+                self.workers.append(worker)
+                self._selector.register(worker, selectors.EVENT_READ, worker)
         for worker in self.workers:
             if worker.idle and (task := self._claim()) is not None:
                 worker.give(task)
-
-    def _start_worker(self) -> None:
-        worker = WorkerHandle(self.settings.engine)
-        self.workers.append(worker)
-        self._selector.register(worker.socket, selectors.EVENT_READ, worker)
 
     def _claim(self) -> Task | None:
         """The next job that no other runner holds and that has no record yet; its lock is then ours."""
@@ -181,72 +197,91 @@ class Runner:
         if not self.elsewhere or now < self._next_look:
             return
         self._next_look = now + _LOOK_AGAIN
-        free = [task for task in self.elsewhere if not self.locks.is_held(f"job:{task.key}")]
-        self.elsewhere = [task for task in self.elsewhere if task not in free]
-        self.queue.extend(free)
-        if not self.workers and free and self.settings.workers:
-            self._claim_finished()
-
-    def _claim_finished(self) -> None:
-        """With no worker at hand, take out what needs none: jobs finished elsewhere."""
-        if (task := self._claim()) is not None:
-            self.queue.appendleft(task)
+        held = [task for task in self.elsewhere if self.locks.is_held(f"job:{task.key}")]
+        free = set(self.elsewhere) - set(held)
+        self.queue.extend(task for task in self.elsewhere if task in free)
+        self.elsewhere = held
+        if free and not self.workers and (task := self._claim()) is not None:
+            self.queue.appendleft(
+                task
+            )  # what needed no worker, because it was finished elsewhere, is out now
 
     # -- hearing of them -------------------------------------------------------------------------------------
 
     def _hear(self, worker: WorkerHandle) -> None:
         events = worker.events()
         for event in events or ():
-            if event["event"] == "ready":
-                worker.ready, self.engine, self.failed_starts = True, event["engine"], 0
-                if event["engine"]["version"] != self.settings.engine_version:
-                    raise M2BridgeError(
-                        "the Macaulay2 changed its version while the batch was starting; run it again"
-                    )
-            elif event["event"] == "step":
-                if worker.task is not None and worker.task.key == event["id"]:
-                    worker.task.step = event["text"]
-            elif event["event"] == "unable":
-                raise (NoEngineError if event["exit_code"] == 4 else M2BridgeError)(event["message"])
-            elif event["event"] == "done" and worker.task is not None:
-                task, worker.task = worker.task, None
-                if event.get("retire"):
-                    worker.ready = False
-                    worker.kill("retired")
-                self._assign()  # first, so that the worker need not wait for the disk
-                self._finish(task, _attempt(task, event))
+            kind, task = event["event"], worker.task
+            if kind == "ready":
+                worker.engine = event.get("engine")
+                if (why := self.breaker.stranger(event)) is None:
+                    worker.ready = True
+                else:
+                    worker.kill("excluded")
+                    self.state.excluded.append(why)
+                    self.breaker.close(worker.place, why, no_engine="Macaulay2" in why)
+            elif kind == "unable":
+                self._failed(worker, event["message"], no_engine=event.get("exit_code") in (2, 4))
+            elif task is not None and event.get("id") == task.key:
+                if kind == "alive":
+                    task.step = str(event.get("step"))
+                elif kind == "attempt":
+                    self._attempted(worker, task, event)
         if events is None:
             self._bury(worker)
 
+    def _attempted(self, worker: WorkerHandle, task: Task, event: dict[str, Any]) -> None:
+        worker.task = None
+        if event["outcome"] == NO_ENGINE:
+            self.queue.appendleft(task)  # it stays ours, and nothing is noted about it
+            self._failed(worker, event["message"], no_engine=True)
+            return
+        self.breaker.worked(worker.place)
+        if event.get("retire"):
+            worker.ready = False
+            worker.kill("retired")
+        self._assign()  # first, so that the worker need not wait for the disk
+        self._finish(task, _attempt(task, event), worker.engine)
+
+    def _failed(self, worker: WorkerHandle, why: str, *, no_engine: bool) -> None:
+        """A worker cannot be used. Another is tried in its place, until the place is closed; the other places go on."""
+        worker.ready = False
+        worker.kill("failed")
+        closed = False
+        try:
+            closed = self.breaker.failed(worker.place, why, no_engine=no_engine)
+        finally:
+            if closed or not self.breaker.places:
+                self.state.excluded.append(why)
+
     def _bury(self, worker: WorkerHandle) -> None:
         """A worker is gone: what that means for its job, and for the batch."""
-        self._selector.unregister(worker.socket)
+        self._selector.unregister(worker)
         self.workers.remove(worker)
-        status = worker.close()
-        words = worker.last_words()
-        worker.forget()
+        status, words = worker.close()
         task = worker.task
+        last = words.splitlines()[-1][:500] if words else ""
         if task is None:
             if not worker.ready and worker.killed_for is None:
-                self.failed_starts += 1
-                if self.failed_starts >= _MOST_FAILED_STARTS:
-                    raise M2BridgeError(f"workers cannot be started: {words or f'exit status {status}'}")
+                self._failed(
+                    worker, f"a worker cannot be started: {last or f'exit status {status}'}", no_engine=False
+                )
             return
         outcome, killed = JobOutcome.CRASHED, status == -signal.SIGKILL
-        message = f"the worker died with status {status}" + (f": {words}" if words else "")
+        message = f"the worker died with status {status}" + (f": {last}" if last else "")
         if worker.killed_for == "time":
             outcome, message, killed = JobOutcome.TIMED_OUT, f"stopped after {task.elapsed:.0f} s", False
         elif worker.killed_for == "memory" or (not killed and _NO_MEMORY.search(words)):
-            outcome, message = JobOutcome.OUT_OF_MEMORY, "Python used more memory than allowed"
-            killed = False
-        self._finish(
-            task,
-            Attempt(
-                outcome=outcome, seconds=task.elapsed, limits=task.limits, message=message, killed=killed
-            ),
+            outcome, message, killed = JobOutcome.OUT_OF_MEMORY, "Python used more memory than allowed", False
+        elif killed and memory.oom_kills() > task.oom_kills:
+            outcome, killed = JobOutcome.OUT_OF_MEMORY, False
+            message = "the machine or its control group ran out of memory and the kernel killed Python"
+        attempt = Attempt(
+            outcome=outcome, seconds=task.elapsed, limits=task.limits, message=message, killed=killed
         )
+        self._finish(task, attempt, worker.engine)
 
-    def _finish(self, task: Task, attempt: Attempt) -> None:
+    def _finish(self, task: Task, attempt: Attempt, engine: dict[str, Any] | None) -> None:
         """Record an attempt, or try once more after a crash."""
         attempts = self.history[task.key]
         attempts.append(attempt)
@@ -256,11 +291,10 @@ class Runner:
                 task.attempt += 1
                 self.queue.appendleft(task)
                 return
-        record = record_of(task, attempts, self.settings.engine_version, self.engine)
+        record = record_of(task, attempts, self.settings.engine_version, engine)
         self.store.write(task.key, record)
         self.locks.release(f"job:{task.key}")
         del self.history[task.key]
-        self.unindexed.append(record)
         self.state.done[record["outcome"]] += 1
         if attempt.outcome is JobOutcome.COMPLETE:
             self.estimates.learn(task.job.analysis, task.job.spec, task.job.size, attempt.seconds)
@@ -274,12 +308,10 @@ class Runner:
             task = worker.task
             if task is None or worker.killed_for is not None:
                 continue
+            allowed = task.limits.memory_bytes
             if task.overdue:
                 worker.kill("time")
-            elif (
-                task.limits.memory_bytes is not None
-                and memory.resident(worker.process.pid) > task.limits.memory_bytes + 2 * _MEMORY_SLACK
-            ):
+            elif allowed is not None and worker.resident_bytes > allowed + _MEMORY_SLACK:
                 worker.kill("memory")
 
     def _tick(self, *, force: bool = False) -> None:
@@ -297,9 +329,6 @@ class Runner:
             state.memory_bytes = memory.resident_tree(os.getpid())
             state.eta_seconds = self._eta()
             publish(self.store, state)
-            if self.unindexed:
-                self.index.add(self.unindexed)
-                self.unindexed = []
 
     def _eta(self) -> float | None:
         """Seconds that the rest may take: from estimates, and the mean of this run where there is none."""
@@ -315,13 +344,13 @@ class Runner:
 
     def _end_workers(self) -> None:
         """End every worker and wait until nothing of theirs is left."""
-        below = [pid for worker in self.workers for pid in memory.descendants(worker.process.pid)]
+        below = [pid for worker in self.workers for pid in memory.descendants(worker.pid)]
         for worker in self.workers:
             worker.kill()
         for worker in self.workers:
             worker.close()
-            worker.forget()
         self.workers.clear()
+        self._selector.close()
         deadline = time.monotonic() + 5.0
         while time.monotonic() < deadline and any(map(memory.living, below)):
             time.sleep(0.02)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +37,7 @@ class RunState:
     total: jobs of the plan; cached: answered from the store; done: outcomes of this run.
     elsewhere: jobs that another runner of the store is at work on.
     stopping: why no new job is begun, if so.
+    excluded: workers that are not used, each with the reason; locks: whether they hold between hosts.
     """
 
     source: str
@@ -48,6 +51,8 @@ class RunState:
     memory_bytes: int = 0
     eta_seconds: float | None = None
     stopping: str | None = None
+    excluded: list[str] = field(default_factory=list)
+    locks: str = ""
 
     @property
     def finished(self) -> int:
@@ -75,6 +80,10 @@ class RunState:
             "memory_bytes": self.memory_bytes,
             "eta_seconds": None if self.eta_seconds is None else round(self.eta_seconds, 1),
             "stopping": self.stopping,
+            "excluded": self.excluded,
+            "locks": self.locks,
+            "host": socket.gethostname(),
+            "beat": time.monotonic_ns(),
         }
 
 
@@ -96,7 +105,7 @@ def living(store: Store) -> list[dict[str, Any]]:
         return []
     try:
         for path in sorted(store.runners.glob("*.json")):
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, RecursionError):
                 state = json.loads(path.read_text(encoding="utf-8"))
                 if locks.is_held(f"runner:{path.stem}"):
                     found.append(state)

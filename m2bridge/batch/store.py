@@ -8,7 +8,8 @@
     DIR/tmp/                  files on their way into records/
     DIR/runners/ID.json       what each runner is doing (a heartbeat, not a lock)
     DIR/locks                 one file, one byte a lock (:mod:`m2bridge.batch.locks`)
-    DIR/index.sqlite          made from the records, and made again whenever it is missing or damaged
+
+Nothing else is written here; the index (:mod:`m2bridge.batch.index`) is private to who reads.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ import json
 import os
 import re
 import secrets
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from m2bridge.batch.locks import Locks
+from m2bridge.batch.locks import Locks, scope_of
+from m2bridge.batch.outcomes import JobOutcome
 from m2bridge.errors import InputError, M2BridgeError, RecordError
 
 STORE_VERSION = 1
@@ -32,6 +36,25 @@ KIND = "m2bridge batch store"
 _KEY = re.compile(r"[0-9a-f]{64}")
 _FIRST = re.compile(rb'\{"sha256":"([0-9a-f]{64})",\n')
 _SUBDIRECTORIES = tuple(f"{i:02x}" for i in range(256))
+_BEATS = 2.5
+"""Seconds in which a runner that lives publishes its state at least once."""
+_PARTS: dict[str, tuple[type, ...]] = {
+    "job": (dict,),
+    "outcome": (str,),
+    "message": (str, type(None)),
+    "result": (dict, type(None)),
+    "limits": (dict,),
+    "seconds": (int, float),
+    "attempts": (list,),
+    "engine": (dict, type(None)),
+}
+_PARTS_OF_A_JOB: dict[str, tuple[type, ...]] = {
+    "analysis": (str,),
+    "model": (str,),
+    "parameters": (dict,),
+    "size": (int,),
+    "tags": (list,),
+}
 
 
 class Store:
@@ -43,6 +66,7 @@ class Store:
         self.runners = directory / "runners"
         self.locks: Locks | None = None
         self.runner_id = ""
+        self.lock_scope = ""
         self._count = 0
 
     # -- opening ---------------------------------------------------------------------------------------------
@@ -61,7 +85,7 @@ class Store:
             document = json.loads(marker.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InputError(f"{directory} is not a batch store: it has no store.json") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{marker} cannot be read: {error}") from None
         if not isinstance(document, dict) or document.get("kind") != KIND:
             raise InputError(f"{directory} is not a batch store")
@@ -95,13 +119,40 @@ class Store:
         self.locks = Locks(self.directory / "locks")
         self.runner_id = secrets.token_hex(8)
         self.locks.take(f"runner:{self.runner_id}")
+        self.lock_scope = scope_of(self.directory)
+        unseen = self._runners_with_unseen_locks()
+        if unseen:
+            self.lock_scope = f"do not hold between hosts: a batch on {', '.join(sorted(set(unseen.values())))} runs here too"
         for left in (*self.runners.glob("*"), *(self.directory / "tmp").glob("*")):
             owner = left.name.split(".")[0]
-            if owner != self.runner_id and not self.locks.is_held(f"runner:{owner}"):
+            if owner != self.runner_id and owner not in unseen and not self.locks.is_held(f"runner:{owner}"):
                 left.unlink(missing_ok=True)
         probe = self.directory / "tmp" / f"{self.runner_id}.probe"
         _write_durably(probe, self.directory / "tmp" / f"{self.runner_id}.probed", b"1\n")
         (self.directory / "tmp" / f"{self.runner_id}.probed").unlink()
+
+    def _runners_with_unseen_locks(self) -> dict[str, str]:
+        """Runners of other hosts that live although their lock looks free, with their hosts: the test whether locks hold there.
+
+        Such a runner shows itself by its heartbeat, for which we wait only where there is one to wait for.
+        """
+        assert self.locks is not None
+
+        def beats() -> dict[str, tuple[str, Any]]:
+            found = {}
+            for path in self.runners.glob("*.json"):
+                with contextlib.suppress(OSError, ValueError, RecursionError, AttributeError):
+                    state = json.loads(path.read_text(encoding="utf-8"))
+                    if state.get("host") not in (None, socket.gethostname()):
+                        found[path.stem] = (str(state["host"]), state.get("beat"))
+            return found
+
+        before = {name: beat for name, beat in beats().items() if not self.locks.is_held(f"runner:{name}")}
+        if not before:
+            return {}
+        time.sleep(_BEATS)
+        after = beats()
+        return {name: beat[0] for name, beat in before.items() if after.get(name, beat) != beat}
 
     def close(self) -> None:
         """Leave: the runner's file goes, and with the locks everything it had claimed."""
@@ -133,7 +184,7 @@ class Store:
             return None
         except OSError as error:
             raise RecordError(f"record {key[:12]} cannot be read: {error.strerror}") from None
-        return decode(data, key)
+        return shaped(decode(data, key))
 
     def read_or_set_aside(self, key: str) -> dict[str, Any] | None:
         """Like :meth:`read`; a damaged record is moved to ``damaged/`` and counts as missing."""
@@ -203,11 +254,31 @@ def decode(data: bytes, key: str) -> dict[str, Any]:
     first = _FIRST.match(data)
     if first is None or hashlib.sha256(data[first.end() :]).hexdigest().encode() != first[1]:
         raise RecordError(f"record {key[:12]} is damaged: its checksum does not match")
-    record: dict[str, Any] = json.loads(data)
+    try:
+        record: dict[str, Any] = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(
+            f"record {key[:12]} is damaged: it cannot be read ({type(error).__name__})"
+        ) from None
     if record.get("key") != key:
         raise RecordError(f"record {key[:12]} is damaged: it holds the key {str(record.get('key'))[:12]}")
     if record.get("store_version") != STORE_VERSION:
         raise RecordError(f"record {key[:12]} is of store version {record.get('store_version')!r}")
+    return record
+
+
+def shaped(record: dict[str, Any]) -> dict[str, Any]:
+    """The record itself, if it has the parts that a batch relies on; what is inside a result is not looked at."""
+    for parts, where in ((_PARTS, record), (_PARTS_OF_A_JOB, record.get("job"))):
+        for name, kinds in parts.items():
+            if not isinstance(where, dict) or not isinstance(where.get(name, ...), kinds):
+                raise RecordError(
+                    f"record {str(record.get('key'))[:12]} is damaged: {name} is missing or wrong"
+                )
+    if record["outcome"] not in set(JobOutcome):
+        raise RecordError(
+            f"record {record['key'][:12]} is damaged: there is no outcome {record['outcome'][:40]!r}"
+        )
     return record
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from m2bridge.errors import visible
+
 _GAP = 3
 _LEAST_ROOM = 20
 """A model or a sentence gets so many columns, if it needs them, before another column is left out."""
@@ -99,4 +101,4 @@ def text_of(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.2f}"
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return visible(" ".join(map(str, value)) if isinstance(value, list) else str(value))

@@ -3,27 +3,57 @@
 from __future__ import annotations
 
 import contextlib
+import threading
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from m2bridge.batch.crew import Task
 from m2bridge.batch.estimates import Estimates
+from m2bridge.batch.limits import JobLimits
 from m2bridge.batch.outcomes import new_limits
 from m2bridge.batch.plan import Job, Plan
 from m2bridge.batch.store import Store
 from m2bridge.errors import RecordError
 
+GRACE = 5.0
+"""Seconds after its time limit at which a worker that does not answer is killed."""
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A job on its way: its key, the limits and the number of this attempt, since when, at which step."""
+
+    job: Job
+    key: str
+    limits: JobLimits
+    attempt: int = 1
+    started: float = 0.0
+    step: str = "starting"
+    estimate: float | None = None
+    previous: dict[str, Any] | None = None
+    oom_kills: int = 0
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def overdue(self) -> bool:
+        wall = self.limits.wall_seconds
+        return wall is not None and self.elapsed > wall + GRACE
+
 
 @dataclass(slots=True, kw_only=True)
 class Settings:
-    """How to run: the Macaulay2 (a path, or None), its version, how many workers, and when to try again."""
+    """How to run: the version of Macaulay2, how many workers, and when to try again."""
 
-    engine: str | None
     engine_version: str
     workers: int
     retry: bool = False
     escalate: float | None = None
     source: str = ""
+    stop: threading.Event | None = None
+    """Set by another thread, it stops the run as Ctrl-C does."""
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ numbers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -172,16 +173,19 @@ def _upper(model: Model, item: Evidence, rank: GenericRank) -> Document | None:
     if item.witness == "parameters":
         return {"kind": "parameters"} if model.parameter_count == item.value else None
     if item.witness == "ambient":
-        return {"kind": "coordinates"}
+        return {"kind": "layers" if model.coordinate_system == "segre" else "coordinates"}
     if item.witness in ("symmetry", "slice"):
         return _symmetries(model, item, rank)
     if item.witness in ("virtual", "layers"):
         return {"kind": item.witness}
     if item.witness == "equations":
+        if item.detail["flattening"] == "matrix":
+            return {"kind": "matrix"}
         weights = {name: np.array(value, dtype=np.int64) for name, value in item.detail["weights"].items()}
+        degree = re.search(r"S\^(\d+)\)\*", item.detail["flattening"])
         return {
             "kind": "flattening",
-            "flattening": item.detail["flattening"],
+            "flattening": ["catalecticant", int(degree[1])] if degree else ["koszul"],
             "prime": item.prime,
             "weights": {"entries": _listed(weights, model.parameters)},
         }

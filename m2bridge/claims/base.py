@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from m2bridge.engine import Engine, Limits
+from m2bridge.errors import OutOfReachError
 from m2bridge.models import Model
 from m2bridge.results import Certainty
 
@@ -64,13 +65,22 @@ class Context:
     known: dict[Any, Any] = field(default_factory=dict)
 
     def once(self, analysis: Callable[..., _R], model: Model, **options: Any) -> _R:
-        """The analysis of a model with this context's engine, seed and limits, computed once a run."""
+        """The analysis of a model with this context's engine, seed and limits, computed once a run.
+
+        Raises
+        ------
+        OutOfReachError
+            A limit stopped the computation: what it found until then is no ground for a verdict.
+        """
         key = (analysis, model.spec, tuple(sorted(options.items())))
         if key not in self.known:
             self.known[key] = analysis(
                 model, engine=self.engine, seed=self.seed, limits=self.limits, **options
             )
         result: _R = self.known[key]
+        limit = getattr(result, "limit", None)
+        if limit is not None:
+            raise OutOfReachError(str(limit), estimate=None)
         return result
 
 

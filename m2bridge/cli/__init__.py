@@ -7,13 +7,14 @@ import os
 import re
 import signal
 import sys
-from typing import Annotated, TextIO
+from types import FrameType
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
 from m2bridge._version import __version__
-from m2bridge.errors import DisagreementError, M2BridgeError
-from m2bridge.models.spec import suggestion
+from m2bridge.cli import first_process
+from m2bridge.errors import DisagreementError, M2BridgeError, visible
 
 COMMANDS = (
     "singular_locus",
@@ -31,18 +32,20 @@ COMMANDS = (
     "template",
     "check",
     "batch",
+    "worker",
     "status",
     "results",
     "schema",
     "doctor",
     "engine",
+    "licenses",
 )
 """Modules of this package that register commands, in the order of ``--help``."""
 
 EXIT_CODES = """\
 Exit codes: 0 answered (a theorem that fails is an answer); 1 unexpected error; 2 usage or bad input; 3 witnesses disagree; \
 4 no Macaulay2; 5 a limit was reached, what was found is printed; 6 a recorded verdict changed; 7 a certificate was rejected; \
-130 interrupted."""
+8 nothing is proved, or not known to the checker; 130 interrupted."""
 
 
 def _version(value: bool) -> None:
@@ -73,7 +76,7 @@ def build_app(wanted: str | None = None) -> typer.Typer:
         """From a polynomial network to its geometry, with proof."""
 
     only = (wanted or "").replace("-", "_")
-    for name in (only,) if only in COMMANDS else COMMANDS:
+    for name in () if wanted == "--version" else (only,) if only in COMMANDS else COMMANDS:
         importlib.import_module(f"m2bridge.cli.{name}").register(app)
     return app
 
@@ -145,15 +148,33 @@ def _known_commands(error: Exception) -> str:
     wrong = re.fullmatch(r"No such command '(.*)'\.", str(getattr(error, "message", "")))
     if context is None or wrong is None:
         return ""
+
+    from m2bridge.models.spec import suggestion
+
     return f"; {suggestion(wrong[1], context.command.list_commands(context))}"
 
 
 def _complain(message: str) -> None:
-    print("m2bridge: " + " ".join(message.split()), file=sys.stderr)
+    print("m2bridge: " + visible(" ".join(message.split())), file=sys.stderr)
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def entry() -> None:
-    """The console script."""
+    """The console script; as the first process of a container it is in charge of the others.
+
+    Told to end, a command ends like any program. Its environment may hold secrets, which a script in Macaulay2 has no
+    business to read.
+    """
+    if os.getpid() == 1:
+        first_process.stay_in_charge()
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _end)
+    from m2bridge.engine.keeping.sandbox import hide_environment
+
+    hide_environment()
     code = main()
     signal.signal(
         signal.SIGINT, signal.SIG_IGN

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,20 +10,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.batch import jobfile
 from m2bridge.batch.display import Display, Lines, Picture, Silent
+from m2bridge.batch.entry import plan_of, run
 from m2bridge.batch.estimates import Estimates
 from m2bridge.batch.index import Index
-from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds, share_of_memory
-from m2bridge.batch.outcomes import exit_code
-from m2bridge.batch.plan import MOST_JOBS, Plan, expand
-from m2bridge.batch.runner import Runner
+from m2bridge.batch.plan import MOST_JOBS, Plan
 from m2bridge.batch.state import RunState
 from m2bridge.batch.store import Store
 from m2bridge.batch.triage import Settings, Triage, triage
 from m2bridge.cli import common
 from m2bridge.engine import find_engine
-from m2bridge.errors import InputError, NoEngineError, ParseError
+from m2bridge.engine.cgroup import allowed_cores
+from m2bridge.errors import InputError, NoEngineError, ParseError, visible
 
 _MOST_JOBS_EVER = 10_000_000
 
@@ -74,70 +71,61 @@ def register(app: typer.Typer) -> None:
         """Run a thousand jobs: cached, limited, resumable. Running the same command again continues.
 
         Exit codes: 0 all answered; 3 witnesses disagreed somewhere; 5 some jobs met limits; 1 some crashed; 2 some were refused,
-        or the job file is wrong; 130 interrupted.
+        or the job file is wrong; 4 no Macaulay2, or it was lost; 130 interrupted.
 
         Example: m2bridge batch jobs.toml --store weekend
         """
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        count = workers or cores
-        bytes_allowed = share_of_memory(count) if memory is None else parse_bytes(memory, "--memory")
-        limits = JobLimits(parse_seconds(timeout, "--timeout"), bytes_allowed)
-        plan = _plan(job_file, limits, most_jobs)
-        settings = Settings(
-            engine=engine,
-            engine_version=_engine_version(engine, needed=not dry_run),
-            workers=count,
-            retry=retry,
-            escalate=escalate,
-            source=job_file.name,
-        )
+        count = workers or allowed_cores()
+        plan = _plan(job_file, workers=count, timeout=timeout, memory=memory, most_jobs=most_jobs)
         if dry_run:
+            settings = Settings(
+                engine_version=_engine_version(engine), workers=count, retry=retry, escalate=escalate
+            )
             _dry_run(plan, store, settings, as_json=as_json)
             return
         if store is None:
             raise InputError("say where the records go: --store DIR (or --dry-run to run nothing)")
-        opened = Store.open_for_writing(store)
-        try:
-            runner = Runner(plan, opened, settings, _display(quiet=as_json))
-            state = runner.run()
-        finally:
-            opened.close()
-        counts = dict(state.cached + state.done)
+        done = run(
+            job_file, store, plan=plan, workers=count, retry=retry, escalate=escalate, engine=engine,
+            display=_display(quiet=as_json),
+        )  # fmt: skip
         if as_json:
             common.print_json(
-                {"store": str(store), "outcomes": counts, **state.document(), "duplicates": plan.duplicates}
+                {
+                    "store": str(store),
+                    "outcomes": done.outcomes,
+                    **done.state.document(),
+                    "duplicates": done.duplicates,
+                }
             )
         else:
-            _summary(state, store, common.console())
-        if runner.interrupted:
+            _summary(done.state, store, common.console())
+        if done.interrupted:
             common.console(stderr=True).print(
                 "interrupted; run the same command again to continue", markup=False
             )
-            raise typer.Exit(130)
-        raise typer.Exit(exit_code(counts))
+        raise typer.Exit(done.exit_code)
 
 
-def _plan(path: Path, limits: JobLimits, most_jobs: int) -> Plan:
+def _plan(path: Path, **options: Any) -> Plan:
     """The plan; every mistake of the file on a line of its own."""
     try:
-        return expand(jobfile.read(path), limits=limits, most_jobs=most_jobs)
+        return plan_of(path, **options)
     except ParseError as error:
         lines = error.fields.get("lines")
         if not lines:
             raise
         err = common.console(stderr=True)
         for line in lines:
-            err.print(f"{path}, {line}", markup=False, soft_wrap=True)
+            err.print(visible(f"{path}, {line}"), markup=False, soft_wrap=True)
         count = len(error.fields["mistakes"])
         raise InputError(f"{path} has {count} mistake{'s' * (count > 1)}; nothing was run") from None
 
 
-def _engine_version(engine: str | None, *, needed: bool) -> str:
+def _engine_version(engine: str | None) -> str:
     try:
         return find_engine(engine).version
     except NoEngineError:
-        if needed:
-            raise
         return ""
 
 

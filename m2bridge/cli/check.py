@@ -1,82 +1,39 @@
-"""CLI: ``m2bridge check``."""
+"""CLI: ``m2bridge check`` runs the stand-alone checker, ``m2bridge/checker.py``, on a record or a certificate."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from m2bridge.checker import Rejected, check
+from m2bridge.checker import verify_file
 from m2bridge.cli import common
-from m2bridge.errors import CertificateError, RecordError
+
+_COLOUR = {0: "green", 7: "red", 8: "yellow"}
 
 
 def register(app: typer.Typer) -> None:
     @app.command("check")
     def command(
-        record: Annotated[
-            Path, typer.Argument(help="A record of `m2bridge dimension --save`, or a certificate.")
-        ],
+        record: Annotated[Path, typer.Argument(help="A record with a certificate, or a certificate.")],
         as_json: common.JsonOption = False,
     ) -> None:
-        """Verify the certificate in a record with a separate checker; exit 7 when it is rejected.
+        """Verify the certificate in a record; exit 7 when it is rejected, 8 when nothing is proved or known.
+
+        The checker is one file that uses Python's standard library alone: `python -I checker.py RECORD` does the same.
 
         Example: m2bridge check dimension-lightning-d-2-dp-1.json
         """
-        said = verify(record)
+        code, said = verify_file(str(record))
         if as_json:
-            common.print_json({"record": record.name, "verified": True, "statement": said})
+            common.print_json({"record": record.name, "verified": code == 0, "exit_code": code, "said": said})
         else:
-            common.console().print(f"[green]verified[/]  {escape(said)}", highlight=False)
-
-
-def verify(path: Path) -> str:
-    """What the certificate in a file proves.
-
-    Raises
-    ------
-    RecordError
-        The file cannot be read, or holds no certificate.
-    CertificateError
-        The certificate does not hold, or does not belong to the record.
-    """
-    try:
-        document: Any = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RecordError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise RecordError(f"{path} is not a record: {error}") from None
-    if not isinstance(document, dict):
-        raise RecordError(f"{path} is not a record")
-    certificate = document.get("certificate", document if "sha256" in document else None)
-    if certificate is None:
-        raise RecordError(
-            f"{path} holds no certificate: the answer was not proved, or its proof has no certificate"
-        )
-    try:
-        said = check(certificate)
-        if "certificate" in document:
-            _belongs(document, certificate)
-    except Rejected as error:
-        raise CertificateError(f"the certificate is rejected: {error}", reason=str(error)) from None
-    return said
-
-
-def _belongs(record: dict[str, Any], certificate: dict[str, Any]) -> None:
-    """The record claims nothing else than its certificate proves."""
-    claim = certificate["claim"]
-    proved = {
-        "model": certificate["model"],
-        "image_dim": claim["image_dim"],
-        "parameters": claim["parameters"],
-        "lower_bound": claim["image_dim"],
-        "upper_bound": claim["image_dim"],
-        "generic_fiber_dim": claim["parameters"] - claim["image_dim"],
-        "certainty": "proved",
-    }
-    for name, value in proved.items():
-        if record.get(name) != value:
-            raise Rejected(f"the record says {name} = {record.get(name)!r}, the certificate proves {value!r}")
+            first, *rest = said
+            console = common.console()
+            console.print(f"[{_COLOUR[code]}]{escape(first)}[/]", highlight=False, soft_wrap=True)
+            for line in rest:
+                console.print(escape(line), highlight=False, soft_wrap=True)
+        if code:
+            raise typer.Exit(code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import threading
 import time
@@ -18,7 +17,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from m2bridge import records
-from m2bridge.engine.base import Limits
+from m2bridge.engine import cgroup
+from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError
 from m2bridge.results import Certainty, Evidence, Result, settle
 
@@ -27,7 +27,13 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of every ra
 TimeoutOption = Annotated[
     str, typer.Option("--timeout", help="Time limit of each Macaulay2 run: seconds, or 90s, 10m, 2h.")
 ]
-MemoryOption = Annotated[str, typer.Option("--memory", help="Memory limit of each Macaulay2 run: 512M, 4G.")]
+MemoryOption = Annotated[
+    str,
+    typer.Option(
+        "--memory",
+        help="Memory limit of each Macaulay2 run: 512M, 4G; at most four fifths of what the machine or container has.",
+    ),
+]
 EngineOption = Annotated[
     str | None,
     typer.Option(
@@ -52,9 +58,6 @@ AOption = Annotated[
 ]
 TOption = Annotated[int | None, typer.Option("--t", help="Number of tokens (default: 2).")]
 
-_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
 
 class _Console(Console):
     """A console that leaves a closed pipe to the command, which ends as other programs do then."""
@@ -76,27 +79,16 @@ def print_json(document: Any) -> None:
 
 
 def parse_limits(timeout: str, memory: str) -> Limits:
-    """Limits from the texts of ``--timeout`` and ``--memory``; ``none`` lifts a limit."""
-    return Limits(wall_seconds=_parse_seconds(timeout), memory_bytes=_parse_bytes(memory))
+    """Limits from the texts of ``--timeout`` and ``--memory``; ``none`` lifts a limit.
 
-
-def _parse_seconds(text: str) -> float | None:
-    if text.lower() == "none":
-        return None
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhd]?)", text.strip().lower())
-    if match is None or float(match[1]) <= 0:
-        raise InputError(f"--timeout {text!r} is not a duration; write 90, 90s, 10m, 2h or none")
-    return float(match[1]) * _SECONDS[match[2]]
-
-
-def _parse_bytes(text: str) -> int | None:
-    if text.lower() == "none":
-        return None
-    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,18})?)\s*([kmgt]?)i?b?", text.strip().lower())
-    size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
-    if not 0 < size < 2**62:
-        raise InputError(f"--memory {text!r} is not a size; write 512M, 4G or none")
-    return size
+    More memory than :func:`m2bridge.engine.cgroup.memory_share` is not granted: the kernel would end the whole container where a
+    limit of ours ends one run and says so.
+    """
+    size = parse_bytes(memory, "--memory")
+    return Limits(
+        wall_seconds=parse_seconds(timeout, "--timeout"),
+        memory_bytes=None if size is None else min(size, cgroup.memory_share()),
+    )
 
 
 def check_directory(option: str, directory: Path | None) -> None:

@@ -21,6 +21,7 @@ from m2bridge.errors import InputError
 _COLOUR = {
     "identifiable-up-to-symmetry": "green",
     "finite-up-to-symmetry": "blue",
+    "open-orbit": "cyan",
     "not-identifiable": "red",
     "undecided": "yellow",
 }
@@ -121,9 +122,15 @@ def _facts(result: Fiber) -> Table:
     table.add_row("point", f"{kind}{detail}: {escape(_weights(result.at['weights']))}")
     degree = "" if result.degree is None else f", degree {result.degree}"
     table.add_row("fiber", f"dimension {common.maybe(result.fiber_dim)}{degree} ({result.method})")
-    table.add_row("symmetries", f"an orbit of dimension {result.symmetry_dim} through the point")
     table.add_row(
-        "generic fiber",
+        "at the point",
+        f"dimension {common.maybe(result.dim_at_point)}; the orbit of the known symmetries {result.known_symmetry_dim}",
+    )
+    over = "over the algebraic closure"
+    table.add_row("components", f"{common.maybe(result.component_count)} {over}")
+    table.add_row("orbits", f"{common.maybe(result.orbits)} {over}")
+    table.add_row(
+        "generic fibers",
         f"dimension {common.maybe(result.generic_fiber_dim)}; image {common.maybe(result.image_dim)}",
     )
     probability = "" if result.probability in (None, 1.0) else f", probability >= {result.probability:.6f}"
@@ -157,7 +164,8 @@ def _components(result: Fiber) -> Table:
     for name in ("dim", "degree", "multiplicity", "tangent dim"):
         table.add_column(name, justify="right")
     table.add_column("reduced")
-    table.add_column("orbit of the point")
+    table.add_column("closure of the point's orbit")
+    table.add_column("over the closure")
     words = {True: "yes", False: "no", None: "?"}
     for c in result.components or ():
         table.add_row(
@@ -167,6 +175,7 @@ def _components(result: Fiber) -> Table:
             common.maybe(c.tangent_dim),
             words[c.reduced],
             words[c.orbit],
+            "one" if c.absolute else common.maybe(c.conjugates),
         )
     return table
 

@@ -16,15 +16,22 @@ from m2bridge.analyses.singular_locus import SingularLocus, singular_locus
 from m2bridge.analyses.singular_locus.analysis import DEFAULT_PRIME, check_model
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
+from m2bridge.cli.target import Target
 from m2bridge.engine import open_engine
 from m2bridge.errors import DisagreementError, InputError
 from m2bridge.figures import figure1, figure3, finite_elements, orbits, plotting, slices
 from m2bridge.models import DeepLightning, Softmax, parse_spec
 from m2bridge.results import Result
 
-_FILE = "The file; its ending chooses the format: {}. Data go beside it as JSON and CSV."
+_FILE = (
+    "The file; its ending chooses the format: {}. Data go beside it as JSON and CSV. "
+    "- is standard output: the picture alone, see --format."
+)
 StaticOption = Annotated[Path, typer.Option("-o", "--output", help=_FILE.format("png, pdf or svg"))]
 OutputOption = Annotated[Path, typer.Option("-o", "--output", help=_FILE.format("png, pdf, svg or html"))]
+FormatOption = Annotated[
+    str | None, typer.Option("--format", help="The format on standard output (-o -); png if not given.")
+]
 RecordOption = Annotated[
     list[Path] | None,
     typer.Option("--record", help="Draw from this saved record instead of computing; may be repeated."),
@@ -67,6 +74,7 @@ def slice_command(
     timeout: common.TimeoutOption = "10m",
     memory: common.MemoryOption = "4G",
     engine: common.EngineOption = None,
+    picture: FormatOption = None,
 ) -> None:
     """A slice of M(2,1,2): reachable functions, singular curve, closure-only part, boundary points.
 
@@ -74,7 +82,7 @@ def slice_command(
 
     Example: m2bridge figure 1 -o figure-1.pdf
     """
-    plotting.check_output(output, (*plotting.STATIC, ".html"))
+    target = Target(output, picture, (*plotting.STATIC, ".html"))
     if cut is not None and random_slice:
         raise InputError("give either --slice or --random-slice, not both")
     chosen = slices.random_slice(seed) if random_slice else slices.read_slice(cut or slices.DEFAULT)
@@ -89,11 +97,11 @@ def slice_command(
         raise InputError(f"Figure 1 is a slice of M(2,1,2); the record is of {locus.model}")
     _trusted(locus)
     part = figure1.section(chosen, locus.equations, grid=grid)
-    figure1.draw(part, output)
-    document, rows = figure1.data(part)
-    _told(output, plotting.write_data(output, document, figure1.COLUMNS, rows))
+    with target.file() as file:
+        figure1.draw(part, file)
+    target.add_data(*figure1.data(part), figure1.COLUMNS)
     check = part.check
-    typer.echo(
+    target.say(
         f"{check.drawn} drawn points satisfy the equation, {check.roots} real roots have real weights: "
         f"{slices.text_of(part.polynomial)} = 0"
     )
@@ -115,12 +123,13 @@ def orbits_command(
     memory: common.MemoryOption = "4G",
     engine: common.EngineOption = None,
     force: common.ForceOption = False,
+    picture: FormatOption = None,
 ) -> None:
     """The orbits of one layer ordered by closure: dimension, tangent dimension, singular, boundary, where Theorem 3.4 fails.
 
     Example: m2bridge figure theorem-3.4 --d 3 --dp 2 --a 2 -o orbits.pdf
     """
-    plotting.check_output(output, plotting.STATIC)
+    target = Target(output, picture, plotting.STATIC)
     loaded = _load(record, (SingularLocus, Boundary))
     edge: Boundary | None
     if loaded:
@@ -144,9 +153,9 @@ def orbits_command(
         for title, name in _PANELS.items()
         if wanted
     }
-    orbits.draw(locus, edge, output, sections)
-    document, rows = orbits.data(locus, edge)
-    _told(output, plotting.write_data(output, document, orbits.COLUMNS, rows))
+    with target.file() as file:
+        orbits.draw(locus, edge, file, sections)
+    target.add_data(*orbits.data(locus, edge), orbits.COLUMNS)
 
 
 def widths_command(
@@ -166,12 +175,13 @@ def widths_command(
     record: RecordOption = None,
     save: common.SaveOption = None,
     seed: common.SeedOption = 0,
+    picture: FormatOption = None,
 ) -> None:
     """Estimated and expected dimension of deep attention against its width; estimated is what `dimension` proves.
 
     Example: m2bridge figure 3 -o figure-3.pdf --paper-method float32
     """
-    plotting.check_output(output, (*plotting.STATIC, ".html"))
+    target = Target(output, picture, (*plotting.STATIC, ".html"))
     common.check_directory("--save", save)
     if paper_method is not None and paper_method not in finite_elements.PRECISIONS:
         raise InputError(f"--paper-method {paper_method!r}: use {' or '.join(finite_elements.PRECISIONS)}")
@@ -195,12 +205,13 @@ def widths_command(
     rows = figure3.rows_of(results, measured)
     title, citation = _title(results[0].model)
     label = f"250 inputs, {paper_method}" if paper_method else ""
-    figure3.draw(rows, output, title=title, citation=citation, measured_label=label)
-    document, table = figure3.data(rows, title=title, models=[result.model for result in results])
-    _told(output, plotting.write_data(output, document, figure3.COLUMNS, table))
+    with target.file() as file:
+        figure3.draw(rows, file, title=title, citation=citation, measured_label=label)
+    models_drawn = [result.model for result in results]
+    target.add_data(*figure3.data(rows, title=title, models=models_drawn), figure3.COLUMNS)
     proved = sum(row.certainty.value == "proved" for row in rows)
     equal = sum(row.estimated == row.expected for row in rows)
-    typer.echo(f"{len(rows)} widths: {proved} proved, {equal} equal to the formula")
+    target.say(f"{len(rows)} widths: {proved} proved, {equal} equal to the formula")
 
 
 def _range(text: str) -> list[int]:
@@ -260,7 +271,3 @@ def _trusted(*results: Result | None) -> None:
                 f"the witnesses of {result.ANALYSIS} {result.model} disagree: nothing is drawn",
                 conflicts=result.conflicts,
             )
-
-
-def _told(output: Path, beside: list[Path]) -> None:
-    typer.echo(f"{output} (data: {', '.join(path.name for path in beside)})")

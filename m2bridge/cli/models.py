@@ -42,10 +42,21 @@ def register(app: typer.Typer) -> None:
     @app.command("describe")
     def describe_command(
         spec: Annotated[str, typer.Argument(help="A model, as listed by `m2bridge models`.")],
+        program: Annotated[
+            bool, typer.Option("--program", help="Print the recorded program: one instruction a line.")
+        ] = False,
         as_json: JsonOption = False,
     ) -> None:
         """Say what is known about a model: parameters, target, symmetries, formula and hypotheses."""
-        document = describe(read_model(spec))
+        model = read_model(spec)
+        if program:
+            recorded = model.program
+            if as_json:
+                print_json({"spec": model.spec, "sha256": recorded.sha256, "program": recorded.text})
+            else:
+                typer.echo(recorded.text, nl=False)
+            return
+        document = describe(model)
         if as_json:
             print_json(document)
         else:
@@ -54,7 +65,8 @@ def register(app: typer.Typer) -> None:
 
 def _show(document: dict[str, Any], out: Console) -> None:
     out.print(document["title"], style="bold", markup=False)
-    out.print(document["spec"], markup=False)
+    spec = document["spec"]
+    out.print(spec if len(spec) <= 200 else spec[:199] + "…", markup=False)
     table = Table(show_header=False, show_edge=False, pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("")

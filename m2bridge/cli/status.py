@@ -12,6 +12,7 @@ from m2bridge.batch.index import Index
 from m2bridge.batch.state import living
 from m2bridge.batch.store import Store
 from m2bridge.cli import common
+from m2bridge.errors import visible
 
 
 def register(app: typer.Typer) -> None:
@@ -51,6 +52,10 @@ def _show(runner: dict[str, Any], console: Console) -> None:
             "  " + ", ".join(f"{count} {outcome}" for outcome, count in failed.items()), markup=False
         )
     for job in runner["running"]:
-        console.print(f"  {job['seconds']:.0f} s  {job['job']}  {job['step']}", markup=False)
+        console.print(f"  {job['seconds']:.0f} s  {job['job']}  {visible(job['step'])}", markup=False)
+    for why in runner.get("excluded", ()):
+        console.print(f"  a worker is not used: {visible(why)}", markup=False)
+    if runner.get("locks"):
+        console.print(f"  locks of this store {runner['locks']}", markup=False)
     if runner["stopping"]:
         console.print(f"  {runner['stopping']}", markup=False)

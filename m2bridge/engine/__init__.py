@@ -14,7 +14,6 @@ import sys
 
 from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
 from m2bridge.engine.discovery import Candidate, candidates, find_engine
-from m2bridge.engine.pool import EnginePool
 from m2bridge.engine.process import ProcessEngine
 from m2bridge.engine.replay import ReplayEngine, Transcript
 from m2bridge.engine.server import ForkServerEngine
@@ -25,7 +24,6 @@ __all__ = [
     "Candidate",
     "Engine",
     "EngineInfo",
-    "EnginePool",
     "ForkServerEngine",
     "Limits",
     "Listener",
@@ -40,7 +38,7 @@ __all__ = [
 ]
 
 
-def open_engine(explicit: str | None = None, *, warm: bool = False, workers: int = 1) -> Engine:
+def open_engine(explicit: str | None = None, *, warm: bool = False) -> Engine:
     """An engine on the first Macaulay2 that works.
 
     Parameters
@@ -48,9 +46,7 @@ def open_engine(explicit: str | None = None, *, warm: bool = False, workers: int
     explicit
         The path of a Macaulay2; nothing else is tried then.
     warm
-        Keep a Macaulay2 running and fork it for each script.
-    workers
-        How many scripts may run at once in a warm engine.
+        Keep a Macaulay2 running and fork it for each script, one script at a time.
     """
     info = find_engine(explicit)
     if not warm:
@@ -58,4 +54,4 @@ def open_engine(explicit: str | None = None, *, warm: bool = False, workers: int
     if sys.platform != "linux":
         log.warning("the warm engine needs Linux; each script starts a Macaulay2 of its own here")
         return ProcessEngine(info)
-    return EnginePool(info, workers=workers)
+    return ForkServerEngine(info)

@@ -7,13 +7,15 @@ typed error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
+from m2bridge.errors import InputError
 from m2bridge.scripts import Script
 
 
@@ -30,6 +32,42 @@ class Limits:
     cpu_seconds: float | None = None
     memory_bytes: int | None = 4 * 2**30
     output_bytes: int = 64 * 2**20
+
+
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?([smhd]?)")
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?) ?([kmgt]?)i?b?")
+
+
+def parse_seconds(value: Any, word: str = "timeout") -> float | None:
+    """A duration as users write it: a positive number of seconds, or 90s, 10m, 2h, 1d, or none."""
+    number, unit = _number_and_unit(value, _DURATION)
+    if number == "none":
+        return None
+    if float(number) <= 0:
+        raise InputError(f"{word} {value!r} is not a duration; write 90, 90s, 10m, 2h or none", argument=word)
+    return float(number) * _SECONDS[unit]
+
+
+def parse_bytes(value: Any, word: str = "memory") -> int | None:
+    """A size as users write it: a positive number of bytes, or 512M, 4G, or none."""
+    number, unit = _number_and_unit(value, _SIZE)
+    if number == "none":
+        return None
+    size = int(float(number) * _BYTES.get(unit, 0))
+    if not 0 < size < 2**62:
+        raise InputError(f"{word} {value!r} is not a size; write 512M, 4G or none", argument=word)
+    return size
+
+
+def _number_and_unit(value: Any, pattern: re.Pattern[str]) -> tuple[str, str]:
+    """The parts of what was written; zero for what is neither a number with a unit nor ``none``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return "0", ""
+    text = str(value).strip().lower()
+    match = pattern.fullmatch(text) if text != "none" else None
+    return ("none", "") if text == "none" else (match[1], match[2]) if match else ("0", "")
 
 
 class Outcome(StrEnum):
@@ -57,7 +95,11 @@ class EngineInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One finished run of a script, whatever became of it."""
+    """One finished run of a script, whatever became of it.
+
+    `began` is false when no Macaulay2 could be brought to take the script, or when the one that started is of another version
+    than `engine` says: then nothing is known about the script, and `stderr` has the reason.
+    """
 
     script: Script
     engine: EngineInfo
@@ -69,6 +111,7 @@ class Run:
     peak_memory_bytes: int | None = None
     exit_status: int | None = None
     signal: int | None = None
+    began: bool = True
 
 
 Listener = Callable[[str], None]

@@ -6,6 +6,8 @@ import contextlib
 import json
 import os
 import selectors
+import signal
+import time
 from typing import TYPE_CHECKING, Any
 
 from m2bridge.engine.base import Limits, Listener
@@ -15,14 +17,24 @@ if TYPE_CHECKING:
     from m2bridge.engine.keeper import Keeper
 
 _CHUNK = 1 << 16
+_SILENCE = 5.0
+"""After so many seconds without a word the keeper is told to go on, in case that somebody stopped it."""
+_GRACE = 8.0
+"""Seconds after the time limit at which a keeper that has not ended the job counts as stuck."""
+_START_PATIENCE = 150.0
+VERSION_LINE = "@m2b-engine "
+"""Every Macaulay2 says its version in a line of this form before it takes a script."""
 
 
 class KeeperLostError(Exception):
-    """The keeper, or the warm Macaulay2 under it, is dead or stuck; `started` when the script had begun."""
+    """The keeper, or the warm Macaulay2 under it, is dead or stuck.
 
-    def __init__(self, message: str, *, started: bool) -> None:
+    `started` when the script had begun; `overdue` when the script has outlasted its time limit and the keeper does not act.
+    """
+
+    def __init__(self, message: str, *, started: bool, overdue: bool = False) -> None:
         super().__init__(message)
-        self.started = started
+        self.started, self.overdue = started, overdue
 
 
 class Conversation:
@@ -35,6 +47,7 @@ class Conversation:
         self.forget_startup = forget_startup
         self.buffers = (bytearray(), bytearray())
         self.told = 0
+        self.last_call = time.monotonic() + max(_START_PATIENCE, (limits.wall_seconds or 0.0) + _GRACE)
         self.started = self.crashing = False
         self.output_limit_reached = False
 
@@ -45,7 +58,10 @@ class Conversation:
             for index, pipe in enumerate(keeper.pipes):
                 selector.register(pipe, selectors.EVENT_READ, index)
             while True:
-                for key, _ in selector.select():
+                ready = selector.select(_SILENCE)
+                if not ready:
+                    self.nudge()
+                for key, _ in ready:
                     if key.data is not None:
                         if not self.read(key.data):
                             selector.unregister(key.fileobj)
@@ -54,6 +70,15 @@ class Conversation:
                         fate = self.hear(report)
                         if fate is not None:
                             return fate
+
+    def nudge(self) -> None:
+        """The keeper is silent: wake it if it was stopped, and do not wait for it for ever."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.keeper.pid, signal.SIGCONT)
+        if time.monotonic() > self.last_call:
+            raise KeeperLostError(
+                "the keeper of Macaulay2 does not answer", started=self.started, overdue=self.started
+            )
 
     def reports(self) -> list[dict[str, Any]]:
         keeper = self.keeper
@@ -72,12 +97,15 @@ class Conversation:
             self.keeper.directory = report["directory"]
             return None
         if event == "ready":
+            self.drain()
+            self.keeper.note_version(self.buffers[0].decode("utf-8", "replace"))
+            self.buffers[0].clear()
             if self.forget_startup:
-                self.drain()
-                for buffer in self.buffers:
-                    buffer.clear()
+                self.buffers[1].clear()
             self.keeper.job_pid = report["pid"]
             self.started = True
+            wall = self.limits.wall_seconds
+            self.last_call = float("inf") if wall is None else time.monotonic() + wall + _GRACE
             self.keeper.send(request="go")
             return None
         if event == "lost":

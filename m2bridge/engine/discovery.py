@@ -18,7 +18,7 @@ from pathlib import Path
 from m2bridge.engine import probe_cache
 from m2bridge.engine.base import EngineInfo, Limits, Outcome, Run
 from m2bridge.engine.install import WHEEL_BINARY, installed
-from m2bridge.engine.process import ProcessEngine
+from m2bridge.engine.process import UNKNOWN, ProcessEngine
 from m2bridge.errors import InputError, NoEngineError
 from m2bridge.scripts import Script
 
@@ -82,6 +82,11 @@ def places(explicit: str | None = None) -> Iterator[tuple[str, Path]]:
         yield "installed", binary
 
 
+def origin_of(info: EngineInfo) -> str:
+    """Where a Macaulay2 is from, also when it was named by its path."""
+    return next((origin for origin, path in places() if path.resolve() == info.path), info.origin)
+
+
 def prove(origin: str, path: Path, *, fresh: bool = False) -> Candidate:
     """Run the candidate, or read what came of it the last time if the file is still the same one."""
     try:
@@ -103,7 +108,7 @@ def prove(origin: str, path: Path, *, fresh: bool = False) -> Candidate:
 
 
 def _probe(path: Path) -> tuple[str | None, str | None]:
-    run = ProcessEngine(EngineInfo(version="unknown", origin="option", path=path)).run(PROBE, PROBE_LIMITS)
+    run = ProcessEngine(EngineInfo(version=UNKNOWN, origin="option", path=path)).run(PROBE, PROBE_LIMITS)
     if run.outcome is not Outcome.FINISHED:
         return None, _why(run)
     words = next(

@@ -22,6 +22,17 @@ from m2bridge.errors import M2BridgeError, NoEngineError
 
 PYTHON = sys.executable
 PACKAGE, VERSION = "passagemath-macaulay2", "10.8.11"
+HASHES = (
+    "9df2ca62b716efa5a2abb9a8afbb658020f7ea2137294e27662f61e86dcf2d97",  # Linux x86_64, Python 3.11
+    "5bf65d0f2107fce438828ce27179c5bcea45ae51d04e48a9f19ff68782f5d80b",  # and newer
+    "9a52a733bccc83aa852fe772db8afacba2b8b5264fb225facc39f1341f4d3111",  # Linux aarch64
+    "60fb5be759a96c8eb9832d5567f1ab0b628c982e4a95ff0629cb884412cfb0aa",
+    "557a3643329d3643649aa29546f0a47c8373bd97399d46c121da1097e001e808",  # macOS x86_64
+    "e0d57ebef262138c50530e4877abfbd3f3642371c1cdc1b40a0dc6b1e53a4030",
+    "8fa6d8587820e715a13fc172f64b249c7ec398c720c7d2bb3791bbc9fa6979e9",  # macOS arm64
+    "4f50dc700443877c20b36de9cbec6ab04c52d338910c3a81c8c77c3d5235f964",
+)
+"""The sha256 of each wheel of this version, as PyPI has them; pip refuses any other file."""
 WHEEL_BINARY = Path("sage_wheels/bin/M2")
 PLATFORMS = "Linux x86_64 and aarch64 with glibc 2.28 or newer, macOS 13 or newer on x86_64 and arm64"
 OTHER_WAYS = "other ways: apt-get install macaulay2, or brew install Macaulay2/tap/M2"
@@ -134,9 +145,13 @@ def _download(directory: Path, progress: Progress) -> Path:
     if importlib.util.find_spec("pip") is None:
         raise NoEngineError(f"this Python has no pip to download Macaulay2 with; {OTHER_WAYS}", candidates=())
     progress(f"downloading {PACKAGE} {VERSION} (75 MB, 330 MB unpacked)")
+    wanted = directory / "wanted.txt"
+    wanted.write_text(
+        " ".join([f"{PACKAGE}=={VERSION}", *(f"--hash=sha256:{value}" for value in HASHES)]) + "\n"
+    )
     command = [
-        PYTHON, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps",
-        "--only-binary=:all:", "--progress-bar=off", "--dest", str(directory), f"{PACKAGE}=={VERSION}",
+        PYTHON, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps", "--require-hashes",
+        "--only-binary=:all:", "--progress-bar=off", "--dest", str(directory), "--requirement", str(wanted),
     ]  # fmt: skip
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from dataclasses import dataclass
@@ -24,10 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.engine.base import EngineInfo, Limits, Listener, Outcome, Run
-from m2bridge.engine.conversation import Conversation, KeeperLostError
-from m2bridge.engine.outcome import outcome
-from m2bridge.engine.queueing import Cancellation
-from m2bridge.errors import EngineError
+from m2bridge.engine.conversation import VERSION_LINE, Conversation, KeeperLostError
+from m2bridge.engine.outcome import Fate, outcome
 from m2bridge.scripts import Script
 
 PYTHON = sys.executable
@@ -53,7 +52,8 @@ class Command:
         flags = ["-q", "--silent", "--stop", "--no-debug", "--read-only-files"]
         if not self.preload:
             flags.append("--no-preload")
-        return [str(self.path), *flags, "-e", self.expression]
+        version = f'<< "{VERSION_LINE}" << version#"VERSION" << endl << flush; '
+        return [str(self.path), *flags, "-e", version + self.expression]
 
     def environment(self) -> dict[str, str]:
         """Nothing of the caller's environment; Macaulay2's starter script needs a path to the shell."""
@@ -76,14 +76,19 @@ class Keeper:
     """One keeper process. Not thread-safe but for :meth:`kill`: one job at a time."""
 
     def __init__(self) -> None:
+        with (
+            _no_fork
+        ):  # a copy of the caller made now would hold both ends of the socket, and no end would ever close
+            self._start()
+
+    def _start(self) -> None:
         self.caller, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(
-                [PYTHON, "-I", "-S", "-B", str(_PROGRAM), str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
+                [PYTHON, "-I", "-S", "-B", str(_PROGRAM)],
+                stdin=theirs.fileno(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                pass_fds=(theirs.fileno(),),
                 start_new_session=True,
                 env={
                     key: value
@@ -104,25 +109,24 @@ class Keeper:
         self.received = b""
         self.job_pid: int | None = None
         self.directory: str | None = None
+        self.version: str | None = None
         self.owner = os.getpid()
         _living.add(self)
+
+    @property
+    def closed(self) -> bool:
+        return self.caller.fileno() < 0
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     def run(
-        self,
-        command: Command,
-        script: Script,
-        limits: Limits,
-        *,
-        listener: Listener | None,
-        info: EngineInfo,
-        cancellation: Cancellation | None = None,
+        self, command: Command, script: Script, limits: Limits, *, listener: Listener | None, info: EngineInfo
     ) -> Run:
         """Run one job; on any exception the keeper is closed, and with it all that it started."""
         conversation = Conversation(self, limits, listener, forget_startup=command.warm)
+        begun = time.monotonic()
         try:
             self.send(
                 request="job",
@@ -137,20 +141,20 @@ class Keeper:
                 memory_bytes=limits.memory_bytes,
                 cpu_seconds=None if limits.cpu_seconds is None else max(1, math.ceil(limits.cpu_seconds)),
             )
-            if cancellation is not None:
-                cancellation.stop_with(self.kill)
             fate = conversation.follow()
+        except KeeperLostError as error:
+            self.close(at_once=error.overdue)
+            if not error.overdue:
+                raise
+            fate = Fate(status=int(signal.SIGKILL), seconds=time.monotonic() - begun, stopped="wall")
         except BaseException:
             self.close()
             raise
-        finally:
-            if cancellation is not None:
-                cancellation.stop_with(None)
         stdout, stderr = conversation.text()
         result, exit_status, signal_number = outcome(
             fate, stdout, stderr, output_limit_reached=conversation.output_limit_reached
         )
-        run = Run(
+        return Run(
             script=script,
             engine=info,
             outcome=result,
@@ -161,24 +165,30 @@ class Keeper:
             peak_memory_bytes=_bytes(fate.maxrss),
             exit_status=exit_status,
             signal=signal_number,
+            began=fate.passed_gate or fate.stopped is not None,
         )
-        if cancellation is not None and cancellation.cancelled and fate.stopped == "asked":
-            raise EngineError(f"script {script.name} was called off after {fate.seconds:.1f} s", run=run)
-        return run
+
+    def note_version(self, said: str) -> None:
+        """Remember the version that the Macaulay2 below has said before it took its first script."""
+        for line in said.splitlines():
+            if line.startswith(VERSION_LINE):
+                self.version = line.removeprefix(VERSION_LINE).strip()
 
     def kill(self) -> None:
         """Ask the keeper to end the current job; callable from any thread."""
         with contextlib.suppress(KeeperLostError):
             self.send(request="kill")
 
-    def close(self) -> None:
-        """End everything below the keeper and wait until it is gone."""
+    def close(self, *, at_once: bool = False) -> None:
+        """End everything below the keeper and wait until it is gone; `at_once` when it does not answer."""
         if os.getpid() != self.owner:
             self.abandon()
             return
         self.caller.close()
         try:
-            self._process.wait(timeout=15)
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGCONT)
+            self._process.wait(timeout=0.5 if at_once else 15)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -222,8 +232,8 @@ def _kill_all_in(directory: str) -> int:
     return found
 
 
-def lost_run(script: Script, info: EngineInfo, limits: Limits, reason: str) -> Run:
-    """The run of a script that was lost with its keeper, or that no keeper could start."""
+def lost_run(script: Script, info: EngineInfo, limits: Limits, reason: str, *, began: bool) -> Run:
+    """The run of a script that was lost with its keeper, or (not `began`) that no Macaulay2 took."""
     return Run(
         script=script,
         engine=info,
@@ -232,7 +242,7 @@ def lost_run(script: Script, info: EngineInfo, limits: Limits, reason: str) -> R
         stderr=f"{reason}\n",
         seconds=0.0,
         limits=limits,
-        signal=int(signal.SIGKILL),
+        began=began,
     )
 
 
@@ -243,11 +253,15 @@ def _bytes(maxrss: int | None) -> int | None:
 
 
 _living: weakref.WeakSet[Keeper] = weakref.WeakSet()
+_no_fork = threading.RLock()
 
 
 def _forget_in_forked_copy() -> None:
     for keeper in list(_living):
         keeper.abandon()
+    _no_fork.release()
 
 
-os.register_at_fork(after_in_child=_forget_in_forked_copy)
+os.register_at_fork(
+    before=_no_fork.acquire, after_in_parent=_no_fork.release, after_in_child=_forget_in_forked_copy
+)

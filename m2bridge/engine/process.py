@@ -9,7 +9,6 @@ from typing import Self
 from m2bridge.engine.base import EngineInfo, Limits, Listener, Run
 from m2bridge.engine.conversation import KeeperLostError
 from m2bridge.engine.keeper import Command, Keeper, file_name, lost_run
-from m2bridge.engine.queueing import Cancellation
 from m2bridge.errors import InputError
 from m2bridge.scripts import Script
 
@@ -17,8 +16,8 @@ log = logging.getLogger(__name__)
 
 FIXED_SEED = "setRandomSeed 0;"
 """Both engines begin every script with Macaulay2's random numbers in the same state."""
-
-
+UNKNOWN = "unknown"
+"""The version of a Macaulay2 that is still to be proved."""
 ATTEMPTS = 3
 
 
@@ -37,16 +36,6 @@ class ProcessEngine:
 
     def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:
         """Run `script` to its end or to the first limit reached; thread-safe."""
-        return self.run_cancellable(script, limits, listener, None)
-
-    def run_cancellable(
-        self,
-        script: Script,
-        limits: Limits | None,
-        listener: Listener | None,
-        cancellation: Cancellation | None,
-    ) -> Run:
-        """As :meth:`run`; `cancellation` lets another thread end the job."""
         command = Command(
             path=self._path,
             preload=script.preload,
@@ -57,17 +46,17 @@ class ProcessEngine:
         for _ in range(ATTEMPTS):
             keeper = Keeper()
             try:
-                return keeper.run(
-                    command, script, limits, listener=listener, info=self._info, cancellation=cancellation
-                )
+                run = keeper.run(command, script, limits, listener=listener, info=self._info)
+                wrong = other_version(keeper, self._info)
+                return run if wrong is None else lost_run(script, self._info, limits, wrong, began=False)
             except KeeperLostError as error:
                 reason = str(error)
                 if error.started:
-                    break
+                    return lost_run(script, self._info, limits, reason, began=True)
                 log.warning("%s; starting another", reason)
             finally:
                 keeper.close()
-        return lost_run(script, self._info, limits, reason)
+        return lost_run(script, self._info, limits, reason, began=False)
 
     def close(self) -> None:
         """Nothing is kept between runs."""
@@ -79,3 +68,12 @@ class ProcessEngine:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def other_version(keeper: Keeper, info: EngineInfo) -> str | None:
+    """Why the Macaulay2 that has just run is not the one that `info` names; None when it is."""
+    if info.version == UNKNOWN or keeper.version in (None, info.version):
+        return None
+    return (
+        f"the Macaulay2 at {info.path} is of version {keeper.version} now, and was of version {info.version}"
+    )

@@ -6,6 +6,7 @@ import csv
 import importlib
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,8 +64,9 @@ def check_output(path: Path, allowed: Sequence[str]) -> None:
         raise InputError(f"-o {path}: the ending chooses the format; use one of {endings}")
     if not path.parent.is_dir():
         raise InputError(f"-o {path}: there is no directory {path.parent}; create it first")
-    for name in ("plotly.graph_objects",) if path.suffix.lower() == ".html" else ("matplotlib",):
-        library(name)
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"-o {path}: the directory cannot be written to")
+    library("plotly.graph_objects" if path.suffix.lower() == ".html" else "matplotlib")
 
 
 @contextmanager
@@ -90,7 +92,9 @@ def save_figure(figure: Any, path: Path) -> None:
         "svg": {"Creator": "m2bridge", "Date": None},
         "png": {"Software": "m2bridge"},
     }
-    figure.savefig(path, format=kind, metadata=metadata[kind])
+    picture = io.BytesIO()
+    figure.savefig(picture, format=kind, metadata=metadata[kind])
+    write_atomically(path, picture.getvalue())
 
 
 def save_html(figure: Any, path: Path) -> None:

@@ -13,14 +13,13 @@ How other rooms call this::
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from flint import fmpz
 
-from m2bridge.errors import InputError, M2BridgeError
+from m2bridge.errors import InputError
 
 MACAULAY2_PRIME = 32003
 """The default where Macaulay2 computes Groebner bases."""
@@ -88,19 +87,19 @@ def numbers_in(polynomials: Iterable[Mapping[tuple[int, ...], int | Fraction]]) 
     return GivenNumbers(x for f in polynomials for x in _numbers_in(f))
 
 
-def given_numbers(
-    model: Any = None, weights: Mapping[str, Any] | None = None, *, expand: bool = False
-) -> GivenNumbers:
+def given_numbers(model: Any = None, weights: Mapping[str, Any] | None = None) -> GivenNumbers:
     """All numbers in a model and in weights: coefficients and exponents of its polynomials and constraints, entries of matrices.
 
-    A built-in family has no numbers of its own. Those in a user's function are seen with `expand`, which multiplies it out.
+    A built-in family has no numbers of its own; those of a user's network are the constants and exponents of its program.
     """
     found: list[int | Fraction] = []
-    for terms in (*getattr(model, "polynomials", ()), *getattr(model, "constraints", ())):
-        found += _numbers_in(dict(terms))
-    if expand and getattr(model, "family", None) == "traced":
-        with suppress(M2BridgeError):  # too large to be multiplied out
-            found += [x for f in model.system.polynomials for x in _numbers_in(f)]
+    if getattr(model, "family", None) != "program":
+        for terms in (*getattr(model, "polynomials", ()), *getattr(model, "constraints", ())):
+            found += _numbers_in(dict(terms))
+    else:
+        for item in model.program.instructions:
+            if item.operation in ("constant", "scale", "power"):
+                found += item.constants
     for array in (weights or {}).values():
         found += [Fraction(x) for x in np.asarray(array, dtype=object).ravel()]
     return GivenNumbers(found)

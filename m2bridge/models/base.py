@@ -199,6 +199,9 @@ class Model(ABC):
         """The Jacobian of the coordinates: the last two axes are coordinates and flat weights."""
         return evaluation.coordinate_jacobian(self, weights)
 
+    coordinate_system: str = "full"
+    """Which target coordinates are used: all coefficients, or those of Proposition A.5 (``segre``)."""
+
     @property
     def monomials(self) -> np.ndarray:
         """Exponents of the monomials in the inputs whose coefficients are the coordinates."""

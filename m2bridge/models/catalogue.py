@@ -10,11 +10,10 @@ from m2bridge.models.base import Model
 from m2bridge.models.convolution import Convolution
 from m2bridge.models.custom import read_inline
 from m2bridge.models.deep import DeepLightning
-from m2bridge.models.files import read_map
 from m2bridge.models.lightning import Lightning
 from m2bridge.models.linear import Linear
 from m2bridge.models.mlp import MLP
-from m2bridge.models.own import read_program
+from m2bridge.models.own import read_file, read_program
 from m2bridge.models.softmax import Softmax
 from m2bridge.models.spec import Arguments, read, suggestion
 
@@ -139,7 +138,7 @@ def parse_spec(text: str) -> Model:
         )
     text = text.strip()
     if text.startswith("file:"):
-        return read_map(text.removeprefix("file:"))
+        return read_file(text.removeprefix("file:"))
     if text.startswith("map:"):
         return read_inline(text)
     if text.startswith("program:"):

@@ -16,7 +16,7 @@ import numpy as np
 from m2bridge.errors import InputError, NotPolynomialError, SpecError
 from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import rank_mod
-from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.models.base import Model, Shape, Weights
 from m2bridge.models.constraints import expected_codimension, refuse_products
 from m2bridge.models.points import point_on_variety
@@ -103,8 +103,9 @@ class PolynomialMap(Model):
     @cached_property
     def _source_dim(self) -> int:
         refuse_products(self.constraints, self.variables)
-        point = self.draw_weights(np.random.default_rng(0), DEFAULT_PRIME)["x"]
-        rank = rank_mod(self.equations.jacobian(Mod(point, DEFAULT_PRIME)).values, DEFAULT_PRIME)
+        p = prime_for(given_numbers(self), chosen=None, default=LARGE_PRIME)
+        point = self.draw_weights(np.random.default_rng(0), p)["x"]
+        rank = rank_mod(self.equations.jacobian(Mod(point, p)).values, p)
         if rank < len(self.constraints):
             raise InputError(
                 f"{self.name}: at a random point of the source the differentials of the {len(self.constraints)} constraints have "

@@ -8,14 +8,14 @@ import numpy as np
 
 from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import rank_mod
-from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.models.base import Formula, Model
 
 MOST_SPAN_COORDINATES = 2_000
 _SHOWN_COORDINATES = 12
 
 
-def span_dim(model: Model, p: int = DEFAULT_PRIME, seed: int = 0) -> int | None:
+def span_dim(model: Model, p: int | None = None, seed: int = 0) -> int | None:
     """Dimension of the linear span of the image: the rank of its coordinates at random points over F_p.
 
     Points are added until their number passes the rank: a lower bound, and the dimension unless the points are special.
@@ -27,6 +27,8 @@ def span_dim(model: Model, p: int = DEFAULT_PRIME, seed: int = 0) -> int | None:
     """
     if model.coordinate_count > MOST_SPAN_COORDINATES:
         return None
+    if p is None:
+        p = prime_for(given_numbers(model), chosen=None, default=LARGE_PRIME)
     rng = np.random.default_rng(seed)
     rows = np.zeros((0, model.coordinate_count), dtype=np.int64)
     size = 32

@@ -19,18 +19,22 @@ from m2bridge.linear.mod import Mod
 from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models.base import Model, Shape
 from m2bridge.models.custom import Terms, polynomials_for_macaulay2, terms_of
+from m2bridge.models.evaluation import setting_of
+from m2bridge.models.files import read_map
 from m2bridge.models.network import monomial_name
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
+from m2bridge.models.systems import PolynomialSystem, polynomial_program
 from m2bridge.programs import Program, parse_program
 from m2bridge.programs.coefficients import input_count, output_forms, support
-from m2bridge.programs.files import save_program
+from m2bridge.programs.files import is_program_file, load_program, save_program
+from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.program import HEADER
 from m2bridge.programs.recording import record
 
 MOST_EXPANDED = 400
 """With more weights and inputs than this, coordinates are not expanded as polynomials."""
 MOST_INPUT_MONOMIALS = 20_000
-MOST_PRODUCTS = 5_000_000
+MOST_PRODUCTS = 400_000
 """With more products of coefficients in one instruction than this, a network's monomials are not listed (a few seconds)."""
 
 
@@ -90,9 +94,6 @@ class OwnNetwork(Model):
     @cached_property
     def _monomials(self) -> np.ndarray:
         """Monomials in the inputs that occur at random weights over F_p."""
-        from m2bridge.models.evaluation import setting_of
-        from m2bridge.programs.lettered import Lettered
-
         drawn = self.draw_weights(np.random.default_rng(0), DEFAULT_PRIME)
         lifted = {name: Mod(value, DEFAULT_PRIME) for name, value in drawn.items()}
         setting = setting_of(lifted.values())
@@ -143,6 +144,27 @@ class OwnNetwork(Model):
         variables = rational_variables([f"w{i}" for i in range(self.parameter_count)])
         weights = {name: variable_array(variables, shape) for name, shape in self.parameters.items()}
         return tuple(terms_of(sparse(entry)) for entry in self.coordinates(weights).reshape(-1))
+
+    @property
+    def polynomials(self) -> tuple[Terms, ...]:
+        """The coordinates of a map without inputs, as :class:`~m2bridge.models.custom.PolynomialMap` has them."""
+        return self.expanded
+
+    @property
+    def constraints(self) -> tuple[Terms, ...]:
+        return ()
+
+    @cached_property
+    def as_map(self) -> OwnNetwork:
+        """The same weights with the target coordinates for outputs; the model itself when it has no inputs.
+
+        Raises OutOfReachError where the coordinates are too many to be expanded.
+        """
+        if self.input_shape is None:
+            return self
+        system = PolynomialSystem([dict(terms) for terms in self.expanded], self.parameter_count)
+        program = polynomial_program(system, PolynomialSystem([], self.parameter_count), self.parameters)
+        return OwnNetwork(recorded=program, name=self.name, notes=self.notes)
 
     @property
     def m2_partial(self) -> str:
@@ -198,6 +220,20 @@ def from_callable(
     label = str(name or getattr(function, "__name__", "network"))
     recording = record(function, shapes, inputs)
     return OwnNetwork(recorded=recording.program, name=label, notes=recording.notes)
+
+
+def read_file(path: str | Path) -> Model:
+    """The network or the polynomial map that a file holds."""
+    file = Path(path)
+    if file.suffix == ".toml" and file.is_file() and _holds_program(file):
+        found = load_program(file)
+        return OwnNetwork(recorded=found.program, name=found.name, notes=found.notes)
+    return read_map(file)
+
+
+def _holds_program(file: Path) -> bool:
+    with file.open("rb") as stream:
+        return is_program_file(stream.read(4096).decode("utf-8", "replace"))
 
 
 def read_program(text: str) -> OwnNetwork:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from m2bridge.models.evaluation import Setting, setting_of
 from m2bridge.models.polynomials import Polynomial, derivative
 from m2bridge.programs.arithmetics import Array, Residues
 from m2bridge.programs.builder import Builder
-from m2bridge.programs.program import Program
+from m2bridge.programs.program import Program, Shape
 
 _MOST_DENSE = 20_000_000
 
@@ -124,10 +125,23 @@ class PolynomialSystem:
         return np.array(rows, dtype=np.int64).reshape(rank, self.variables)
 
 
-def polynomial_program(system: PolynomialSystem, equations: PolynomialSystem) -> Program:
-    """The program of a polynomial map: monomials from tables of powers, then their combinations."""
+def polynomial_program(
+    system: PolynomialSystem, equations: PolynomialSystem, weights: Mapping[str, Shape] | None = None
+) -> Program:
+    """The program of a polynomial map: monomials from tables of powers, then their combinations.
+
+    The variables are the entries of one weight ``x``, or of the given weights, one after the other.
+    """
     builder = Builder()
-    x = builder.add("weight", (), "x", shape=(system.variables,))
+    shapes = {"x": (system.variables,)} if weights is None else weights
+    parts = [builder.add("weight", (), name, shape=shape) for name, shape in shapes.items()]
+    flat = [
+        place
+        if len(builder.shape(place)) == 1
+        else builder.add("reshape", (place,), shape=(prod(builder.shape(place)),))
+        for place in parts
+    ]
+    x = flat[0] if len(flat) == 1 else builder.add("concatenate", flat, 0)
     output = _combination(builder, x, system)
     vanishing = [_combination(builder, x, equations)] if len(equations) else []
     return builder.finished([("y", output)], vanishing)

@@ -30,6 +30,7 @@ class Probe:
         self.arithmetic = Residues(field_of(p), rng)
         self.weights = draw_weights(program, p, seed) if weights is None else dict(weights)
         inputs = draw_inputs(program, p, seed + 1, _SAMPLES)
+        self.inputs = inputs
         given = {name: Lettered("", self.arithmetic.integers(value)) for name, value in self.weights.items()}
         given |= {name: Lettered("N", self.arithmetic.integers(value)) for name, value in inputs.items()}
         self.values = evaluate(program, self.arithmetic, given)
@@ -52,6 +53,28 @@ class Probe:
                 array = lettered.aligned(item, "TN", len(item.core))
                 changed |= self.arithmetic.field.canonical(array).reshape(len(array), -1).any(axis=1)
         return [bool(change) for change in changed]
+
+    def outputs(self) -> list[list[int]]:
+        """The flat outputs at each input; one list for a map without inputs."""
+        return self._by_input(self.values)
+
+    def derivatives(self, direction: Mapping[str, Integers]) -> list[list[int]]:
+        """The derivative of the flat outputs in a direction of the weights, at each input, by the forward rules."""
+        moved = {name: Lettered("", self.arithmetic.integers(value)) for name, value in direction.items()}
+        return self._by_input(tangents(self.program, self.arithmetic, self.values, moved))
+
+    def _by_input(self, items: Sequence[Lettered | None]) -> list[list[int]]:
+        samples = _SAMPLES if self.program.inputs else 1
+        parts = []
+        for _, place in self.program.outputs:
+            item, size = items[place], self.program.instructions[place].size
+            flat = np.zeros((1, size), dtype=np.int64)
+            if item is not None:
+                array = lettered.aligned(item, "N", len(item.core))
+                flat = self.arithmetic.field.canonical(array).reshape(-1, size)
+            parts.append(np.broadcast_to(flat, (samples, size)))
+        listed: list[list[int]] = np.concatenate(parts, axis=1).tolist()
+        return listed
 
     def random_direction(self) -> dict[str, Integers]:
         rng = np.random.default_rng([self.seed, self.p, 11])

@@ -12,19 +12,18 @@ def degrees(program: Program) -> tuple[int, int]:
     >>> degrees(parse_program("m2bridge program 1\\n%0 = weight w [2]\\n%1 = power 3 %0\\noutput y %1\\n"))
     (3, 3)
     """
-    found: list[tuple[int, int]] = []
+    return degree_in(program, "weight"), degree_in(program, "weight", "input")
+
+
+def degree_in(program: Program, *kinds: str) -> int:
+    """An upper bound of the degree of the outputs in the arrays of the given kinds, "weight" or "input"."""
+    found: list[int] = []
     for item in program.instructions:
         operands = [found[k] for k in item.operands]
-        if item.operation in ("weight", "input"):
-            found.append((int(item.operation == "weight"), 1))
-        elif not operands:
-            found.append((0, 0))
-        elif item.operation in ("multiply", "einsum"):
-            found.append((sum(a for a, _ in operands), sum(b for _, b in operands)))
+        if item.operation in ("multiply", "einsum"):
+            found.append(sum(operands))
         elif item.operation == "power":
-            (a, b), n = operands[0], int(item.constants[0])
-            found.append((n * a, n * b))
+            found.append(int(item.constants[0]) * operands[0])
         else:
-            found.append((max(a for a, _ in operands), max(b for _, b in operands)))
-    places = [place for _, place in program.outputs]
-    return max(found[k][0] for k in places), max(found[k][1] for k in places)
+            found.append(max(operands, default=int(item.operation in kinds)))
+    return max(found[place] for _, place in program.outputs)

@@ -37,7 +37,7 @@ def explain(result: Result, *, form: Format = "markdown") -> str:
         if form == "latex":
             raise InputError("a ledger is explained in Markdown; leave --latex out")
         return ledger_markdown(result)
-    title = f"{result.ANALYSIS}: {result.model}"
+    title = f"{result.ANALYSIS}: {_short(result.model)}"
     if isinstance(result, IdealSummary):
         title = own.ideal_title(result)
     elif isinstance(result, TemplateValues):
@@ -108,6 +108,10 @@ def _question(result: Result) -> list[str]:
         ]
     if result.engine is not None:
         lines.append(f"Macaulay2 {result.engine.version}.")
+    if result.migrated_from is not None:
+        lines.append(
+            f"The record is of schema version {result.migrated_from}: what means something else since is left out. Ask again."
+        )
     return lines
 
 
@@ -131,6 +135,11 @@ def _plain_findings(result: Result) -> list[str]:
 
 
 def _dimension_findings(result: Dimension) -> list[str]:
+    proved = (result.certificate or {}).get("statement", {}).get("dimension", result.image_dim)
+    if proved != result.image_dim:
+        return [
+            f"**The record says {result.image_dim}, its own certificate {proved}: it was altered. Trust nothing below.**"
+        ]
     return [result.statement, f"The generic fiber has dimension {result.generic_fiber_dim}."]
 
 
@@ -188,16 +197,18 @@ def _short(value: Any, longest: int = 120) -> str:
 
 
 def _certificate(certificate: Any) -> list[str]:
+    if certificate.get("version") != 2:
+        return [
+            "It is of format 1, which this version does not read; compute the answer again to have one of format 2."
+        ]
     lower, upper = certificate["lower"], certificate["upper"]
-    lines = [
-        f"At least {certificate['claim']['image_dim']}: a minor of that size of the Jacobian at a recorded point is not zero "
-        f"({lower['kind']}{', modulo ' + str(lower['prime']) if lower.get('prime') else ''}).",
-        f"At most {upper['value']}: {upper['kind']}.",
-        "`m2bridge check RECORD` verifies both with a separate program.",
+    value = certificate["statement"].get("dimension")
+    over = f", modulo {lower['prime']}" if lower.get("prime") else ""
+    return [
+        f"At least {value}: a minor of the Jacobian at a recorded point is not zero ({lower['kind']}{over}).",
+        f"At most {value}: {upper['kind']}.",
+        "It holds the network as a program; `m2bridge check RECORD` verifies both bounds with a separate program.",
     ]
-    if "determinant" in lower:
-        lines.insert(1, f"The minor's value there is {_short(lower['determinant'])}.")
-    return lines
 
 
 def _markdown(title: str, sections: Sequence[tuple[str, list[str]]], script: str | None) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from m2bridge.batch import memory
+from m2bridge.batch.index import Index, path_of
 from m2bridge.batch.recording import stable
 from m2bridge.batch.store import Store
 
@@ -253,9 +254,8 @@ def test_corrupted_records_are_set_aside_and_computed_again(
 def test_a_damaged_index_is_no_loss(
     finished: Path, jobs: Path, undisturbed: dict[str, Any], damage: str
 ) -> None:
-    index = finished / "index.sqlite"
-    for suffix in ("-wal", "-shm"):
-        Path(f"{index}{suffix}").unlink(missing_ok=True)
+    index = path_of(Store.open(finished))
+    Index(Store.open(finished)).close()
     if damage == "truncated":
         os.truncate(index, index.stat().st_size // 3)
     elif damage == "noise":
@@ -316,7 +316,6 @@ def test_a_read_only_store_can_be_listed_and_refuses_work(
 ) -> None:
     store = small_disk / "store"
     shutil.copytree(finished, store)
-    Path(f"{store}/index.sqlite").unlink()
     next(store.glob("records/*/*.json")).unlink()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     refused = finish(jobs, store)

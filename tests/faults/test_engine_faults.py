@@ -135,11 +135,11 @@ def test_200_jobs_of_which_every_tenth_goes_wrong(
 
 CALLER = """
 import sys, threading
-from m2bridge.engine import EngineInfo, EnginePool, Limits, ProcessEngine
+from m2bridge.engine import EngineInfo, ForkServerEngine, Limits, ProcessEngine
 from m2bridge.scripts import Script
 from pathlib import Path
-info = EngineInfo(version="x", origin="option", path=Path(sys.argv[1]))
-engines = [EnginePool(info, workers=2), ProcessEngine(info)]
+info = EngineInfo(version="unknown", origin="option", path=Path(sys.argv[1]))
+engines = [ForkServerEngine(info), ForkServerEngine(info), ProcessEngine(info)]
 quick = Script(name="quick", text='<< 1 << endl;')
 long = Script(name="long", text='run "sleep 7654 &"; run "setsid sleep 7655 &"; << "x" << endl << flush; while true do 1;')
 def work(engine, script):
@@ -252,7 +252,11 @@ def test_a_stuck_server_is_replaced(engine_info: EngineInfo, caplog: pytest.LogC
         for pid in descendants(keeper):
             os.kill(pid, signal.SIGSTOP)
         assert engine.run(Script(name="next", text="<< 2;")).stdout == "2"
-    assert "does not answer" in caplog.text
+    said = (
+        "does not answer",
+        "did not take its script",
+    )  # a child may be stopped just before or after it is chosen
+    assert any(words in caplog.text for words in said)
     assert wait_until_gone([keeper], 2) == []
 
 

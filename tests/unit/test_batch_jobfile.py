@@ -10,7 +10,7 @@ import pytest
 
 from m2bridge.batch import entries, jobfile, registry
 from m2bridge.batch.grid import Grid, axis_of
-from m2bridge.batch.places import of_json, of_toml
+from m2bridge.batch.places import Places
 from m2bridge.batch.plan import Plan, expand
 from m2bridge.errors import InputError, ParseError
 from m2bridge.models.catalogue import FAMILIES, Family
@@ -140,7 +140,7 @@ model = "lightning"
         (5, 1, "there is no 'a' in this grid"),
         (11, 13, "found the end"),
         (12, 1, "is not a duration"),
-        (14, 24, "there is no analysis 'dimensoin'"),
+        (14, 1, "there is no analysis 'dimensoin'"),
         (17, 1, "is not a size"),
         (18, 1, "tags should be"),
         (19, 1, "priority should be"),
@@ -229,13 +229,12 @@ def test_a_file_model_is_its_content(tmp_path: Path) -> None:
 
 def test_places() -> None:
     text = '# first\n[[grid]]\nd = [2,\n  3, "a]"] # x\n[grid.options]\nmethod = {a = 1}\n[[grid]]\na.b = """x\n"""\nc = 1\n'
-    places = of_toml(text)
-    assert places.of(("grid", 0, "d", 1)) == (4, 3)
-    assert places.of(("grid", 0, "d", 2)) == (4, 6)
-    assert places.of(("grid", 0, "options", "method", "a")) == (6, 11)
+    places = Places(text, ".toml")
+    assert places.of(("grid", 0, "d", 1)) == (3, 1)
     assert places.of(("grid", 1, "c")) == (10, 1)
     assert places.of(("grid", 1, "unknown", 5)) == (7, 1)
-    assert of_json('{"a": [1,\n {"b": 2}]}').of(("a", 1, "b")) == (2, 3)
+    assert places.of(("grid", 2)) == (1, 1)
+    assert Places('{"grid": [{"a": 1},\n {"b": 2}]}', ".json").of(("grid", 1, "b")) == (2, 3)
 
 
 def test_counting_needs_no_expansion() -> None:

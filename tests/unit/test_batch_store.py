@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from m2bridge.batch.index import Index
 from m2bridge.batch.limits import JobLimits
-from m2bridge.batch.locks import Locks
+from m2bridge.batch.locks import Locks, scope_of
 from m2bridge.batch.store import STORE_VERSION, Store, decode, encode
 from m2bridge.errors import InputError, RecordError
 
@@ -145,6 +146,61 @@ def test_locks_exclude_each_other_and_die_with_their_process(tmp_path: Path) -> 
     child.stdout.close()
 
 
+MOUNTS = """\
+1 0 8:1 / / rw - ext4 /dev/sda1 rw
+2 1 0:40 / /home rw,relatime - nfs4 server:/home rw,vers=4.2,local_lock=none
+3 1 0:41 / /scratch rw - nfs server:/scratch rw,vers=3,local_lock=all
+4 1 0:42 / /lustre rw - lustre mgs:/work rw,localflock
+5 1 0:43 / /smb rw - cifs //server/share rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("directory", "scope"),
+    [
+        ("/var/store", ""),
+        ("/home/me/store", "hold between hosts (nfs4)"),
+        ("/homestead/store", ""),
+        ("/scratch/store", "do not hold between hosts (nfs)"),
+        ("/lustre/store", "do not hold between hosts (lustre)"),
+        ("/smb/store", "do not hold between hosts (cifs)"),
+    ],
+)
+def test_whether_locks_hold_between_hosts_is_said(tmp_path: Path, directory: str, scope: str) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(MOUNTS)
+    found = scope_of(Path(directory), mounts)
+    assert found == scope or (scope and found.startswith(scope))
+
+
+@pytest.mark.parametrize("beats", [True, False])
+def test_a_runner_elsewhere_whose_lock_cannot_be_seen(store: Store, beats: bool) -> None:
+    """It shows itself by its heartbeat: then locks do not hold here, and its files are left alone."""
+    state = store.runners / "0123456789abcdef.json"
+    theirs = store.directory / "tmp" / "0123456789abcdef.7"
+    theirs.write_text("half")
+    done = threading.Event()
+
+    def beat() -> None:
+        number = 0
+        while not done.is_set():
+            number += beats
+            state.write_text(json.dumps({"host": "another-host", "beat": number}))
+            done.wait(0.5)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        time.sleep(0.2)
+        opened = Store.open_for_writing(store.directory)
+        assert ("another-host" in opened.lock_scope) is beats
+        assert theirs.exists() is beats
+        opened.close()
+    finally:
+        done.set()
+        thread.join()
+
+
 def test_the_index_follows_the_records(store: Store) -> None:
     index = Index(store)
     assert index.counts() == {"complete": 20}
@@ -188,9 +244,9 @@ def test_a_directory_changed_in_1970_is_looked_into(store: Store) -> None:
 def test_a_damaged_index_is_made_again(store: Store, damage: str) -> None:
     index = Index(store)
     expected = list(index.rows())
-    index._connection.execute("pragma wal_checkpoint(truncate)")
     index.close()
-    path = store.directory / "index.sqlite"
+    path = index.path
+    assert not list(store.directory.glob("*.sqlite*")), "a store holds records only"
     if damage == "missing":
         path.unlink()
     elif damage == "truncated":

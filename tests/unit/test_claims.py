@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 
 from m2bridge import records
+from m2bridge.analyses.fiber import Fiber
 from m2bridge.claims import all_claims, claim
 from m2bridge.claims import ledger as ledgers
 from m2bridge.claims.base import Claim, Context, Size, Status, Verdict, fails, holds
 from m2bridge.claims.ledger import Ledger, baseline, index, select_sizes, verify
+from m2bridge.claims.lightning_attention import theorem_3_7
 from m2bridge.cli import main
 from m2bridge.engine import ReplayEngine
-from m2bridge.errors import InputError, OutOfReachError, TimeLimitError
-from m2bridge.results import Certainty
+from m2bridge.errors import InputError, OutOfReachError, OutputError, TimeLimitError
+from m2bridge.models import parse_spec
+from m2bridge.results import Certainty, Evidence
 
 IDS = [item.id for item in all_claims()]
 PROBES = ("-outside", "-only")
@@ -377,3 +380,72 @@ def test_bad_input_is_exit_code_2_before_any_engine(
     assert says in printed.err
     assert printed.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+# -- what is no verdict --------------------------------------------------------------------------------------------------------
+
+
+def skew_fiber(**changes: Any) -> Fiber:
+    """A fiber with a second orbit that a formula gives, as theorem 3.7's check receives it."""
+    fields: dict[str, Any] = {
+        "model": "deep-lightning(d=[2,2,2],t=3,parametrization=virtual)", "certainty": Certainty.PROBABLE, "agreement": True,
+        "evidence": (Evidence(quantity="orbits", witness="macaulay2", method="components", value=2),), "seed": 0, "seconds": 0.0,
+        "at": {}, "fiber_dim": 2, "degree": 10, "components": (), "component_count": 2, "dim_at_point": 2,
+        "known_symmetry_dim": 2, "orbits": 2, "generic_fiber_dim": 2, "image_dim": 10, "verdict": "finite-up-to-symmetry",
+        "explanation": "", "probability": None, "method": "plain", "inputs": 9, "real_points": (), "theorem": None,
+        "counterexample": {"verified": True}, "notes": (),
+    }  # fmt: skip
+    return Fiber(**{**fields, **changes})
+
+
+ONE = (Evidence(quantity="orbits", witness="macaulay2", method="components", value=1),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "certainty"),
+    [
+        ({}, Status.FAILS, Certainty.PROVED),
+        ({"counterexample": {"verified": False}}, Status.DISAGREEMENT, Certainty.PROBABLE),
+        ({"counterexample": {}}, Status.DISAGREEMENT, Certainty.PROBABLE),
+        ({"counterexample": None}, Status.FAILS, Certainty.PROBABLE),
+        ({"counterexample": None, "evidence": ONE}, Status.HOLDS, Certainty.PROBABLE),
+        ({"counterexample": None, "evidence": ()}, Status.OUT_OF_REACH, Certainty.PROBABLE),
+        (
+            {"counterexample": None, "evidence": ONE, "components": None},
+            Status.OUT_OF_REACH,
+            Certainty.PROBABLE,
+        ),
+        ({"counterexample": None, "evidence": ONE, "limit": "time"}, Status.OUT_OF_REACH, Certainty.PROBABLE),
+        ({"agreement": False}, Status.DISAGREEMENT, Certainty.PROBABLE),
+    ],
+)
+def test_theorem_37_rests_on_what_was_verified(
+    changes: dict[str, Any], status: Status, certainty: Certainty
+) -> None:
+    verdict = theorem_3_7.verdict_on(skew_fiber(**changes))
+    assert (verdict.status, verdict.certainty) == (status, certainty)
+
+
+def test_what_a_limit_left_is_no_ground_for_a_verdict(context: Context) -> None:
+    def cut_off(*_: object, **__: object) -> Fiber:
+        return skew_fiber(limit="stopped after 1 s")
+
+    model = parse_spec("lightning(d=2,dp=1)")
+    item = example(lambda _, given: holds(given.once(cut_off, model).certainty), {"d": 2})
+    [entry] = verify([item], context).entries
+    assert (entry.status, entry.reason) == (Status.OUT_OF_REACH, "stopped after 1 s")
+
+
+@pytest.mark.parametrize("error", [InputError("refused"), ZeroDivisionError("oops"), OutputError("no value")])
+def test_an_error_inside_a_check_is_no_verdict(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, context: Context
+) -> None:
+    """Also for the lemmas, whose failure is an error of its own type."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("m2bridge.claims.lightning_attention.lemma_3_1.attention_gauge", broken)
+    item = claim("lemma-3.1")
+    with pytest.raises(type(error)):
+        verify([item], context, quick=True)

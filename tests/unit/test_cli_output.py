@@ -94,10 +94,10 @@ def test_witnesses_that_said_nothing_are_left_out_unless_asked_for(
     plain = capsys.readouterr().out
     assert "undecided" not in plain
     assert "no Macaulay2" not in plain
-    assert "Macaulay2 not asked (too large for it to be cheap, or not polynomial)" in " ".join(plain.split())
+    assert "no second definition in Macaulay2: the network is not polynomial" in " ".join(plain.split())
     assert main([*arguments, "--evidence"]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if "undecided" in line)
-    assert "macaulay2: not asked" in row
+    assert "macaulay2: no second definition" in row
     assert "≥" not in row
     assert "probable" not in row
     assert main(["dimension", "lightning(d=2,dp=1)", "--no-engine"]) == 0

@@ -81,6 +81,28 @@ def test_a_bad_download_leaves_nothing(pip: Path, present: bool) -> None:
     assert list(install.engines_directory().iterdir()) == []
 
 
+def test_another_wheel_of_the_same_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the real pip, and an index that has been tampered with."""
+    name = f"passagemath_macaulay2-{install.VERSION}"
+    with zipfile.ZipFile(tmp_path / f"{name}-py3-none-any.whl", "w") as archive:
+        archive.writestr("sage_wheels/bin/M2", "#!/bin/sh\ntouch pwned\n")
+        archive.writestr(
+            f"{name}.dist-info/METADATA",
+            f"Metadata-Version: 2.1\nName: {install.PACKAGE}\nVersion: {install.VERSION}\n",
+        )
+        archive.writestr(
+            f"{name}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{name}.dist-info/RECORD", "")
+    for variable, value in (("FIND_LINKS", str(tmp_path)), ("NO_INDEX", "1"), ("CONFIG_FILE", "/dev/null")):
+        monkeypatch.setenv(f"PIP_{variable}", value)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(install, "wheel_available", lambda: (True, "a wheel"))
+    with pytest.raises(NoEngineError, match=r"(?i)hash"):
+        install.install()
+    assert install.installed() == ()
+
+
 def test_no_wheel_for_this_platform(pip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "wheel_available", lambda: (False, "there is no wheel for this"))
     with pytest.raises(NoEngineError, match=r"there is no wheel for this.*apt-get"):

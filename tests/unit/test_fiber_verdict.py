@@ -10,61 +10,95 @@ import pytest
 from m2bridge.analyses.fiber import random_point, stratum_point, structured
 from m2bridge.analyses.fiber.computing import Outcome
 from m2bridge.analyses.fiber.differential import generic_rank, kernel_dim, known_points, symmetry_dim
+from m2bridge.analyses.fiber.dimensions import Dimensions
 from m2bridge.analyses.fiber.lifting import coarser
+from m2bridge.analyses.fiber.primes import BIG_PRIME
 from m2bridge.analyses.fiber.question import degrees, equation_span, estimated_terms
 from m2bridge.analyses.fiber.result import FiberComponent
 from m2bridge.analyses.fiber.slices import slice_of
 from m2bridge.analyses.fiber.theorem import hypotheses_37, one_layer_orbit, predicted_dims
-from m2bridge.analyses.fiber.verdict import Judgement
+from m2bridge.analyses.fiber.verdict import judged
 from m2bridge.engine import EngineInfo, Limits, Run
 from m2bridge.engine.base import Outcome as RunOutcome
 from m2bridge.models import Lightning, parse_spec
 from m2bridge.protocol import Values
+from m2bridge.results import Certainty
 from m2bridge.scripts import Script
 
 VIRTUAL = parse_spec("deep-lightning(d=[2,2,2],t=3,parametrization=virtual)")
 MLP = parse_spec("mlp(widths=[2,2,2],r=2)")
 
 
-def component(dim: int, orbit: bool | None) -> FiberComponent:
+def component(dim: int, orbit: bool | None, orbit_dim: int | None = 2) -> FiberComponent:
     return FiberComponent(
         dim=dim,
         degree=5,
         reduced=True,
         multiplicity=1,
+        absolute=True,
+        conjugates=1,
         orbit=orbit,
+        orbit_dim=orbit_dim,
         tangent_dim=dim,
         point=None,
         equations=None,
     )
 
 
+def dims(
+    generic: int = 2, orbit: int = 2, tangent: int | None = None, *, irreducible: bool = True
+) -> Dimensions:
+    return Dimensions(
+        image_dim=6,
+        generic_fiber_dim=generic,
+        generic_orbit_dim=2,
+        generic_certainty=Certainty.PROBABLE,
+        probability=0.999,
+        irreducible_source=irreducible,
+        orbit_dim=orbit,
+        tangent_upper=tangent,
+        evidence=(),
+    )
+
+
 @pytest.mark.parametrize(
-    ("components", "orbits", "word"),
+    ("components", "full", "orbits", "word"),
     [
-        ([(2, True)], None, "identifiable-up-to-symmetry"),
-        ([(2, True), (2, False)], None, "finite-up-to-symmetry"),
-        ([(2, True), (2, True)], None, "identifiable-up-to-symmetry"),
-        ([(3, False)], None, "not-identifiable"),
-        ([(2, True), (3, False)], None, "not-identifiable"),
-        ([(2, True)], 2, "finite-up-to-symmetry"),
+        ([(2, True)], True, 1, "identifiable-up-to-symmetry"),
+        ([(2, True)], False, None, "open-orbit"),  # smaller orbits in the closure of the orbit
+        ([(2, True)], None, None, "open-orbit"),  # not asked
+        ([(2, True), (2, False)], True, 2, "finite-up-to-symmetry"),
+        ([(2, True), (2, False)], True, None, "finite-up-to-symmetry"),  # not counted over the closure
+        ([(2, True), (2, True)], True, 2, "identifiable-up-to-symmetry"),  # permutations
+        ([(3, False)], None, None, "not-identifiable"),
+        ([(2, True), (3, False)], None, None, "not-identifiable"),
     ],
 )
-def test_verdicts_from_components(components, orbits, word):
+def test_verdicts_from_components(components, full, orbits, word):
     found = tuple(component(dim, orbit) for dim, orbit in components)
-    outcome = Outcome(method="plain", components=found, fiber_dim=max(c.dim for c in found), orbits=orbits)
-    assert Judgement.of(random_point(VIRTUAL, 0), outcome, 2, 2).word == word
+    outcome = Outcome(
+        method="plain",
+        components=found,
+        fiber_dim=max(c.dim for c in found),
+        dim_at_point=2,
+        orbits_full=full,
+        orbits=orbits,
+    )
+    verdict = judged(random_point(MLP, 0), outcome, None, dims())
+    assert (verdict.word, verdict.orbits) == (word, orbits)
 
 
-def test_dimensions_decide_at_generic_points_only():
-    nothing = Outcome(method="jacobian")
-    generic, special = random_point(VIRTUAL, 0), stratum_point(VIRTUAL, "m1=skew")
-    assert Judgement.of(generic, nothing, 2, 2).word == "finite-up-to-symmetry"
-    assert Judgement.of(generic, nothing, 2, 3).word == "not-identifiable"
-    assert Judgement.of(special, nothing, 2, 2).word == "undecided"
-    probability = Judgement.of(generic, nothing, 2, 3).probability
-    assert probability is not None
-    assert 0.99 < probability < 1
+def test_dimensions_show_an_open_orbit_and_nothing_more():
+    nothing, point = Outcome(method="jacobian"), random_point(MLP, 0)
+    assert (
+        judged(point, nothing, None, dims()).word == "undecided"
+    )  # generic dimensions are not those at the point
+    assert judged(point, nothing, None, dims(tangent=3)).word == "undecided"
+    shown = judged(point, nothing, None, dims(tangent=2))
+    assert (shown.word, shown.certainty, shown.orbits) == ("open-orbit", Certainty.PROVED, None)
+    large = judged(point, nothing, None, dims(generic=3))
+    assert (large.word, large.certainty, large.probability) == ("not-identifiable", Certainty.PROBABLE, 0.999)
+    assert judged(point, nothing, None, dims(generic=3, irreducible=False)).word == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +159,7 @@ def test_permutations_of_heads_keep_the_function():
     ],
 )
 def test_image_rank_and_symmetries(spec, image, symmetric):
-    assert generic_rank(parse_spec(spec), 0) == (image, symmetric)
+    assert generic_rank(parse_spec(spec), 0, BIG_PRIME) == (image, symmetric)
 
 
 def test_the_tangent_space_respects_the_rank_bound():

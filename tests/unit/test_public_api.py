@@ -20,12 +20,29 @@ def test_all_names_resolve_and_are_sorted_once() -> None:
 
 
 def test_nothing_public_is_left_out_of_all() -> None:
+    tools = {"Any", "TYPE_CHECKING", "import_module", "find_spec"}
     offered = {
         name
         for name, value in vars(m2bridge).items()
         if not name.startswith("_") and not isinstance(value, types.ModuleType)
     }
-    assert offered <= set(m2bridge.__all__)
+    assert offered - tools <= set(m2bridge.__all__)
+    assert {*m2bridge._MODULE_OF, "__version__"} == set(m2bridge.__all__)
+
+
+def test_modules_can_be_reached_and_names_that_do_not_exist_cannot() -> None:
+    assert m2bridge.errors.InputError
+    with pytest.raises(AttributeError, match="no attribute 'singular_lotus'"):
+        m2bridge.singular_lotus  # noqa: B018
+
+
+def test_importing_the_package_or_the_command_line_loads_no_mathematics() -> None:
+    """What is loaded is loaded before the command is known; NumPy alone takes a tenth of a second and starts threads."""
+    code = "import sys, m2bridge, m2bridge.cli; print([m for m in ('numpy', 'sympy', 'flint', 'jinja2') if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "[]\n"
 
 
 def test_the_names_that_users_rely_on() -> None:

@@ -109,9 +109,11 @@ def test_result_types_are_registered_under_their_command() -> None:
     assert all(name == kind.ANALYSIS and kind.VERSION >= 1 for name, kind in RESULT_TYPES.items())
 
 
-@pytest.mark.parametrize("version", [0, 2, 99, "1", None, [1], 1.5])
+@pytest.mark.parametrize("version", [0, 3, 99, "1", "2", None, [1], 1.5, 2.0, True])
 def test_unknown_schema_version_is_refused(version: object) -> None:
-    with pytest.raises(RecordError, match=r"schema version .*; this m2bridge reads version 1") as caught:
+    with pytest.raises(
+        RecordError, match=r"schema version .*; this m2bridge reads versions 1 and 2"
+    ) as caught:
         records.from_document(document(schema_version=version))
     assert caught.value.exit_code == 2
 

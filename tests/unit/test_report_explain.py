@@ -133,7 +133,7 @@ def test_an_explanation_warns_of_witnesses_that_disagree(record: Dimension) -> N
 def test_a_certificate_is_told_with_its_bounds(record: Dimension) -> None:
     assert record.certificate is not None
     text = explain(record).split("## The certificate")[1]
-    assert f"At least {record.image_dim}: a minor of that size" in text
+    assert f"At least {record.image_dim}: a minor of the Jacobian" in text
     assert f"At most {record.image_dim}: " in text
     assert "m2bridge check RECORD" in text
     assert "The certificate" not in explain(replace(record, certificate=None))

@@ -19,7 +19,9 @@ from m2bridge.analyses.singular_locus.equations import (
     read,
 )
 from m2bridge.analyses.singular_locus.orbits import Orbit, all_orbits, orbit_dim
+from m2bridge.analyses.singular_locus.strata import examine
 from m2bridge.analyses.singular_locus.tangents import exact_span
+from m2bridge.analyses.singular_locus.witnesses import ImageDim, image_dim
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
 
@@ -202,3 +204,34 @@ def test_primes_that_macaulay2_takes(prime: int) -> None:
 def test_other_primes_are_refused(prime: int) -> None:
     with pytest.raises(InputError, match=f"--prime {prime}: give a prime number from 101 to 32749"):
         check_prime(prime, 32749)
+
+
+# -- verdicts from bounds ------------------------------------------------------------------------------------------------------
+
+
+def verdicts(lower: int, upper: int) -> dict[tuple[int, int, int], str]:
+    model = Lightning(d=3, dp=1, a=3, t=2, parametrization="attention", coordinate_system="segre")
+    strata, _ = examine(
+        model, all_orbits(3, 1, 3), ImageDim(lower, upper), (), None, None, prime=32003, seed=0
+    )
+    return {(s.rank_a, s.rank_v, s.meet): s.verdict for s in strata}
+
+
+def test_a_lower_bound_of_the_dimension_shows_no_singular_point():
+    """M(3,1,3) has dimension 11, and curves span 11 at (2,1,0). With 9 as the lower bound that says nothing."""
+    known = verdicts(11, 11)
+    assert known[1, 1, 0] == "singular"
+    assert known[3, 1, 1] == "smooth"  # the dense orbit
+    loose = verdicts(9, 11)
+    assert {loose[r, 1, c] for r, c in ((2, 0), (2, 1))} == {"undecided"}
+    assert loose[1, 1, 0] == "singular"  # 15 > 11, the upper bound
+    assert set(verdicts(9, 18).values()) == {"undecided"}
+
+
+@pytest.mark.parametrize(("d", "dp", "a", "t"), [(2, 1, 2, 9), (3, 1, 3, 21), (3, 2, 2, 30), (4, 1, 4, 50)])
+def test_more_tokens_than_entries_lose_no_rank(d, dp, a, t):
+    """Equation 7 does not depend on t >= 2: the bounds at many tokens are those at two, and meet."""
+    many, _ = image_dim(Lightning(d=d, dp=dp, a=a, t=t), 0)
+    two, _ = image_dim(Lightning(d=d, dp=dp, a=a, t=2), 0)
+    assert many == two
+    assert many.known

@@ -72,7 +72,10 @@ WRONG = {
     ),
     "off-diagonal entries of the quadric doubled": ("then 2 * q#l else q#l", "then q#l else q#l"),
     "one equation of the fiber forgotten": ("ideal apply(#forms, i ->", "ideal apply(#forms - 1, i ->"),
-    "another network": ("transpose X * sub(A, RX) * X;", "transpose X * sub(A - transpose A, RX) * X;"),
+    "another network": (
+        "transpose X * attentionMatrix W * X;",
+        "transpose X * (attentionMatrix W - transpose attentionMatrix W) * X;",
+    ),
 }
 
 

@@ -1,14 +1,39 @@
-"""Macaulay2 as a further witness of the dimension, and what happens when its algebra is wrong."""
+"""The two definitions of a network meet at a random point: they agree at every size, and a mistake in either is a conflict."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from m2bridge import scripts
 from m2bridge.analyses.dimension import dimension
-from m2bridge.engine import open_engine
+from m2bridge.analyses.dimension import macaulay2 as witness
+from m2bridge.analyses.dimension.macaulay2 import Asked, ask_macaulay2
+from m2bridge.cli import main
+from m2bridge.engine import Engine, EngineInfo, Limits, open_engine
+from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Model, parse_spec
+from m2bridge.models.own import from_callable
+from m2bridge.results import weigh
+from tests.networks import NETWORKS
+
+MEETINGS = {"network_values", "directional_derivative"}
+
+
+@pytest.fixture(scope="module")
+def each_engine(engine_info: EngineInfo) -> Iterator[Engine]:
+    """Each supported Macaulay2, warm."""
+    with open_engine(str(engine_info.path), warm=True) as opened:
+        yield opened
+
+
+def asked(model: Model | str, engine: Engine, *, p: int = DEFAULT_PRIME, seed: int = 0) -> Asked:
+    model = parse_spec(model) if isinstance(model, str) else model
+    return ask_macaulay2(model, engine, p=p, seed=seed, limits=Limits(), keep=None, report=None)
 
 
 @pytest.mark.parametrize(
@@ -27,28 +52,228 @@ def test_macaulay2_agrees(spec: str, expected: int) -> None:
         found = dimension(spec, engine=engine, certify=False)
     said = [item for item in found.evidence if item.witness == "macaulay2" and item.quantity == "image_dim"]
     assert [item.value for item in said] == [expected, expected]
-    points = [item.value for item in found.evidence if item.quantity == "image_point"]
-    assert points[0] == points[1]
+    assert {item.quantity for item in found.evidence} >= MEETINGS
     assert found.agreement is True
     assert found.engine is not None
     assert found.scripts[0].name == "dimension"
 
 
-def test_a_transposed_attention_matrix_is_caught(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The rank alone would not show it: the image point does."""
+@pytest.mark.parametrize(
+    ("spec", "rank"),
+    [
+        ("lightning(d=3,dp=2,a=2,t=3)", 13),
+        ("lightning(d=3,dp=2,a=2,t=3,parametrization=attention)", 13),
+        ("lightning(d=3,dp=2,a=3,t=1)", 11),
+        ("deep-lightning(d=[3,3,3],a=[2,2],t=3)", 23),
+        ("deep-lightning(d=[2,2,2,1],t=2,parametrization=virtual)", 11),
+        ("deep-lightning(d=[2,2,2,2],t=2,parametrization=attention,heads=2,skip=true)", 36),
+        ("mlp(widths=[3,4,3,2],r=3)", 23),
+        ("convolution(filters=[3,2,2],strides=[2,1,1],r=3)", 5),
+        ("map:s,t->s^3;s^2*t;s*t^2;1/7*t^3+1", 2),
+        ("deep-lightning(d=[8,8,8,8],t=4,heads=2,skip=true)", None),
+        ("deep-lightning(d=[16,16,16,16],t=16)", None),
+        ("deep-lightning(d=[12,8,8,5],a=[3,4,8],t=5,heads=[1,2,3])", None),
+        ("mlp(widths=[20,30,10,5],r=5)", None),
+        ("linear(widths=[60,40,50])", None),
+    ],
+)
+def test_both_definitions_meet_at_every_size(each_engine: Engine, spec: str, rank: int | None) -> None:
+    for seed in range(2):
+        found = asked(spec, each_engine, seed=seed).evidence
+        by_quantity = {item.quantity: item for item in found if item.witness == "macaulay2"}
+        assert set(by_quantity) == {*MEETINGS, "image_dim"}
+        assert by_quantity["image_dim"].value == rank
+        assert by_quantity["network_values"].value != by_quantity["directional_derivative"].value
+        assert weigh(item for item in found if item.quantity in MEETINGS).verdict is True
+
+
+@pytest.mark.parametrize(("name", "function", "shapes", "inputs"), NETWORKS, ids=[n[0] for n in NETWORKS])
+def test_own_networks_are_interpreted_alike(
+    each_engine: Engine, name: str, function: Callable[..., Any], shapes: Any, inputs: Any
+) -> None:
+    """Equal numbers, yet no agreement: Macaulay2 was sent the same definition."""
+    model = from_callable(function, shapes, inputs=inputs or None, name=name)
+    found = asked(model, each_engine).evidence
+    assert {item.quantity for item in found} == {*MEETINGS, "image_dim"}
+    assert {item.stands_on for item in found} == {"program"}
+    for quantity in MEETINGS:
+        first, second = (item.value for item in found if item.quantity == quantity)
+        assert first == second
+        assert any(first)
+    assert weigh(found).verdict is None
+    rank = next(item.value for item in found if item.quantity == "image_dim")
+    assert rank == dimension(model, engine=False, certify=False).image_dim
+
+
+def test_several_outputs_and_all_instructions_of_an_own_network(each_engine: Engine) -> None:
+    def network(A: Any, b: Any, x: Any, Z: Any) -> dict[str, Any]:
+        joined = np.concatenate([A, 2 * A[::-1, 1:2], Z], axis=1)
+        spread = np.einsum("ij,ik->ijk", joined, Z).sum(axis=0)
+        batch = np.einsum("ij,ij->i", A, A) * b[0] + np.einsum("ij,k->i", A, x)
+        return {
+            "first": (joined @ joined.T) ** 3 - b[:, None] / 3,
+            "second": spread[:2, ::-1],
+            "third": batch,
+        }
+
+    model = from_callable(network, {"A": (3, 2), "b": (3,)}, inputs={"x": (2,), "Z": (3, 2)})
+    found = asked(model, each_engine)
+    assert weigh(found.evidence).verdict is None
+    assert len({item.quantity for item in found.evidence} & MEETINGS) == 2
+
+
+def test_a_large_prime_and_a_map_without_inputs_of_a_constant(each_engine: Engine) -> None:
+    assert weigh(asked("lightning(d=3,dp=2)", each_engine, p=2147483647).evidence).verdict is True
+    found = asked("map:s,t->7;s", each_engine).evidence
+    assert next(item.value for item in found if item.quantity == "network_values")[0] == 7
+    assert weigh(found).verdict is True
+
+
+# -- mutations of the program ---------------------------------------------------------------------------
+
+
+def transposed(self: Any, weights: Mapping[str, Any], inputs: Any) -> Any:
+    X, V = inputs, weights["V"]
+    return V @ (X @ ((weights["Q"] @ X).T @ (weights["K"] @ X)))
+
+
+def negative_sign(self: Any, weights: Mapping[str, Any], inputs: Any) -> Any:
+    X, V = inputs, weights["V"]
+    return -(V @ (X @ ((weights["K"] @ X).T @ (weights["Q"] @ X))))
+
+
+def missing_head(self: Any, weights: Mapping[str, Any], inputs: Any) -> Any:
+    X = inputs
+    for i in range(1, self.layers + 1):
+        X = weights[f"V{i}"][0] @ X @ X.T @ weights[f"K{i}"][0].T @ weights[f"Q{i}"][0] @ X
+    return X
+
+
+def skipped_layer(self: Any, weights: Mapping[str, Any], inputs: Any) -> Any:
+    X = inputs
+    for i in (1, 3):
+        X = weights[f"V{i}"] @ X @ X.T @ weights[f"K{i}"].T @ weights[f"Q{i}"] @ X
+    return X
+
+
+def deep_transposed(self: Any, weights: Mapping[str, Any], inputs: Any) -> Any:
+    X = inputs
+    for i in (1, 2, 3):
+        query, key = ("Q", "K") if i != 2 else ("K", "Q")
+        X = weights[f"V{i}"] @ X @ X.T @ weights[f"{key}{i}"].T @ weights[f"{query}{i}"] @ X
+    return X
+
+
+def early_activation(self: Any, weights: Mapping[str, Any], inputs: Any) -> Any:
+    return weights["W2"] @ (weights["W1"] @ inputs**self.r)
+
+
+def wrong_order(self: Any, weights: Mapping[str, Any], inputs: Any) -> Any:
+    return weights["W1"] @ (weights["W2"] @ inputs)
+
+
+def reversed_filter(self: Any, weights: Mapping[str, Any], inputs: Any) -> Any:
+    x = np.stack([inputs[k : k + 2] @ weights["w1"][::-1] for k in range(2)]) ** self.r
+    return (x @ weights["w2"]).reshape(1)
+
+
+@pytest.mark.parametrize(
+    ("family", "mutation", "spec"),
+    [
+        (Lightning, transposed, "lightning(d=2,dp=1)"),
+        (Lightning, transposed, "lightning(d=40,dp=30,a=20,t=6)"),
+        (Lightning, negative_sign, "lightning(d=3,dp=2)"),
+        (DeepLightning, missing_head, "deep-lightning(d=[3,3,3],a=[2,2],t=3,heads=2)"),
+        (DeepLightning, skipped_layer, "deep-lightning(d=[16,16,16,16],t=4)"),
+        (DeepLightning, deep_transposed, "deep-lightning(d=[16,16,16,16],t=4)"),
+        (MLP, early_activation, "mlp(widths=[3,4,2],r=2)"),
+        (Linear, wrong_order, "linear(widths=[3,3,3])"),
+        (Convolution, reversed_filter, "convolution(filters=[2,2],r=2)"),
+    ],
+)
+def test_a_mistake_in_the_program_is_a_conflict(
+    each_engine: Engine, monkeypatch: pytest.MonkeyPatch, fresh_recordings: None,
+    family: type[Model], mutation: Callable[..., Any], spec: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(family, "network", mutation)
+    verdict = weigh(asked(spec, each_engine).evidence)
+    assert verdict.verdict is False
+    assert {conflict.quantity for conflict in verdict.conflicts} >= MEETINGS
+
+
+@pytest.fixture
+def fresh_recordings() -> Iterator[None]:
+    """Programs are remembered by model: a mutated network must be recorded anew, and forgotten afterwards."""
+    from m2bridge.models import base
+
+    base._recorded.cache_clear()
+    yield
+    base._recorded.cache_clear()
+
+
+def test_a_conflict_ends_the_command_with_3(
+    monkeypatch: pytest.MonkeyPatch, fresh_recordings: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(DeepLightning, "network", skipped_layer)
+    assert main(["dimension", "deep-lightning(d=[4,4,4,4],t=2)"]) == 3
+    assert "network_values" in "".join(capsys.readouterr())
+
+
+# -- mutations of the templates -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("partial", "right", "wrong", "spec"),
+    [
+        ("_lightning", "transpose W#1 * W#0", "transpose W#0 * W#1", "lightning(d=2,dp=1)"),
+        ("_deep_lightning", "for i from 0 to l-1 do (", "for i from 0 to l-2 do (", "deep-lightning(d=[8,8,8,8],t=3)"),
+        ("_deep_lightning", "apply(H, h -> {transpose", "apply(1, h -> {transpose", "multi-head(d=9,dp=4,a=3,heads=3,t=3)"),
+        ("_deep_lightning", "then X + Y else Y", "then X - Y else Y", "deep-lightning(d=[8,8,8],t=3,skip=true)"),
+        ("_mlp", "entrywisePower(y, r)", "entrywisePower(y, r+1)", "mlp(widths=[20,20,5],r=3)"),
+        ("_convolution", "k * strides#i + j", "k * strides#i - j + 1", "convolution(filters=[2,2],r=2)"),
+        ("_linear", "for i from 0 to l-1 do", "for i from 1 to l-1 do", "linear(widths=[4,4,3])"),
+        ("_custom", "P_(c#2)", "P_(reverse(c#2))", "map:s,t->s^3;s^2*t"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_partial_is_a_conflict(
+    each_engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, partial: str, right: str, wrong: str, spec: str
+) -> None:  # fmt: skip
     directory = tmp_path / "m2_templates"
     directory.mkdir()
     for path in scripts.template_directory().glob("*.j2"):
         text = path.read_text(encoding="utf-8")
-        if path.name == "_lightning.m2.j2":
-            assert "A = transpose K * Q;" in text
-            text = text.replace("A = transpose K * Q;", "A = transpose Q * K;")
+        if path.name == f"{partial}.m2.j2":
+            assert right in text
+            text = text.replace(right, wrong)
         (directory / path.name).write_text(text, encoding="utf-8")
     monkeypatch.setattr(scripts, "template_directory", lambda: directory)
-    with open_engine() as engine:
-        found = dimension("lightning(d=2,dp=1)", engine=engine, certify=False)
-    assert found.agreement is False
-    assert {conflict.quantity for conflict in found.conflicts} == {"image_point"}
+    verdict = weigh(asked(spec, each_engine).evidence)
+    assert verdict.verdict is False
+    assert {conflict.quantity for conflict in verdict.conflicts} >= {"network_values"}
+
+
+# -- when Macaulay2 is not asked ------------------------------------------------------------------------
+
+
+def test_what_is_not_asked_is_said(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
+    (said,) = asked("softmax(d=[2,2],t=2)", engine).evidence
+    assert said.value is None
+    assert "no second definition" in said.method
+    (said,) = asked("lightning(d=90,dp=90)", engine).evidence
+    assert "more than 20000 weights" in said.method
+    monkeypatch.setattr(witness, "MOST_INTERPRETED", 10)
+    name, function, shapes, inputs = NETWORKS[0]
+    (said,) = asked(from_callable(function, shapes, inputs=inputs, name=name), engine).evidence
+    assert "multiplications" in said.method
+
+
+def test_a_stopped_run_keeps_what_it_had_said(engine: Engine) -> None:
+    found = ask_macaulay2(
+        parse_spec("lightning(d=64,dp=64,t=64)"), engine,
+        p=DEFAULT_PRIME, seed=0, limits=Limits(wall_seconds=0.01), keep=None, report=None,
+    )  # fmt: skip
+    assert found.evidence[0].value is None
+    assert "limit" in found.evidence[0].method
 
 
 def test_no_engine_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:

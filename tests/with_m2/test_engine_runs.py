@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import multiprocessing
@@ -22,7 +21,6 @@ from m2bridge import protocol, scripts
 from m2bridge.engine import (
     Engine,
     EngineInfo,
-    EnginePool,
     ForkServerEngine,
     Limits,
     Outcome,
@@ -308,31 +306,15 @@ def test_packages_are_loaded_before_the_fork(engine_info: EngineInfo) -> None:
     assert run.stdout == "true\n", run.stderr
 
 
-def test_a_pool_from_threads_is_fair_and_right(engine_info: EngineInfo) -> None:
-    with EnginePool(engine_info, workers=2) as pool, ThreadPoolExecutor(8) as threads:
-        runs = list(threads.map(lambda n: pool.run(script(f"<< {n}^2;"), QUICK), range(40)))
+def test_one_engine_from_many_threads(warm: ForkServerEngine) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        runs = list(threads.map(lambda n: warm.run(script(f"<< {n}^2;"), QUICK), range(40)))
     assert [run.stdout for run in runs] == [str(n**2) for n in range(40)]
 
 
-def test_a_pool_from_asyncio_and_cancellation(engine_info: EngineInfo) -> None:
-    async def work(pool: EnginePool) -> list[str]:
-        endless = asyncio.create_task(pool.arun(script("while true do 1;"), QUICK))
-        runs = await asyncio.gather(*(pool.arun(script(f"<< {n};"), QUICK) for n in range(5)))
-        endless.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await endless
-        again = await pool.arun(script("<< 99;"), QUICK)
-        return [run.stdout for run in (*runs, again)]
-
-    with EnginePool(engine_info, workers=2) as pool:
-        start = time.monotonic()
-        assert asyncio.run(work(pool)) == ["0", "1", "2", "3", "4", "99"]
-        assert time.monotonic() - start < 15
-
-
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_a_pool_from_worker_processes(engine_info: EngineInfo, method: str) -> None:
-    with EnginePool(engine_info) as pool:
+def test_one_engine_in_worker_processes(engine_info: EngineInfo, method: str) -> None:
+    with ForkServerEngine(engine_info) as pool:
         assert pool.run(script("<< 1;"), QUICK).stdout == "1"
         context = multiprocessing.get_context(method)
         receive, send = context.Pipe(duplex=False)
@@ -345,13 +327,13 @@ def test_a_pool_from_worker_processes(engine_info: EngineInfo, method: str) -> N
         assert pickle.loads(pickle.dumps(pool)).info == pool.info
 
 
-def _in_worker(pool: EnginePool, send: object) -> None:
+def _in_worker(pool: ForkServerEngine, send: object) -> None:
     with pool:
         send.send(pool.run(script("<< 7;"), QUICK).stdout)  # type: ignore[attr-defined]
 
 
 def test_closing_stops_what_runs_and_sends_away_what_waits(engine_info: EngineInfo) -> None:
-    pool = EnginePool(engine_info, workers=1)
+    pool = ForkServerEngine(engine_info)
     errors: list[BaseException] = []
 
     def work() -> None:

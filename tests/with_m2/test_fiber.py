@@ -74,7 +74,7 @@ def test_json_follows_the_schema_and_loads_back(command, capsys):
         (1, 2, True),
         (1, 2, True),
     ]
-    assert document["symmetry_dim"] == 1
+    assert document["known_symmetry_dim"] == 1
     assert document["verdict"] == "finite-up-to-symmetry"
     assert document["certainty"] == "proved"
     assert document["agreement"] is True
@@ -141,14 +141,14 @@ def test_a_transposed_attention_matrix_is_caught(engine, mutate):
     mutate("fiber", "(As#h * X)", "(transpose As#h * X)")
     result = ask(engine, LAYER)
     assert result.agreement is False
-    assert "same outputs at the point" in quantities(result)
+    assert "outputs at the point" in quantities(result)
 
 
 def test_exchanged_layers_are_caught(engine, mutate):
     mutate("fiber", "(W#i#0 * X)", "(W#(l-1-i)#0 * X)")
     result = ask(engine, VIRTUAL)
     assert result.agreement is False
-    assert "same outputs at the point" in quantities(result)
+    assert "outputs at the point" in quantities(result)
 
 
 def test_a_dropped_equation_is_caught(engine, mutate):
@@ -210,11 +210,19 @@ def test_weights_of_another_stratum_give_another_fiber(engine):
         ask(engine, VIRTUAL, wrong)
 
 
+def test_overlooked_small_orbits_are_caught(engine, mutate):
+    """W_2 W_1 = 0 with one number each has three orbits, and two components."""
+    at = {"W1": [[1]], "W2": [[0]]}
+    assert ask(engine, "linear(widths=[1,1,1])", at).agreement is True
+    mutate("fiber", "any(#moves, i -> fiber", "any(0, i -> fiber")
+    assert "orbits" in quantities(ask(engine, "linear(widths=[1,1,1])", at))
+
+
 # -- limits --------------------------------------------------------------------------------------------------
 
 
 def test_a_limit_gives_what_was_found_and_exit_5(engine, monkeypatch, capsys):
-    """A run that is cut off before the components still has its dimension, and the verdict rests on dimensions."""
+    """A run that is cut off before the components still has its dimension; the verdict rests on what needs no run."""
     real = ProcessEngine.run if isinstance(engine, ProcessEngine) else type(engine).run
 
     class CutOff:
@@ -229,7 +237,7 @@ def test_a_limit_gives_what_was_found_and_exit_5(engine, monkeypatch, capsys):
     assert result.limit is not None
     assert result.fiber_dim == 2
     assert result.components is None
-    assert result.verdict == "finite-up-to-symmetry"
+    assert (result.verdict, result.certainty.value) == ("identifiable-up-to-symmetry", "proved")
     monkeypatch.setattr("m2bridge.cli.fiber.open_engine", lambda _: nullcontext(CutOff()))
     assert main(["fiber", VIRTUAL]) == 5
     assert "partial answer" in capsys.readouterr().err
@@ -237,9 +245,9 @@ def test_a_limit_gives_what_was_found_and_exit_5(engine, monkeypatch, capsys):
 
 def test_a_real_time_limit(engine_info: EngineInfo):
     with ProcessEngine(engine_info) as engine:
-        result = ask(engine, VIRTUAL, limits=Limits(wall_seconds=0.05))
+        result = ask(engine, "mlp(widths=[2,2,2],r=2)", limits=Limits(wall_seconds=0.05))
     assert result.limit is not None
-    assert result.verdict == "finite-up-to-symmetry"
+    assert result.verdict == "open-orbit"
     assert result.components is None
 
 
@@ -275,7 +283,7 @@ def test_render_from_the_command_line(capsys):
 def test_a_map_given_by_polynomials(engine):
     """(s, t) -> (s^2, s t, t^2) is two to one: (s, t) and (-s, -t), and no symmetry is known of a map of one's own."""
     result = ask(engine, "map:s,t->s^2;s*t;t^2", {"x": [2, 3]})
-    assert (result.fiber_dim, result.degree, result.symmetry_dim) == (0, 2, 0)
+    assert (result.fiber_dim, result.degree, result.known_symmetry_dim) == (0, 2, 0)
     assert result.verdict == "finite-up-to-symmetry"
     assert result.agreement is True
 
@@ -289,25 +297,41 @@ def test_softmax_has_dimensions_only(engine):
     result = ask(engine, "softmax(d=[2,2],a=[1],t=2)")
     assert result.method == "jacobian"
     assert result.components is None
-    assert result.verdict == "finite-up-to-symmetry"
-    assert result.certainty.value == "numeric"
+    assert (result.verdict, result.orbits) == (
+        "identifiable-up-to-symmetry",
+        1,
+    )  # V != 0: see arguments._softmax
+
+
+def test_generic_ranks_say_nothing_about_a_point_of_deep_softmax(engine):
+    result = ask(engine, "softmax(d=[2,2,2],a=[1,1],t=2)")
+    assert result.generic_fiber_dim == 6
+    assert (result.verdict, result.fiber_dim, result.dim_at_point) == ("undecided", None, None)
 
 
 def test_a_large_model_has_dimensions_only_and_says_so(engine):
     result = ask(engine, "mlp(widths=[6,6,6],r=3)")
     assert result.method == "jacobian"
-    assert (result.generic_fiber_dim, result.symmetry_dim) == (6, 6)
-    assert result.verdict == "finite-up-to-symmetry"
-    assert (result.certainty.value, result.probability) == ("proved", 1.0)
+    assert (result.generic_fiber_dim, result.known_symmetry_dim) == (6, 6)
+    assert (result.verdict, result.orbits, result.fiber_dim, result.dim_at_point) == (
+        "open-orbit",
+        None,
+        None,
+        6,
+    )
+    assert (result.certainty.value, result.probability) == ("proved", None)
     assert any("out of reach" in note for note in result.notes)
 
 
-def test_a_given_point_of_a_large_model_is_undecided(engine):
+def test_a_given_point_of_a_large_model_is_examined_itself(engine):
     model = parse_spec("mlp(widths=[6,6,6],r=3)")
     weights = {name: w.tolist() for name, w in random_point(model, 0).weights.items()}
     result = fiber(model, at=weights, engine=engine)
-    assert result.verdict == "undecided"
-    assert result.fiber_dim is None
+    assert (result.verdict, result.fiber_dim) == ("open-orbit", None)
+    weights["W1"] = [[0] * 6 for _ in range(6)]
+    special = fiber(model, at=weights, engine=engine)
+    assert (special.verdict, special.fiber_dim, special.dim_at_point) == ("undecided", None, None)
+    assert special.generic_fiber_dim == 6
 
 
 def test_real_points_are_evaluated_again(engine):

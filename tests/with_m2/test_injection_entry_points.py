@@ -81,8 +81,8 @@ def written(home: Path, value: object, suffix: str = ".json") -> str:
 def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """Texts of the scripts that reached an engine; each is checked before it runs."""
     texts: list[str] = []
-    original = engines.ProcessEngine.run_cancellable
-    warm = engines.ForkServerEngine.run_cancellable
+    original = engines.ProcessEngine.run
+    warm = engines.ForkServerEngine.run
 
     def watched(run: Callable[..., object]) -> Callable[..., object]:
         def inner(self: object, script: object, *rest: object, **more: object) -> object:
@@ -92,8 +92,8 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
         return inner
 
-    monkeypatch.setattr(engines.ProcessEngine, "run_cancellable", watched(original))
-    monkeypatch.setattr(engines.ForkServerEngine, "run_cancellable", watched(warm))
+    monkeypatch.setattr(engines.ProcessEngine, "run", watched(original))
+    monkeypatch.setattr(engines.ForkServerEngine, "run", watched(warm))
     monkeypatch.chdir(tmp_path)
     return texts
 

@@ -49,11 +49,11 @@ def command(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., in
     return lambda *arguments: main(["singular-locus", *map(str, arguments)])
 
 
-NETWORK = "network = X -> V * X * transpose X * A * X;"
-OUTPUT = "output = sub(V, RX) * X * transpose X * sub(A, RX) * X;"
+NETWORK = "networkAt = (W, X) -> last W * X * transpose X * attentionMatrix W * X;"
+OUTPUT = "output = network X;"
 EQUATIONS = "equations = if I == 0 then {} else first entries mingens I;"
 PLACES = "places = apply(strata, w -> at(w, coordinates));"
-ATTENTION = "A = matrix table(d, d, (i,j) -> R_(i*d + j));"
+ATTENTION = "weights = {matrix table(d, d, (i,j) -> R_(i*d + j)), V};"
 VALUES = "V = matrix table(dp, d, (i,j) -> R_(d*d + i*d + j));"
 
 MISTAKES = {
@@ -61,27 +61,27 @@ MISTAKES = {
         (2, 1, 1), "singular_locus", EQUATIONS, "I = ideal drop(first entries mingens I, 1);\n" + EQUATIONS, "degree"
     ),
     "A is transposed in the network": (
-        (2, 1, 2), "_lightning", NETWORK, NETWORK.replace("* A *", "* transpose A *"), "network output"
+        (2, 1, 2), "_lightning", NETWORK, NETWORK.replace("* attention", "* transpose attention"), "network output"
     ),
     "A is transposed in the coordinates": (
-        (2, 1, 2), "_lightning", OUTPUT, OUTPUT.replace("sub(A, RX)", "transpose sub(A, RX)"), "image point"
+        (2, 1, 2), "_lightning", OUTPUT, "output = networkAt({transpose sub(A, RX), sub(V, RX)}, X);", "image point"
     ),
     "A is transposed everywhere": (
         (2, 2, 1), "_lightning", ATTENTION, ATTENTION.replace("i*d + j", "j*d + i"), "image point"
     ),
     "a sign is flipped in the network": (
-        (2, 1, 2), "_lightning", NETWORK, NETWORK.replace("-> V *", "-> -V *"), "network output"
+        (2, 1, 2), "_lightning", NETWORK, NETWORK.replace("-> last W *", "-> -(last W) *"), "network output"
     ),
     "a sign is flipped in the coordinates": (
-        (2, 1, 1), "_lightning", OUTPUT, OUTPUT.replace("= sub(V, RX)", "= -sub(V, RX)"), "image point"
+        (2, 1, 1), "_lightning", OUTPUT, OUTPUT.replace("= network X", "= -network X"), "image point"
     ),
     "a sign is flipped in an equation": (
         (2, 1, 1), "singular_locus", EQUATIONS,
-        "L = first entries mingens I; I = ideal {L#0 - 2*leadTerm L#0, L#1, L#2};\n" + EQUATIONS, "equations vanish",
+        "L = first entries mingens I; I = ideal {L#0 - 2*leadTerm L#0, L#1, L#2};\n" + EQUATIONS, "vanishing equations",
     ),
     "a sign is flipped in the only equation": (
         (2, 1, 2), "singular_locus", EQUATIONS,
-        "L = first entries mingens I; I = ideal {L#0 - 2*leadTerm L#0};\n" + EQUATIONS, "equations vanish",
+        "L = first entries mingens I; I = ideal {L#0 - 2*leadTerm L#0};\n" + EQUATIONS, "vanishing equations",
     ),
     "rows and columns of V are exchanged": (
         (2, 2, 1), "_lightning", VALUES, VALUES.replace("i*d + j", "j*dp + i"), "image point"
@@ -93,7 +93,7 @@ MISTAKES = {
         (2, 2, 1), "singular_locus", "N - rank sub(equationsJacobian, z)", "N - 1 - rank sub(equationsJacobian, z)", "tangent"
     ),
     "an equation is invented": (
-        (2, 2, 1), "singular_locus", EQUATIONS, "I = I + ideal(T'_0 - T'_1);\n" + EQUATIONS, "equations vanish"
+        (2, 2, 1), "singular_locus", EQUATIONS, "I = I + ideal(T'_0 - T'_1);\n" + EQUATIONS, "vanishing equations"
     ),
     "rank one is forgotten": (
         (2, 2, 1), "_lightning", "R = if a < d then S/minors(a+1, genericMatrix(S, S_0, d, d)) else S;", "R = S;", "image_dim"

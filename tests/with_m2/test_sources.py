@@ -353,6 +353,28 @@ def test_a_source_that_changes_modulo_the_default_prime(engine: Engine) -> None:
     assert any("use another prime" in line for line in chosen.not_shown)
 
 
+@pytest.mark.parametrize("p", [32003, 8388593])
+@pytest.mark.parametrize("field", [None, "QQ"])
+def test_maps_that_are_smaller_modulo_a_default_prime(engine: Engine, p: int, field: Any) -> None:
+    """No coefficient is divisible by p, but x + y and x + (p+1) y are the same modulo p.
+
+    Over QQ they are two coordinates A, B: (A, B) fills the plane, and A^2, A*B, B^2 is the conic cone.
+    """
+    one, other = "x+y", f"x+{p + 1}*y"
+    for constraint in ("", "|z-x", "|z^2-2"):
+        names = "x,y,z" if constraint else "x,y"
+        plane = closure(f"map:{names}->{one};{other}{constraint}", field=field, engine=engine)
+        assert (plane.image_dim, plane.codim, plane.completeness) == (2, 0, "complete")
+        conic = f"map:{names}->({one})^2;({one})*({other});({other})^2{constraint}"
+        found = closure(conic, field=field, engine=engine)
+        assert (found.image_dim, found.degree, found.completeness, found.agreement) == (
+            2,
+            2,
+            "complete",
+            True,
+        )
+
+
 # -- the pieces ----------------------------------------------------------------------------------------------------------------
 
 

@@ -125,7 +125,7 @@ def _answer(checked: Lightning, given: Coordinates | None, bench: Workbench, see
     seconds = time.perf_counter() - begun
     bench.announce("witnesses")
     dims, more = parts_of.dimensions(checked, values, seed)
-    evidence += more + _of_the_closure(checked, image_dim, values)
+    evidence += more + _of_the_closure(values)
     decided: list[Point] = []
     for index, coordinates in enumerate(asked):
         example = examples[index] if index < len(examples) else None
@@ -139,11 +139,11 @@ def _answer(checked: Lightning, given: Coordinates | None, bench: Workbench, see
     return Boundary(
         model=checked.spec,
         options={} if given is None else {"point": [str(c) for c in given]},
-        image_dim=image_dim,
+        image_dim=image_dim.lower,
         boundary_dim=dims["boundary_dim"],
         closure_only_dim=dims["closure_only_dim"],
         point=decided[-1] if given is not None else None,
-        parts=parts_of.parts(checked, image_dim, dims, values),
+        parts=parts_of.parts(checked, image_dim.lower, dims, values),
         examples=tuple(decided[: len(examples)]),
         orbits=places,
         theorem=statements.theorem(checked, places),
@@ -267,27 +267,21 @@ def _place(
     return _point(name, coordinates, decision, sought.distance), evidence
 
 
-def _of_the_closure(model: Lightning, image_dim: int, values: Values) -> list[Evidence]:
-    """That the two sets lie in the closure, as Macaulay2's equations say and as their parametrization shows."""
+def _of_the_closure(values: Values) -> list[Evidence]:
+    """Whether both ideals contain the closure's equations, as they must: the points are products of complex forms."""
     if "sets_in_closure" not in values:
         return []
-    quantity = "boundary and closure-only part lie in the closure"
-    return [
-        Evidence(
-            quantity=quantity,
-            witness="macaulay2",
-            method="the kernel reduces to zero modulo both ideals, over QQ",
-            value=values["sets_in_closure"],
-            certainty=Certainty.PROVED,
-        ),
-        Evidence(
-            quantity=quantity,
-            witness="exact",
-            method="they are products of complex forms",
-            value=True,
-            certainty=Certainty.PROVED,
-        ),
-    ]
+    said = Evidence(
+        quantity="boundary and closure-only part lie in the closure",
+        witness="macaulay2",
+        method="the kernel reduces to zero modulo both ideals, over QQ",
+        value=values["sets_in_closure"],
+        certainty=Certainty.PROVED,
+    )
+    if said.value:
+        return [said]
+    method = "they are products of complex forms"
+    return [said, replace(said, witness="construction", method=method, value=True)]
 
 
 def _point(name: str, coordinates: Coordinates, decision: Decision, distance: float) -> Point:

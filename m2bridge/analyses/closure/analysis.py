@@ -113,6 +113,11 @@ def closure(
             inside.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
         else:
             compare_primes(work, work.by_interpolation(max_degree))
+            if (
+                work.unlucky and chosen is None
+            ):  # once more with another prime, for a user who has chosen none
+                work = _fresh(work, primes_below(prime - 1, count=1, numbers=image.numbers)[0])
+                compare_primes(work, work.by_interpolation(max_degree))
             if cross_check or (method == "auto" and inside.kernel_may_settle(work)):
                 inside.compare_with_kernel(work, None if cross_check else work.patience)
         agreement = weigh(with_fields(work.evidence, work.prime))
@@ -124,6 +129,14 @@ def closure(
                 "cross_check": cross_check,
             },
         )  # fmt: skip
+
+
+def _fresh(work: Work, prime: int) -> Work:
+    """The same computation from the start, with another prime."""
+    return Work(
+        model=work.model, image=work.image, asking=work.asking, prime=prime, rational=work.rational, seed=work.seed,
+        progress=work.progress, thorough=work.thorough,
+    )  # fmt: skip
 
 
 def _method(method: str, work: Work, *, by_components: bool) -> str:
@@ -163,7 +176,8 @@ def _lucky_prime(image: Image, prime: int, seed: int) -> int:
     """A prime over which the image spans as much as over a large one, for a user who has chosen none."""
     if not image.numbers.numbers:
         return prime
-    wanted = image.span(np.random.default_rng(seed), image.large_prime).dim
+    large = (image.large_prime, image.second_prime)
+    wanted = max(image.span(np.random.default_rng(seed), p).dim for p in large)
     others = primes_below(LARGEST_MACAULAY2_PRIME, count=8, without=prime, numbers=image.numbers)
     for p in (prime, *others):
         if image.span(np.random.default_rng(seed), p).dim == wanted:

@@ -51,9 +51,12 @@ def compare_primes(work: Work, found: Interpolation) -> None:
                 counts_evidence("modular", f"interpolation over F_{work.prime}", work.counts, work.prime)
             )
         if other.snapshot().counts != work.counts or other.span.basis != work.span.basis:
+            if _smaller(other.hilbert_function, found.hilbert_function[: top + 1]):
+                continue  # ranks modulo p never exceed those over QQ: the other prime is the unlucky one
             work.not_shown.append(
                 f"F_{work.prime} and F_{p} disagree: one of the primes is unlucky, use a larger one"
             )
+            work.unlucky = True
             return
         systems.append(tuple(f for k in sorted(other.generators) for f in other.generators[k]))
         forms.append(as_polynomials(other.span))
@@ -64,6 +67,10 @@ def compare_primes(work: Work, found: Interpolation) -> None:
         work.not_shown.append("the equations could not be lifted to QQ from six primes")
         return
     _check_lift(work)
+
+
+def _smaller(ranks: Sequence[int], others: Sequence[int]) -> bool:
+    return all(a <= b for a, b in zip(ranks, others, strict=False)) and list(ranks) != list(others)
 
 
 def _ranks(hilbert_function: Sequence[int], p: int) -> Evidence:

@@ -66,7 +66,7 @@ class Image:
         self.source = model.free
         own = constrained_map(model)
         self.constrained = own is not None or self.source.parameter_dim < self.source.parameter_count
-        self.numbers = given_numbers(model, expand=True)
+        self.numbers = given_numbers(model)
         self.large_prime, self.second_prime = primes_below(LARGE_PRIME, count=2, numbers=self.numbers)
         self.homogenized = False
         self.homogenized = not (self._is_cone() if own is None else graded_cone(own))
@@ -121,10 +121,12 @@ class Image:
         return point, rows
 
     def _is_cone(self) -> bool:
-        """Whether the point itself is tangent, at a random point over a large prime: then scaling preserves the closure."""
-        point, rows = self.tangents(np.random.default_rng(_SEED), self.large_prime)
-        both = np.concatenate([rows, point[None]])
-        return rank_mod(both, self.large_prime) == rank_mod(rows, self.large_prime)
+        """Whether the point itself is tangent, at random points over two large primes: then scaling preserves the closure."""
+        for p in (self.large_prime, self.second_prime):
+            point, rows = self.tangents(np.random.default_rng(_SEED), p)
+            if rank_mod(np.concatenate([rows, point[None]]), p) > rank_mod(rows, p):
+                return False
+        return True
 
     def dim(self, rng: np.random.Generator, p: int) -> int:
         """Rank of the tangent space at a random point over F_p: a lower bound of the dimension of the cone over QQ."""

@@ -35,6 +35,8 @@ from m2bridge.results import Certainty, Evidence
 
 _TRIED_PRIMES = 6
 _MOST_CHECKED = 40
+_COMPARED_SECONDS = 15.0
+"""For the kernels over QQ when the answer is over F_p: they are a comparison then."""
 
 Coefficients = Mapping[tuple[int, ...], Any]
 
@@ -50,52 +52,89 @@ def by_components(work: Work, max_degree: int | None, *, seconds: float | None, 
     model = work.image.source
     assert isinstance(model, PolynomialMap)
     work.tell("components of the source")
-    source = _source(work, model, seconds=seconds, chosen=chosen)
-    if source is None:
-        work.not_shown.append("the components of the source: Macaulay2 did not find them in time")
-        return False
-    source = with_points(model, source, work.asking, prime=work.prime, seed=work.seed, seconds=seconds)
-    p = source.characteristic
+    over_q = decomposed(model, work.asking, characteristic=0, seconds=seconds)
+    if work.rational and over_q is None:
+        work.rational = False
+        work.not_shown.append("anything over QQ: the source could not be decomposed over QQ in time")
     work.tell("kernels")
-    request = {
-        "p": p, "componentTerms": component_terms(source), "imageIsCone": not work.image.homogenized,
-        "hilbertDegrees": max_degree or HILBERT_DEGREES, **model.m2_parameters,
-    }  # fmt: skip
-    values, work.limit = work.asking.ask(UNION_TEMPLATE, request, seconds=seconds)
+    if work.rational and over_q is not None:
+        source, (values, work.limit) = over_q, _kernels(work, model, over_q, max_degree, seconds)
+    else:
+        found = _modulo_p(work, model, over_q, max_degree, seconds=seconds, chosen=chosen)
+        if found is None:
+            work.not_shown.append("the components of the source: Macaulay2 did not find them in time")
+            return False
+        source, values, work.limit = found
     if "generators" not in values or "hilbert_function" not in values:
         work.not_shown.append("the kernels of the source's components: Macaulay2 did not finish them in time")
         return False
+    source = with_points(model, source, work.asking, prime=work.prime, seed=work.seed, seconds=seconds)
     work.kernel_used = True
-    _take(work, values, p)
+    _take(work, values, source.characteristic)
     _witness(work, model, source, values)
     return True
 
 
-def _source(work: Work, model: PolynomialMap, *, seconds: float | None, chosen: bool) -> Source | None:
-    """The components over the field of the answer; modulo p only where the source is what it is over QQ, if that is known."""
-    over_q = decomposed(model, work.asking, characteristic=0, seconds=seconds)
-    if work.rational and over_q is not None:
-        return over_q
-    if work.rational:
-        work.rational = False
-        work.not_shown.append("anything over QQ: the source could not be decomposed over QQ in time")
-    primes = [work.prime] if chosen else primes_below(
-        work.prime, count=_TRIED_PRIMES, numbers=work.image.numbers
-    )  # fmt: skip
-    found: Source | None = None
-    for p in primes:
-        found = decomposed(model, work.asking, characteristic=p, seconds=seconds)
-        if found is None or over_q is None or found.degrees == over_q.degrees:
-            work.prime = p
+def _kernels(
+    work: Work, model: PolynomialMap, source: Source, max_degree: int | None, seconds: float | None
+) -> tuple[Values, str | None]:
+    request = {
+        "p": source.characteristic, "componentTerms": component_terms(source), "imageIsCone": not work.image.homogenized,
+        "hilbertDegrees": max_degree or HILBERT_DEGREES, **model.m2_parameters,
+    }  # fmt: skip
+    return work.asking.ask(UNION_TEMPLATE, request, seconds=seconds)
+
+
+def invariants(values: Values) -> tuple[Any, ...] | None:
+    """What must be the same over QQ and over a prime that is not unlucky; None when a limit came first."""
+    if "hilbert_function" not in values:
+        return None
+    return values["span_dim"], values["codim"], values["degree"], values["hilbert_function"]
+
+
+def _modulo_p(
+    work: Work,
+    model: PolynomialMap,
+    over_q: Source | None,
+    max_degree: int | None,
+    *,
+    seconds: float | None,
+    chosen: bool,
+) -> tuple[Source, Values, str | None] | None:
+    """Components and kernels over F_p, at a prime where source and image are as large as over QQ, if that is known."""
+    expected: tuple[Any, ...] | None = None
+    if over_q is not None:
+        patience = _COMPARED_SECONDS if seconds is None else min(_COMPARED_SECONDS, seconds)
+        expected = invariants(_kernels(work, model, over_q, max_degree, patience)[0])
+    for p in (
+        [work.prime] if chosen else primes_below(work.prime, count=_TRIED_PRIMES, numbers=work.image.numbers)
+    ):
+        tried = decomposed(model, work.asking, characteristic=p, seconds=seconds)
+        if tried is None:
+            return None
+        found, work.prime = tried, p
+        values, limit = _kernels(work, model, found, max_degree, seconds)
+        same_source = over_q is None or found.degrees == over_q.degrees
+        same_image = expected is None or invariants(values) in (None, expected)
+        if same_source and same_image:
             break
-    if found is not None and over_q is None:
+    if over_q is None:
         work.not_shown.append(f"the source over QQ: it was decomposed over F_{work.prime} only")
-    elif found is not None and over_q is not None and found.degrees != over_q.degrees:
-        work.prime = found.characteristic
+    elif not same_source:
         work.not_shown.append(
             f"that F_{work.prime} is like QQ: {over_q.sentence}, and {found.sentence}; use another prime"
         )
-    return found
+    elif not same_image:
+        work.not_shown.append(
+            f"that F_{work.prime} is like QQ: there the image has another Hilbert function; use another prime"
+        )
+    elif expected is not None:
+        work.shown.append(
+            "over QQ the span, the codimension, the degree and the Hilbert function are the same"
+        )
+    else:
+        work.not_shown.append("that these numbers are the same over QQ: the kernels over QQ took too long")
+    return found, values, limit
 
 
 def _take(work: Work, values: Values, p: int) -> None:

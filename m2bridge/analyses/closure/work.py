@@ -62,6 +62,7 @@ class Work:
     kernel_used: bool = False
     components: tuple[ImageComponent, ...] | None = None
     seen_part_only: bool = False
+    unlucky: bool = False
 
     def tell(self, step: str) -> None:
         if self.progress is not None:
@@ -77,12 +78,14 @@ class Work:
 
     def measure(self) -> None:
         """Dimension of the image: ranks at random points, a lower bound over QQ and one over F_p; the literature's formula."""
-        self.cone_dim = self.image.dim(np.random.default_rng([self.seed, 1]), self.image.large_prime)
-        here = self.image.dim(np.random.default_rng([self.seed, 1]), self.prime)
+        primes = (self.image.large_prime, self.image.second_prime, self.prime)
+        ranks = {p: self.image.dim(np.random.default_rng([self.seed, 1]), p) for p in primes}
+        best = max(primes, key=lambda p: ranks[p])  # each rank is a lower bound over QQ
+        self.cone_dim = ranks[best]
         method = "rank of the parametrization's Jacobian at a random point"
         sure = Certainty.PROBABLE if self.image.constrained else Certainty.PROVED
         for rank, p, over in (
-            (self.cone_dim, self.image.large_prime, "QQ"), (here, self.prime, f"F_{self.prime}"),
+            (self.cone_dim, best, "QQ"), (ranks[self.prime], self.prime, f"F_{self.prime}"),
         ):  # fmt: skip
             self.evidence.append(Evidence(
                 quantity="image_dim", witness="modular", method=method, value=rank - self.image.homogenized, relation=">=",

@@ -53,8 +53,8 @@ def dimension(
     model
         A model or its spec string.
     engine
-        A Macaulay2 to ask as a further witness; None opens the first that works when the model is small, and goes on
-        without when there is none; False asks none.
+        A Macaulay2 to ask as a further witness, which compares its own definition of the network with the program at a random
+        point; None opens the first that works, and goes on without when there is none; False asks none.
     prime
         For exact ranks; below 2^23 they use BLAS. By default the largest below 2^23 that divides no coefficient of the model.
     seed

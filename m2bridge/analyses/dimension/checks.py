@@ -16,7 +16,7 @@ def checked(model: Model, *, p: int, seed: int) -> tuple[Evidence, ...]:
     pushed, pulled = probe.both_ways()
     found = [
         Evidence(
-            quantity="directional_derivative",
+            quantity="derivative_by_two_rules",
             witness="modular",
             method=f"derivative in a random direction, by the {rule} rules",
             value=value,

@@ -171,14 +171,17 @@ def layers_bound(model: DeepLightning) -> Evidence:
 
     A layer is determined by sum_h A_h (x) V_h. That is H pairs up to scaling, (dim D_a + d d' - 1) each; a matrix of
     size d^2 x d d' and rank at most h = min(H, d^2, d d'), a variety of dimension h (d^2 + d d') - h^2; and it is
-    seen only through its image in Sym^2 (x) C^d (x) C^d', of dimension d d' C(d+1, 2). With one token only symmetric
+    seen only through its image in Sym^2 (x) C^d (x) C^d', of dimension d d' C(d+1, 2). With one output row (d' = 1) its d
+    quadrics lie in the ideal of the H rows V_h, a linear space of codimension n = min(H, d). With one token only symmetric
     parts of the A_h are seen.
     """
     total = 0
     for a, heads, d, e in zip(model.a, model.heads, model.d[:-1], model.d[1:], strict=True):
         h = min(heads, d * d, d * e)
         pairs = heads * (_attention_dim(d, min(a, d), model.t == 1) + d * e - 1)
-        total += min(pairs, h * (d * d + d * e) - h * h, d * e * comb(d + 1, 2))
+        n = min(heads, d)
+        shared = n * (d - n) + d * (comb(d + 1, 2) - comb(d - n + 1, 2)) if e == 1 else pairs
+        total += min(pairs, shared, h * (d * d + d * e) - h * h, d * e * comb(d + 1, 2))
     return _bound("layers", "sum over layers of sum_h A_h (x) V_h in its variety", total)
 
 

@@ -1,23 +1,22 @@
 """Which weights compute the same function? The fiber through a point, its components, and a verdict on identifiability.
 
-Dimensions of generic fibers come from ranks of the differential, always. Where Macaulay2 can say more, it computes the fiber's
-ideal; every number it gives is compared with what the forward pass says. Where it cannot, the verdict is what dimensions alone
-show, or ``undecided``.
+Dimensions of generic fibers and of the tangent space at the point come from ranks of the differential, always. For some families
+an argument counts all orbits in the fiber through the point (:mod:`arguments`). Where Macaulay2 can say more, it computes the
+fiber's ideal; every number it gives is compared with what the forward pass says. The verdict is what was shown of this fiber:
+equal dimensions show an open orbit and nothing more.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from m2bridge.analyses.fiber import computing, factored, lifting, real, structured, theorem
-from m2bridge.analyses.fiber.computing import Outcome
-from m2bridge.analyses.fiber.differential import (
-    BIG_PRIME,
-    symmetry_dim,
-)
-from m2bridge.analyses.fiber.dimensions import dims_at, evidence_of, generic_dims
+from m2bridge.analyses.fiber.arguments import Orbits, all_orbits, all_orbits_mod
+from m2bridge.analyses.fiber.computing import Outcome, field_of
+from m2bridge.analyses.fiber.dimensions import dimensions_of
 from m2bridge.analyses.fiber.partners import counterexample
 from m2bridge.analyses.fiber.points import Point, random_point
 from m2bridge.analyses.fiber.primes import DEFAULT_PRIME, good_prime
@@ -31,14 +30,14 @@ from m2bridge.analyses.fiber.question import (
     family_parameters,
 )
 from m2bridge.analyses.fiber.resolve import resolve
-from m2bridge.analyses.fiber.result import Fiber
+from m2bridge.analyses.fiber.result import Fiber, RealPoint
 from m2bridge.analyses.fiber.slices import slice_of
-from m2bridge.analyses.fiber.verdict import Judgement
+from m2bridge.analyses.fiber.verdict import judged
 from m2bridge.analyses.workbench import ProgressListener, Workbench, model_of, opened
 from m2bridge.engine.base import Engine, Limits
-from m2bridge.errors import NotPolynomialError
-from m2bridge.models import MLP, DeepLightning, Lightning, Model
-from m2bridge.results import Certainty, weigh
+from m2bridge.errors import NotPolynomialError, OutOfReachError
+from m2bridge.models import MLP, DeepLightning, Lightning, Model, OwnNetwork
+from m2bridge.results import Certainty, Evidence, weigh
 from m2bridge.scripts import Script
 
 _PLAIN_LIGHTNING_WEIGHTS = 20
@@ -95,77 +94,51 @@ def fiber(
         return _answer(model_of(model), bench, at=at, prime=prime, seed=seed, force=force)
 
 
+def _by_coordinates(model: Model) -> Model:
+    """A user's own polynomial network by its coordinates, which have the same fibers; as it is where these are out of reach."""
+    if isinstance(model, OwnNetwork) and model.polynomial:
+        with suppress(OutOfReachError):
+            return model.as_map
+    return model
+
+
 def _answer(model: Model, bench: Workbench, *, at: Any, prime: int, seed: int, force: bool) -> Fiber:
     start = time.perf_counter()
+    asked, model = model, _by_coordinates(model)
     point = resolve(model, at, seed)
     p, note = good_prime(point, prime)
     bench.announce("symmetries")
-    orbit_dim = symmetry_dim(point)
-    evidence, image_dim, generic_dim = generic_dims(model, seed)
-    evidence += dims_at(point, orbit_dim, seed)
+    dims = dimensions_of(point, seed)
+    argument = all_orbits(point)
     outcome = _compute(bench, point, p, seed, force=force) if model.polynomial else Outcome(method="jacobian")
-    evidence += outcome.evidence
-    if outcome.fiber_dim is not None and point.generic and generic_dim is not None:
-        evidence.append(
-            evidence_of(
-                "fiber_dim",
-                "modular",
-                "weights minus rank of the differential, at a generic point",
-                generic_dim,
-                prime=BIG_PRIME,
-            )
-        )
-    if outcome.fiber_dim is not None:
-        evidence.append(
-            evidence_of(
-                "fiber_dim",
-                "symmetry",
-                "dimension of the orbit",
-                orbit_dim,
-                relation=">=",
-                certainty=Certainty.PROVED,
-            )
-        )
-    verdict = Judgement.of(point, outcome, orbit_dim, generic_dim)
-    counter = counterexample(point)
     bench.announce("real points")
     found = (
         real.real_points(point, seed) if model.polynomial and not getattr(model, "constraints", ()) else ()
     )
-    others = sum(1 for item in found if item.same_orbit is False)
-    if verdict.orbits is not None and others:
-        evidence.append(
-            evidence_of(
-                "orbits",
-                "numpy",
-                "real weights found and evaluated again",
-                1 + others,
-                relation=">=",
-                certainty=Certainty.NUMERIC,
-            )
-        )
-        evidence.append(
-            evidence_of("orbits", "macaulay2", "components of the fiber", verdict.orbits, prime=p)
-        )
-    dims = None if outcome.components is None else [c.dim for c in outcome.components]
+    evidence = [*dims.evidence, *outcome.evidence, *_from_argument(point, argument, outcome)]
+    verdict = judged(point, outcome, argument, dims)
+    evidence += _from_real_points(verdict.orbits, found)
+    counter = counterexample(point)
     return Fiber(
-        model=model.spec,
+        model=asked.spec,
         options={"prime": prime, "at": point.kind, "weights": _digest(point)},
         at=point.document(p if model.polynomial else None),
-        fiber_dim=verdict.fiber_dim,
+        fiber_dim=_first(argument.fiber_dim if argument else None, outcome.fiber_dim),
         degree=outcome.degree,
         components=outcome.components,
-        symmetry_dim=orbit_dim,
+        component_count=outcome.component_count,
+        dim_at_point=dims.orbit_dim if dims.tangent_upper == dims.orbit_dim else outcome.dim_at_point,
+        known_symmetry_dim=dims.orbit_dim,
         orbits=verdict.orbits,
-        generic_fiber_dim=generic_dim,
-        image_dim=image_dim,
+        generic_fiber_dim=dims.generic_fiber_dim,
+        image_dim=dims.image_dim,
         verdict=verdict.word,
         explanation=verdict.reason,
         probability=verdict.probability,
         method=outcome.method,
         inputs=outcome.inputs,
         real_points=found,
-        theorem=theorem.compare(point, dims, verdict.orbits, counter),
+        theorem=theorem.compare(point, outcome.components, outcome.orbits, counter),
         counterexample=counter,
         notes=tuple(([note] if note else []) + outcome.notes),
         certainty=verdict.certainty,
@@ -178,6 +151,56 @@ def _answer(model: Model, bench: Workbench, *, at: Any, prime: int, seed: int, f
         peak_memory_bytes=bench.peak_memory_bytes,
         limit=None if outcome.limit is None else str(outcome.limit),
     )
+
+
+def _first(*values: int | None) -> int | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _from_argument(point: Point, argument: Orbits | None, outcome: Outcome) -> list[Evidence]:
+    """What the argument says over QQ and, where it holds over every field, over the field that Macaulay2 computed in."""
+    fields: list[tuple[str, int | None, Orbits]] = []
+    if argument is not None:
+        fields.append(("QQ" if point.model.polynomial else "RR", None, argument))
+    for p in sorted({e.prime for e in outcome.evidence if e.prime is not None and e.witness == "macaulay2"}):
+        reduced = all_orbits_mod(point, p)
+        if reduced is not None:
+            fields.append((field_of(p), p, reduced))
+    return [
+        Evidence(
+            quantity=quantity,
+            witness="argument",
+            method=found.reason,
+            value=value,
+            certainty=Certainty.PROVED,
+            prime=p,
+            scope="at-point",
+            field=field,
+            ancestry="formula",
+        )
+        for field, p, found in fields
+        for quantity, value in (("orbits", found.count), ("fiber_dim", found.fiber_dim))
+        if value is not None
+    ]
+
+
+def _from_real_points(orbits: int | None, found: tuple[RealPoint, ...]) -> list[Evidence]:
+    """Real weights of other orbits that were found cannot be more than there are orbits."""
+    others = sum(1 for item in found if item.same_orbit is False)
+    if orbits is None or not others:
+        return []
+    return [
+        Evidence(
+            quantity="orbits",
+            witness="numpy",
+            method="real weights found and evaluated again",
+            value=1 + others,
+            relation=">=",
+            certainty=Certainty.NUMERIC,
+            scope="at-point",
+            field="QQ",
+        )
+    ]
 
 
 def _digest(point: Point) -> Any:
@@ -252,11 +275,13 @@ def _unconstrained(point: Point, outcome: Outcome) -> Outcome:
     if (
         isinstance(model, DeepLightning)
         and model.constrained
-        and not all(c.orbit for c in outcome.components or ())
+        and not (outcome.orbits == 1 and all(c.orbit for c in outcome.components or ()))
     ):
         outcome.notes.append(
             "the virtual weights satisfy equations that were not imposed: the fiber may be smaller"
         )
-        outcome.components = outcome.fiber_dim = outcome.orbits = None
-        outcome.evidence = [e for e in outcome.evidence if e.quantity != "fiber_dim"]
+        outcome.forget()
+        outcome.evidence = [
+            e for e in outcome.evidence if e.quantity not in ("fiber_dim", "orbits", "dim_at_point")
+        ]
     return outcome

@@ -6,21 +6,25 @@ No template is read here. Kernels are exact over F_p, or float64 with a visible 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
 from itertools import islice, permutations, product
 from typing import Any
 
 import numpy as np
 
 from m2bridge.analyses.fiber.points import Point, rank_bounds
+from m2bridge.analyses.samples import inputs_for
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.numeric import NumericRank, numeric_rank
-from m2bridge.models import MLP, DeepLightning, Mod, Model
+from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
+from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.evaluation import output_jacobian
 from m2bridge.programs.arithmetics import object_array
 
-BIG_PRIME = 8_388_593
 _MOST_PERMUTATIONS = 24
+UNDECIDED = NumericRank(rank=None, gap=0.0, candidate=0, singular_values=())
 
 
 def outputs_at(model: Model, weights: Mapping[str, Any], inputs: Any) -> Any:
@@ -36,9 +40,8 @@ def draw_inputs(model: Model, rng: np.random.Generator, count: int, p: int) -> n
 
 
 def sample_count(model: Model) -> int:
-    """Inputs whose outputs are more numbers than there are weights."""
-    outputs = int(np.prod(model.output_shape)) if model.output_shape else 1
-    return -(-model.parameter_count // outputs) + 3
+    """Inputs whose outputs are more numbers than there are weights, as far as outputs of one input can be independent."""
+    return inputs_for(model, model.parameter_count, spare=3)
 
 
 def jacobian(model: Model, weights: Mapping[str, Any], inputs: Any) -> Any:
@@ -83,16 +86,75 @@ def kernel_dim(model: Model, weights: Mapping[str, Mod], p: int, rng: np.random.
     return model.parameter_count - rank_mod(rows, p)
 
 
-def real_kernel_dim(model: Model, weights: Mapping[str, np.ndarray], rng: np.random.Generator) -> NumericRank:
-    """Numerical rank of the Jacobian at real weights, scaled to order one."""
-    largest = max(float(np.abs(array).max(initial=0)) for array in weights.values()) or 1.0
-    scaled = {name: array / largest for name, array in weights.items()}
+def generic_numeric_rank(
+    model: Model, weights: Mapping[str, np.ndarray], rng: np.random.Generator
+) -> NumericRank:
+    """Numerical rank of the Jacobian at random real weights of order one; undecided when a number leaves the range of float64."""
     shape = model.input_shape
     inputs = rng.standard_normal((2 * sample_count(model), *shape)) if shape is not None else None
-    return numeric_rank(np.asarray(jacobian(model, scaled, inputs), dtype=np.float64).T)
+    try:
+        with np.errstate(all="raise"):
+            table = np.asarray(jacobian(model, weights, inputs), dtype=np.float64).T
+    except FloatingPointError:
+        return UNDECIDED
+    return numeric_rank(table)
 
 
-def generic_rank(model: Model, seed: int, p: int = BIG_PRIME) -> tuple[int, int]:
+def numeric_rank_at(point: Point, rng: np.random.Generator) -> NumericRank:
+    """Numerical rank of the Jacobian at the point itself, or undecided.
+
+    Inputs are small integers. It is decided only where rounding cannot have changed a rank: where float64 represents the point,
+    nothing under- or overflows, and each column keeps a thousandth of the size that it has without cancellation, or all is
+    computed with integers below 2^53.
+    """
+    model, shape = point.model, point.model.input_shape
+    inputs = (
+        rng.integers(-9, 10, (2 * sample_count(model), *shape)).astype(float) if shape is not None else None
+    )
+    try:
+        with np.errstate(all="raise"):
+            weights = point.floats()
+            table = np.asarray(jacobian(model, weights, inputs), dtype=np.float64).T
+            bound = _jacobian_of_absolute_values(model, weights, inputs)
+    except (FloatingPointError, OverflowError):
+        return UNDECIDED
+    if bound is None:
+        return UNDECIDED
+    exact = _all_integers(point) and float(bound.max(initial=0.0)) < 2**53
+    sizes, without = np.linalg.norm(table, axis=0), np.linalg.norm(bound, axis=0)
+    if not exact and bool(np.any(sizes < 1e-3 * without)):
+        return UNDECIDED
+    return numeric_rank(table)
+
+
+def _all_integers(point: Point) -> bool:
+    """Whether the weights, and the coefficients of a map, are integers."""
+    terms = [term for part in getattr(point.model, "polynomials", ()) for term in part]
+    return all(x.denominator == 1 for x in point.vector) and all(
+        Fraction(c).denominator == 1 for _, c in terms
+    )
+
+
+def _jacobian_of_absolute_values(
+    model: Model, weights: Mapping[str, np.ndarray], inputs: Any
+) -> np.ndarray | None:
+    """What the sums in the Jacobian would be without cancellation; None for a network whose signs are not known.
+
+    The networks of the literature have no minus sign: their Jacobians at |weights| and |inputs| are these sums.
+    """
+    absolute = {name: np.abs(array) for name, array in weights.items()}
+    if model.input_shape is not None:
+        known = (Lightning, DeepLightning, MLP, Convolution, Linear)
+        if not isinstance(model, known):
+            return None
+        return np.asarray(jacobian(model, absolute, np.abs(inputs)), dtype=np.float64).T
+    if not isinstance(model, PolynomialMap):
+        return None
+    positive = tuple(tuple((e, abs(Fraction(c))) for e, c in terms) for terms in model.polynomials)
+    return np.asarray(replace(model, polynomials=positive).coordinate_jacobian(absolute), dtype=np.float64)
+
+
+def generic_rank(model: Model, seed: int, p: int) -> tuple[int, int]:
     """Rank of the differential and of the symmetries' action at a random point of the free parametrization over F_p."""
     free = model.free
     rng = np.random.default_rng([seed, 93])
@@ -103,10 +165,11 @@ def generic_rank(model: Model, seed: int, p: int = BIG_PRIME) -> tuple[int, int]
     joint = rank_mod(np.concatenate([table, constraints]), p)
     image = joint - (rank_mod(constraints, p) if len(constraints) else 0)
     own = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
-    return image, _symmetry_rank_mod(model, own, p)
+    return image, symmetry_rank_mod(model, own, p)
 
 
-def _symmetry_rank_mod(model: Model, weights: Mapping[str, Mod], p: int) -> int:
+def symmetry_rank_mod(model: Model, weights: Mapping[str, Mod], p: int) -> int:
+    """Rank over F_p of the infinitesimal action of the known symmetries at a point: at most the dimension of its orbit."""
     moves = [symmetry.generators(weights).values for symmetry in model.symmetries]
     return rank_mod(np.concatenate(moves), p) if moves else 0
 

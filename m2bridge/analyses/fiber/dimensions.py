@@ -1,79 +1,152 @@
-"""Analyses stage, fiber: dimensions of generic fibers and of the tangent space at a point, from ranks; no Macaulay2."""
+"""Analyses stage, fiber: dimensions of generic fibers, and of the tangent space at a point, from ranks; no Macaulay2.
+
+What is generic and what is at the point are different quantities: neither is reported in place of the other.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from dataclasses import dataclass
+from math import inf, log10
 
 import numpy as np
 
-from m2bridge.analyses.fiber.differential import BIG_PRIME, generic_rank, kernel_dim, real_kernel_dim
+from m2bridge.analyses.fiber.differential import (
+    UNDECIDED,
+    generic_numeric_rank,
+    generic_rank,
+    kernel_dim,
+    numeric_rank_at,
+    symmetry_dim,
+    symmetry_rank_mod,
+)
 from m2bridge.analyses.fiber.points import Point, random_point
+from m2bridge.analyses.fiber.primes import rank_prime
 from m2bridge.analyses.fiber.question import degrees
-from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.numeric import NumericRank
 from m2bridge.models import Model
 from m2bridge.results import Certainty, Evidence
 
+_FLOAT_RANGE = 250
+"""Products beyond 10^250 or below 10^-250 are not computed in float64."""
 
-def evidence_of(quantity: str, witness: str, method: str, value: Any, **fields: Any) -> Evidence:
-    return Evidence(quantity=quantity, witness=witness, method=method, value=value, **fields)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dimensions:
+    """What ranks say. Generic: of almost every point. At the point: `orbit_dim` exactly, `tangent_upper` a proved upper bound.
+
+    Attributes
+    ----------
+    image_dim, generic_fiber_dim, generic_orbit_dim: at random points; None where they are not known.
+    generic_certainty: of the generic fiber being as large as that; `probability` of the ranks being generic over F_p.
+    irreducible_source: whether the weights are known to be an irreducible variety.
+    orbit_dim: dimension of the orbit of the known symmetries through the point.
+    tangent_upper: dimension of the kernel of the differential at the point modulo a prime, which bounds that over QQ.
+    """
+
+    image_dim: int | None
+    generic_fiber_dim: int | None
+    generic_orbit_dim: int | None
+    generic_certainty: Certainty
+    probability: float | None
+    irreducible_source: bool
+    orbit_dim: int
+    tangent_upper: int | None
+    evidence: tuple[Evidence, ...]
 
 
-def generic_dims(model: Model, seed: int) -> tuple[list[Evidence], int | None, int | None]:
-    """Dimension of generic fibers: weights minus rank of the differential, bounded from below by the symmetries."""
-    if not model.polynomial:
-        return _generic_numeric(model, seed)
+def dimensions_of(point: Point, seed: int) -> Dimensions:
+    """All that ranks say about the generic fibers of the model and about the fiber at the point."""
+    model = point.model
+    orbit_dim = symmetry_dim(point)
+    image, generic, orbit, evidence = (
+        _generic(model, seed) if model.polynomial else _generic_numeric(model, seed)
+    )
+    tangent, more = _at(point, orbit_dim, seed)
+    failure = None
+    if model.polynomial and image is not None and orbit is not None:
+        failure = min(1.0, (image * jacobian_degree(model) + orbit) / rank_prime(model))
+    return Dimensions(
+        image_dim=image,
+        generic_fiber_dim=generic,
+        generic_orbit_dim=orbit,
+        generic_certainty=Certainty.PROBABLE if model.polynomial else Certainty.NUMERIC,
+        probability=None if failure is None else 1 - failure,
+        irreducible_source=not getattr(model, "constraints", ()),
+        orbit_dim=orbit_dim,
+        tangent_upper=tangent,
+        evidence=(*evidence, *more),
+    )
+
+
+def _generic(model: Model, seed: int) -> tuple[int, int | None, int, list[Evidence]]:
+    """Weights minus rank of the differential at a random point, bounded from below by the symmetries."""
     start = time.perf_counter()
-    image, symmetric = generic_rank(model, seed)
+    p = rank_prime(model)
+    image, symmetric = generic_rank(model, seed, p)
     seconds = time.perf_counter() - start
     generic = model.parameter_dim - image
-    failure = min(1.0, image * jacobian_degree(model) / BIG_PRIME)
-    proved = Certainty.PROVED
-    common: dict[str, Any] = {"prime": BIG_PRIME, "seconds": seconds}
+    proved = Certainty.PROVED if _source_dim_proved(model) else Certainty.PROBABLE
     evidence = [
-        evidence_of(
-            "generic_fiber_dim",
-            "modular",
-            "weights minus rank of the differential at a random point",
-            generic,
+        Evidence(
+            quantity="generic_fiber_dim",
+            witness="modular",
+            method="weights minus rank of the differential at a random point",
+            value=generic,
             relation="<=",
             certainty=proved,
-            **common,
+            prime=p,
+            seconds=seconds,
+            scope="generic",
+            field="QQ",
         ),
-        evidence_of(
-            "generic_fiber_dim",
-            "modular",
-            "the same, as a generic rank",
-            generic,
-            error_probability=failure,
-            **common,
+        Evidence(
+            quantity="generic_fiber_dim",
+            witness="modular",
+            method="the same, as a generic rank",
+            value=generic,
+            error_probability=min(1.0, image * jacobian_degree(model) / p),
+            prime=p,
+            scope="generic",
+            field=f"F_{p}",
         ),
-        evidence_of(
-            "generic_fiber_dim",
-            "symmetry",
-            "rank of the symmetries' action at a random point",
-            symmetric,
+        Evidence(
+            quantity="generic_fiber_dim",
+            witness="symmetry",
+            method="rank of the symmetries' action at a random point",
+            value=symmetric,
             relation=">=",
-            certainty=proved,
-            **common,
+            certainty=Certainty.PROVED,
+            prime=p,
+            scope="generic",
+            field="QQ",
         ),
     ]
-    rng = np.random.default_rng([seed, 104])
     if model.free is model and not getattr(model, "constraints", ()):
-        numeric = real_kernel_dim(model, model.draw_real_weights(rng), rng)
-        value = None if numeric.rank is None else model.parameter_count - numeric.rank
-        gap = float(numeric.gap) if np.isfinite(numeric.gap) else None
-        evidence.append(
-            evidence_of(
-                "generic_fiber_dim",
-                "numpy",
-                "singular values of the differential",
-                value,
-                certainty=Certainty.NUMERIC,
-                detail={"gap": gap},
-            )
-        )
-    return evidence, image, generic
+        rng = np.random.default_rng([seed, 104])
+        numeric = generic_numeric_rank(model, model.draw_real_weights(rng), rng)
+        evidence.append(_numeric(model.parameter_count, numeric, "generic_fiber_dim", "generic", "QQ"))
+    return image, generic if generic >= symmetric else None, symmetric, evidence
+
+
+def _source_dim_proved(model: Model) -> bool:
+    """Whether the dimension of the space of weights is known for sure: not for virtual weights through narrow layers."""
+    narrow = getattr(model, "parametrization", "") == "virtual" and getattr(model, "constrained", False)
+    return model.parameter_dim_proved and not narrow
+
+
+def _numeric(weights: int, found: NumericRank, quantity: str, scope: str, field: str) -> Evidence:
+    """A numerical corank; its value is None where float64 does not decide."""
+    return Evidence(
+        quantity=quantity,
+        witness="numpy",
+        method="singular values of the differential" + (" at the point" if scope == "at-point" else ""),
+        value=None if found.rank is None else weights - found.rank,
+        certainty=Certainty.NUMERIC,
+        detail={"gap": float(found.gap) if np.isfinite(found.gap) else None},
+        scope="at-point" if scope == "at-point" else "generic",
+        field=field,
+    )
 
 
 def jacobian_degree(model: Model) -> int:
@@ -81,78 +154,78 @@ def jacobian_degree(model: Model) -> int:
     if model.input_shape is None:
         return max((sum(e) for terms in model.polynomials for e, _ in terms), default=1)  # type: ignore[attr-defined]
     free = model.free
-    own = {f"{name}": k for name, k in degrees(free).items()}
-    return sum(own.values()) + max(getattr(free, "degrees", (1,)))
+    return sum(degrees(free).values()) + max(getattr(free, "degrees", (1,)))
 
 
-def _generic_numeric(model: Model, seed: int) -> tuple[list[Evidence], int | None, int | None]:
+def _generic_numeric(model: Model, seed: int) -> tuple[int | None, int | None, int, list[Evidence]]:
     """Softmax: singular values at a random real point, and the symmetries."""
     rng = np.random.default_rng([seed, 104])
     free = model.free
-    weights = free.draw_real_weights(rng)
-    numeric = real_kernel_dim(free, weights, rng)
-    image = numeric.rank
-    generic = None if image is None else model.parameter_dim - image
+    numeric = generic_numeric_rank(free, free.draw_real_weights(rng), rng)
+    generic = None if numeric.rank is None else model.parameter_dim - numeric.rank
     point = random_point(model, seed)
-    moves = [s.generators(point.mod(BIG_PRIME)).values for s in model.symmetries]
-    symmetric = rank_mod(np.concatenate(moves), BIG_PRIME) if moves else 0
-    gap = float(numeric.gap) if np.isfinite(numeric.gap) else None
-    return (
-        [
-            evidence_of(
-                "generic_fiber_dim",
-                "numpy",
-                "singular values of the differential",
-                generic,
-                certainty=Certainty.NUMERIC,
-                detail={"gap": gap},
-            ),
-            evidence_of(
-                "generic_fiber_dim",
-                "symmetry",
-                "rank of the symmetries' action",
-                symmetric,
-                relation=">=",
-                certainty=Certainty.PROVED,
-            ),
-        ],
-        image,
-        generic,
-    )
+    p = rank_prime(model, point)
+    symmetric = symmetry_rank_mod(model, point.mod(p), p)
+    evidence = [
+        _numeric(model.parameter_dim, numeric, "generic_fiber_dim", "generic", "RR"),
+        Evidence(
+            quantity="generic_fiber_dim",
+            witness="symmetry",
+            method="rank of the symmetries' action",
+            value=symmetric,
+            relation=">=",
+            certainty=Certainty.PROVED,
+            scope="generic",
+            field="RR",
+        ),
+    ]
+    return numeric.rank, generic, symmetric, evidence
 
 
-def dims_at(point: Point, orbit_dim: int, seed: int) -> list[Evidence]:
+def _at(point: Point, orbit_dim: int, seed: int) -> tuple[int | None, list[Evidence]]:
     """The kernel of the differential at the point, exactly modulo a large prime and in float64, and the orbit inside it."""
     model = point.model
     rng = np.random.default_rng([seed, 105])
     evidence = [
-        evidence_of(
-            "tangent_dim",
-            "symmetry",
-            "dimension of the orbit",
-            orbit_dim,
+        Evidence(
+            quantity="tangent_dim",
+            witness="symmetry",
+            method="dimension of the orbit",
+            value=orbit_dim,
             relation=">=",
             certainty=Certainty.PROVED,
+            scope="at-point",
+            field="QQ",
         )
     ]
-    if not model.polynomial or any(x.denominator % BIG_PRIME == 0 for x in point.vector):
-        return evidence
-    kernel = kernel_dim(model, point.mod(BIG_PRIME), BIG_PRIME, rng)
+    if not model.polynomial:
+        return None, evidence
+    p = rank_prime(model, point)
+    kernel = kernel_dim(model, point.mod(p), p, rng)
     evidence.append(
-        evidence_of(
-            "tangent_dim", "modular", "kernel of the differential at the point", kernel, prime=BIG_PRIME
+        Evidence(
+            quantity="tangent_dim",
+            witness="modular",
+            method="kernel of the differential at the point",
+            value=kernel,
+            relation="<=",
+            certainty=Certainty.PROVED,
+            prime=p,
+            scope="at-point",
+            field="QQ",
         )
     )
     if model.free is model and not getattr(model, "constraints", ()):
-        numeric = real_kernel_dim(model, point.floats(), rng)
-        value = None if numeric.rank is None else model.parameter_count - numeric.rank
-        evidence.append(
-            evidence_of(
-                "tangent_dim",
-                "numpy",
-                "singular values of the differential at the point",
-                value,
-                certainty=Certainty.NUMERIC,
-            )
-        )
-    return evidence
+        numeric = numeric_rank_at(point, rng) if _in_float_range(point) else UNDECIDED
+        evidence.append(_numeric(model.parameter_count, numeric, "tangent_dim", "at-point", "QQ"))
+    return kernel, evidence
+
+
+def _in_float_range(point: Point) -> bool:
+    """Whether no product of weights in the differential can leave the range of float64, however it is evaluated."""
+    sizes = [_magnitude(abs(x.numerator)) - _magnitude(x.denominator) for x in point.vector if x]
+    return jacobian_degree(point.model) * max((abs(s) + 1 for s in sizes), default=0) < _FLOAT_RANGE
+
+
+def _magnitude(n: int) -> float:
+    return log10(n) if n else -inf

@@ -7,8 +7,15 @@ import time
 import numpy as np
 
 from m2bridge.analyses.fiber import structured
-from m2bridge.analyses.fiber.computing import Outcome, pair, point_evidence, said
-from m2bridge.analyses.fiber.differential import kernel_dim
+from m2bridge.analyses.fiber.computing import (
+    Outcome,
+    dim_evidence,
+    over_the_closure,
+    pair,
+    point_evidence,
+    said,
+)
+from m2bridge.analyses.fiber.differential import kernel_dim, symmetry_rank_mod
 from m2bridge.analyses.fiber.points import Point
 from m2bridge.analyses.fiber.primes import other_primes
 from m2bridge.analyses.fiber.question import Question
@@ -43,20 +50,23 @@ def factored(bench: Workbench, point: Point, p: int, seed: int) -> Outcome:
     outcome.inputs = structured.inputs_used(sent)
     rng = np.random.default_rng([seed, 103])
     components = [_solution(outcome, point, prime, s, rng, seed, i) for i, s in enumerate(found.solutions)]
-    own = any(component.orbit for component in components)
-    outcome.evidence += pair(
-        "the point is in its fiber",
-        prime,
-        macaulay2=True if own else None if components else False,
-        modular=True,
-        method="the point itself",
-    )
-    outcome.components = tuple(components)
-    outcome.fiber_dim = max((c.dim for c in components), default=None)
+    own = [component for component in components if component.orbit]
+    if not own and all(s.point is not None and s.count == 1 for s in found.solutions):
+        outcome.evidence += pair(
+            "the point is in its fiber", prime, macaulay2=False, modular=True, method="the point itself"
+        )
+    outcome.dim_at_point = own[0].dim if own else None
+    outcome.evidence += dim_evidence(point, prime, seed, outcome.dim_at_point)
+    outcome.components = tuple(c for component in components for c in over_the_closure(component))
+    outcome.fiber_dim = outcome.least_dim = max((c.dim for c in components), default=None)
     how = "unique factorization, then a Groebner basis of the skew parts"
     outcome.evidence.append(said("fiber_dim", how, outcome.fiber_dim, prime, seconds))
+    # Each solution is one orbit: f != 0 makes every M_i and L non-zero on the whole fiber, so that the torus acts with finite
+    # stabilizers, and each q_i is normalized exactly. Different ways give q_i that are not proportional.
     if components and all(s.dim == 0 for s in found.solutions):
-        outcome.orbits = sum(s.count for s in found.solutions)
+        outcome.orbits_full = True
+        outcome.orbits = outcome.component_count = sum(s.count for s in found.solutions)
+        outcome.evidence.append(said("orbits", how, outcome.orbits, prime))
     return outcome
 
 
@@ -71,7 +81,7 @@ def _solution(
 ) -> FiberComponent:
     model = point.model
     assert isinstance(model, DeepLightning)
-    dim, tangent, orbit = solution.dim + model.layers, None, None
+    dim, tangent, orbit, orbit_dim = solution.dim + model.layers, None, None, None
     if solution.point is not None:
         weights = {
             name: Mod(w, p) for name, w in model.unflatten(np.array(solution.point, dtype=np.int64)).items()
@@ -79,6 +89,7 @@ def _solution(
         question = Question(point=point, prime=p, seed=seed, first_inputs=1)
         outcome.evidence += point_evidence(question, weights, i)
         tangent = kernel_dim(model, weights, p, rng)
+        orbit_dim = symmetry_rank_mod(model, weights, p)
         orbit = (
             solution.dim == 0
             and solution.count == 1
@@ -90,7 +101,10 @@ def _solution(
         degree=None,
         reduced=reduced,
         multiplicity=1 if reduced else None,
+        absolute=solution.dim == 0 and solution.count == 1,
+        conjugates=solution.count if solution.dim == 0 else None,
         orbit=orbit,
+        orbit_dim=orbit_dim,
         tangent_dim=tangent,
         point=solution.point,
         equations=None,

@@ -15,6 +15,10 @@ from m2bridge.errors import InputError
 Matrix = tuple[tuple[Fraction, ...], ...]
 
 
+class NoChangeOfBasisError(InputError):
+    """The hypotheses hold and no change of basis exists: the conclusion of a lemma fails. Everything else is another error."""
+
+
 def exact(matrix: Any, name: str = "the matrix") -> Matrix:
     """A rectangular matrix of Fractions from integers, Fractions or strings such as ``"2/3"``; floats are refused."""
     rows = []
@@ -129,7 +133,7 @@ def attention_gauge(Q: Any, K: Any, other_Q: Any, other_K: Any) -> Matrix:
         )
     C = _change(k, k2)
     if times(C, k) != k2 or times(transpose(C), q2) != q:
-        raise InputError("no C carries one factorization into the other")
+        raise NoChangeOfBasisError("no C carries one factorization into the other")
     return C
 
 
@@ -188,9 +192,9 @@ def _check_layers(
         left = V[i] if i == layers - 1 else times(C[i], V[i])
         right = V2[i] if i == 0 else times(V2[i], C[i - 1])
         if left != right:
-            raise InputError(f"no changes of basis carry V_{i + 1} into V'_{i + 1}")
+            raise NoChangeOfBasisError(f"no changes of basis carry V_{i + 1} into V'_{i + 1}")
         if i and times(times(transpose(C[i - 1]), A2[i]), C[i - 1]) != A[i]:
-            raise InputError(f"no changes of basis carry A_{i + 1} into A'_{i + 1}")
+            raise NoChangeOfBasisError(f"no changes of basis carry A_{i + 1} into A'_{i + 1}")
 
 
 def apply_gauges(A: Sequence[Any], V: Sequence[Any], C: Sequence[Any]) -> tuple[list[Matrix], list[Matrix]]:

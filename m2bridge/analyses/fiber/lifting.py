@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from m2bridge.analyses.fiber import gauge
-from m2bridge.analyses.fiber.computing import Outcome
+from m2bridge.analyses.fiber.computing import Outcome, said
 from m2bridge.analyses.fiber.points import Point, virtual_point
 from m2bridge.models import DeepLightning, Lightning
-from m2bridge.results import Evidence
+
+_OF_COARSER_WEIGHTS = ("fiber_dim", "dim_at_point", "degree", "components")
+"""Quantities that are others in finer weights; the number of orbits is the same."""
 
 
 def coarser(point: Point) -> tuple[Point, int, list[str]] | None:
@@ -31,8 +34,7 @@ def coarser(point: Point) -> tuple[Point, int, list[str]] | None:
         return None
     virtual = virtual_point(point)
     delta = model.d[1]
-    wide = all(width == delta for width in model.d[1:-1]) and min(model.d[0], model.d[-1]) >= delta
-    if not wide or gauge.rank(virtual.matrix("L")) != delta:
+    if not widths_are_rank(model.d, virtual.matrix("L")):
         return None
     added, lemmas = (model.layers - 1) * delta**2, ["Lemma 3.5"]
     if model.parametrization == "weights":
@@ -45,35 +47,47 @@ def coarser(point: Point) -> tuple[Point, int, list[str]] | None:
     return virtual, added, lemmas
 
 
+def widths_are_rank(widths: Sequence[int], L: gauge.Matrix) -> bool:
+    """Whether all hidden widths are rk L: then the changes of basis between layers are determined (Lemma 3.5)."""
+    return set(widths[1:-1]) == {gauge.rank(L)}
+
+
 def lifted(outcome: Outcome, added: int, lemmas: list[str], *, orbits_only: bool) -> Outcome:
     """The fiber in finer weights from that in coarser ones.
 
     Over an orbit of scalings the hypotheses of the lemmas hold as they do at the point, so that each orbit lifts to one orbit.
-    Components that are not such an orbit are not lifted when `orbits_only`: their points may violate the hypotheses.
+    When `orbits_only`, a fiber that was not shown to be that one orbit is not lifted: the hypotheses may fail elsewhere in it.
     """
     result = replace(
         outcome,
         method="lifted",
         degree=None,
-        evidence=[e for e in outcome.evidence if e.quantity not in ("fiber_dim", "degree", "components")],
+        evidence=[e for e in outcome.evidence if e.quantity not in _OF_COARSER_WEIGHTS],
+        dim_at_point=None,
     )
     result.notes = [
         *outcome.notes,
         f"computed in coarser weights and lifted by {' and '.join(lemmas)}, which adds {added} dimensions",
     ]
-    if outcome.components is None or (orbits_only and not all(c.orbit for c in outcome.components)):
-        result.components, result.fiber_dim, result.orbits = None, None, None
+    one_orbit = outcome.orbits == 1 and all(c.orbit for c in outcome.components or ())
+    if outcome.components is None or (orbits_only and not one_orbit):
+        result.forget()
         if outcome.components is not None:
-            result.notes.append("a component in coarser weights is no orbit of scalings: it was not lifted")
+            result.notes.append(
+                "the fiber in coarser weights was not shown to be one orbit: it was not lifted"
+            )
         return result
     result.components = tuple(
-        replace(c, dim=c.dim + added, degree=None, tangent_dim=None, point=None, equations=None)
+        replace(
+            c, dim=c.dim + added, degree=None, orbit_dim=None, tangent_dim=None, point=None, equations=None
+        )
         for c in outcome.components
     )
     result.fiber_dim = None if outcome.fiber_dim is None else outcome.fiber_dim + added
-    p = next((e.prime for e in outcome.evidence if e.prime), None)
+    result.least_dim = result.fiber_dim
+    through = [c.dim for c in result.components if c.orbit]
+    result.dim_at_point = max(through, default=None)
+    p = next((e.prime for e in outcome.evidence if e.prime), None) or 0
     method = f"in coarser weights, lifted by {' and '.join(lemmas)}"
-    result.evidence.append(
-        Evidence(quantity="fiber_dim", witness="macaulay2", method=method, value=result.fiber_dim, prime=p)
-    )
+    result.evidence.append(said("fiber_dim", method, result.fiber_dim, p))
     return result

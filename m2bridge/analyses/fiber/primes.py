@@ -6,6 +6,7 @@ prime is taken, and said so.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import islice
 
 import numpy as np
@@ -15,7 +16,10 @@ from m2bridge.errors import InputError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import is_prime
+from m2bridge.models import Model
 
+BIG_PRIME = 8_388_593
+"""The largest prime below 2^23: ranks modulo such a prime are exact in float64 arithmetic."""
 DEFAULT_PRIME = 32003
 SMALLEST_PRIME = 101
 LARGEST_PRIME = 32749
@@ -53,7 +57,30 @@ def second_prime(point: Point, p: int) -> int | None:
     return next(iter(other_primes(point, p, 1)), None)
 
 
+def rank_prime(model: Model, point: Point | None = None) -> int:
+    """The largest prime up to `BIG_PRIME` that divides nothing in the model and leaves the point what it is."""
+    for p in range(BIG_PRIME, SMALLEST_PRIME, -2):
+        if is_prime(p) and not _divides_the_map(model, p) and (point is None or _objection(point, p) is None):
+            return p
+    raise InputError("no prime below 2^23 keeps the point: use smaller weights")
+
+
+def _divides_the_map(model: Model, p: int) -> str | None:
+    """A coefficient or an exponent of a map of one's own that p divides."""
+    for part in (getattr(model, "polynomials", ()), getattr(model, "constraints", ())):
+        for terms in part:
+            for exponents, c in terms:
+                fraction = Fraction(c)
+                if fraction.numerator % p == 0 or fraction.denominator % p == 0:
+                    return f"the coefficient {fraction} vanishes or does not exist"
+                if any(e and e % p == 0 for e in exponents):
+                    return "a derivative vanishes"
+    return None
+
+
 def _objection(point: Point, p: int) -> str | None:
+    if (found := _divides_the_map(point.model, p)) is not None:
+        return found
     for name, array in point.weights.items():
         for index, x in np.ndenumerate(array):
             place = f"{name}{[i + 1 for i in index]}"

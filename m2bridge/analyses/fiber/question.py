@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.analyses.fiber.differential import draw_inputs, known_points, outputs_at
+from m2bridge.analyses.fiber.differential import draw_inputs, known_points, outputs_at, symmetry_dim
 from m2bridge.analyses.fiber.partners import partners
-from m2bridge.analyses.fiber.points import Point, rank_bounds
+from m2bridge.analyses.fiber.points import Point, fractions_of, rank_bounds
 from m2bridge.analyses.fiber.slices import Slice, slice_of
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.linear.modular import rank_mod
@@ -23,6 +23,9 @@ TEMPLATE = "fiber"
 _SPARE_INPUTS = 8
 _MOST_INPUTS = 400
 _ATTEMPTS = 6
+_MOST_MOVES = 4
+_MOST_VARIABLES = 16
+"""Whether all orbits have one dimension is asked for at most so many moves, or for so many weights and moves together."""
 MOST_TERMS = 400_000
 """Terms of all equations together up to which one Groebner basis is tried."""
 MOST_TERMS_EACH = 8_000
@@ -122,16 +125,45 @@ def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
             rows.append(outputs_at(model, weights, inputs).values.reshape(-1))
         table = (np.array(rows[1:]) - rows[0]) % p
         rank = rank_mod(table, p)
-        if rank < min(table.shape) or count >= _MOST_INPUTS or model.input_shape is None:
-            low, high = 1, count
-            while low < high:
-                middle = (low + high) // 2
-                if rank_mod(table[:, : middle * outputs], p) == rank:
-                    high = middle
-                else:
-                    low = middle + 1
+        low, high = 1, count
+        while low < high:
+            middle = (low + high) // 2
+            if rank_mod(table[:, : middle * outputs], p) == rank:
+                high = middle
+            else:
+                low = middle + 1
+        stable = 2 * low <= count and rank < samples  # as many inputs again add nothing
+        if stable or count >= _MOST_INPUTS or model.input_shape is None:
             return rank, low
         count *= 2
+
+
+def independent_moves(point: Point, orbit_dim: int, seed: int) -> list[list[list[int]]]:
+    """As many infinitesimal symmetries as the orbit has dimensions, random combinations of them when there are more.
+
+    Every known symmetry acts linearly: a move is a list of (i, j, c), weight i moves by c times weight j.
+    """
+    model = point.model
+    units = fractions_of(np.eye(model.parameter_count, dtype=np.int64))
+    if not model.symmetries or not orbit_dim:
+        return []
+    # tables[j] is the derivative, for every symmetry, of all weights at the weights e_j
+    tables = np.array(
+        [np.concatenate([s.generators(model.unflatten(unit)) for s in model.symmetries]) for unit in units]
+    )
+    if tables.shape[1] > orbit_dim:
+        rng = np.random.default_rng([seed, 106])
+        mixing = rng.integers(1, 100, size=(orbit_dim, tables.shape[1])).astype(object)
+        tables = np.array([mixing @ table for table in tables])
+    return [
+        [
+            [i, j, int(tables[j, m, i])]
+            for j in range(len(tables))
+            for i in range(len(tables))
+            if tables[j, m, i]
+        ]
+        for m in range(orbit_dim)
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +176,8 @@ class Question:
     first_inputs: int
     sliced: Slice | None = None
     known: list[np.ndarray] = field(default_factory=list)
+    moves: list[list[list[int]]] = field(default_factory=list)
+    orbit_dim: int = 0
     others: list[np.ndarray] = field(default_factory=list)
 
     @classmethod
@@ -154,6 +188,8 @@ class Question:
         if sliced is not None:
             known = [sliced.move(vector) for vector in known]
         others = [] if cut else [vector for _, vector in partners(point)]
+        orbit_dim = symmetry_dim(point)
+        wanted = orbit_dim <= _MOST_MOVES or point.model.parameter_count + orbit_dim <= _MOST_VARIABLES
         return cls(
             point=point,
             prime=prime,
@@ -161,6 +197,8 @@ class Question:
             first_inputs=first_inputs,
             sliced=sliced,
             known=known,
+            moves=independent_moves(point, orbit_dim, seed) if wanted else [],
+            orbit_dim=orbit_dim,
             others=others,
         )
 
@@ -201,6 +239,8 @@ class Question:
             if self.sliced
             else [],
             "drawn": drawn,
+            "orbitDim": self.orbit_dim,
+            "moves": self.moves,
         }
 
     def script(self) -> Script:

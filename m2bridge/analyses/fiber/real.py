@@ -29,7 +29,10 @@ def residual(model: Model, first: Weights, second: Weights, seed: int) -> float:
     rng = np.random.default_rng([seed, 99])
     shape = model.input_shape
     inputs = rng.standard_normal((25, *shape)) if shape is not None else None
-    a, b = (np.asarray(outputs_at(model, w, inputs), dtype=np.float64) for w in (first, second))
+    with np.errstate(all="ignore"):
+        a, b = (np.asarray(outputs_at(model, w, inputs), dtype=np.float64) for w in (first, second))
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return float("inf")
     size = float(np.abs(a).max(initial=0.0))
     return float(np.abs(a - b).max(initial=0.0)) / (size if size > 0 else 1.0)
 
@@ -37,8 +40,9 @@ def residual(model: Model, first: Weights, second: Weights, seed: int) -> float:
 def real_points(point: Point, seed: int) -> tuple[RealPoint, ...]:
     """Real points of the fiber, one for each orbit that was met; the known partners first."""
     model = point.model
-    start = point.floats()
-    if not np.isfinite(model.flatten(start)).all():
+    try:
+        start = point.floats()
+    except OverflowError:
         return ()
     candidates = [(how, model.unflatten(vector.astype(np.float64))) for how, vector in partners(point)]
     if model.parameter_count <= _MOST_WEIGHTS and model.free is model:
@@ -72,9 +76,10 @@ def _search(model: Model, target: Weights, seed: int) -> list[dict[str, np.ndarr
     rng = np.random.default_rng([seed, 100])
     shape = model.input_shape
     inputs = rng.standard_normal((2 * sample_count(model), *shape)) if shape is not None else None
-    goal = np.asarray(outputs_at(model, target, inputs), dtype=np.float64).ravel()
+    with np.errstate(all="ignore"):
+        goal = np.asarray(outputs_at(model, target, inputs), dtype=np.float64).ravel()
     scale = float(np.abs(goal).max(initial=0.0))
-    if scale == 0.0:
+    if scale == 0.0 or not np.isfinite(scale):
         return []
     typical = float(np.sqrt(np.mean(np.square(model.flatten(target)))))
     found = []

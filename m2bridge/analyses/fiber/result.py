@@ -8,19 +8,25 @@ from typing import Any, ClassVar, Literal
 
 from m2bridge.results import Result, TheoremCheck, register_result
 
-Verdict = Literal["identifiable-up-to-symmetry", "finite-up-to-symmetry", "not-identifiable", "undecided"]
+Verdict = Literal[
+    "identifiable-up-to-symmetry", "finite-up-to-symmetry", "open-orbit", "not-identifiable", "undecided"
+]
 Method = Literal["plain", "sliced", "structured", "lifted", "jacobian"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiberComponent:
-    """An irreducible component of the fiber over the field of computation.
+    """A component of the fiber, irreducible over the algebraic closure of the field of computation when `absolute`.
 
     Attributes
     ----------
     dim, degree: affine, in the space of the weights; degree is None where only a slice of it was computed.
+    absolute: True when it is irreducible over the algebraic closure; otherwise it stands for a prime over the field itself, and
+        for `conjugates` components over the closure (None: not known).
     reduced: whether the scheme of the equations is generically reduced along it; `multiplicity` how often it counts.
-    orbit: whether it is the closure of an orbit of the known symmetries through the point.
+    orbit: whether it is the closure of the orbit of the known symmetries, permutations included, through the point; the closure
+        may contain other orbits.
+    orbit_dim: dimension of the orbit through a point of it found by Macaulay2; None when no such point was found.
     tangent_dim: dimension of the kernel of the forward pass's Jacobian at a point of it found by Macaulay2.
     point: those weights over F_p, flattened; None when no point with coordinates in the field was found.
     equations: as text, variables w0, w1, ... in flattened order, when they are short.
@@ -30,7 +36,10 @@ class FiberComponent:
     degree: int | None
     reduced: bool | None
     multiplicity: int | None
+    absolute: bool
+    conjugates: int | None
     orbit: bool | None
+    orbit_dim: int | None
     tangent_dim: int | None
     point: tuple[int, ...] | None
     equations: tuple[str, ...] | None
@@ -62,15 +71,23 @@ class Fiber(Result):
     Attributes
     ----------
     at: which point: ``kind`` (random, weights, stratum), ``weights`` (exact, as strings), ``prime`` it was reduced by.
-    fiber_dim, degree, components: of the fiber through that point; None where they were not computed.
-    symmetry_dim: dimension of the orbit of the known symmetries through the point.
-    orbits: number of orbits of the known connected symmetries in the fiber when they are finitely many and counted.
-    generic_fiber_dim: dimension of the fiber through almost every point; `image_dim` that of the image.
+    fiber_dim, degree, components: of the whole fiber through that point; None where they were not computed.
+    component_count: number of components over the algebraic closure; None where it is not known.
+    dim_at_point: dimension of the fiber at the point, that is of the largest component through it; None where it is not known.
+    known_symmetry_dim: dimension of the orbit of the known symmetries through the point.
+    orbits: number of orbits of the known connected symmetries in the fiber, over the algebraic closure; None unless all of them,
+        small ones included, are counted.
+    generic_fiber_dim: dimension of the fiber through almost every point; `image_dim` that of the image. They say nothing about
+        the fiber at this point but that it is at least as large.
     verdict: ``identifiable-up-to-symmetry`` when the fiber is one orbit of the known symmetries (scalings, changes of basis,
         permutations of neurons or heads); ``finite-up-to-symmetry`` when it is a finite union of orbits and not known to be
-        one; ``not-identifiable`` when it has a component that is larger than an orbit.
+        one; ``open-orbit`` when the orbit through the point is open in the fiber and not more is known in its favour: its closure
+        is a component, and other points of the fiber may lie in infinitely many other orbits; ``not-identifiable`` when a
+        component of the fiber is larger than the orbits in it, or the fiber is an infinite union of orbits and the one through
+        the point is not open; ``undecided``.
     explanation: the verdict's reason in a sentence.
-    probability: a lower bound of the probability that the verdict holds over QQ, where one is known.
+    probability: for a verdict that rests on ranks at random points over F_p, a lower bound of the probability that these are
+        the generic ranks over F_p; None otherwise.
     method: plain (one Groebner basis), sliced (scalings cut), structured (unique factorization), lifted (virtual weights and
         Lemmas 3.1 and 3.5), jacobian (dimensions only).
     inputs: number of random inputs behind the equations, the fresh ones that changed nothing included.
@@ -79,13 +96,15 @@ class Fiber(Result):
     """
 
     ANALYSIS: ClassVar[str] = "fiber"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     at: Mapping[str, Any]
     fiber_dim: int | None
     degree: int | None
     components: tuple[FiberComponent, ...] | None
-    symmetry_dim: int
+    component_count: int | None
+    dim_at_point: int | None
+    known_symmetry_dim: int
     orbits: int | None
     generic_fiber_dim: int | None
     image_dim: int | None

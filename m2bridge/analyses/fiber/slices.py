@@ -2,8 +2,8 @@
 
 Each scaling lambda multiplies one block of weights (a matrix M_i, a filter, a neuron's row) by lambda itself. A random linear
 form on that block is put to a random value: an orbit on which the form does not vanish has exactly one point there, so that
-an open dense part of each component is the torus times its slice, reducedness included. Orbits on which a block is zero
-compute the zero function and are never sliced.
+an open dense part of each component that meets the slice is the torus times its slice, reducedness included. Points at which a
+block is zero are on no slice; whether there are such points in a fiber is asked separately (`orbits_full` of the template).
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Model
+
+_LARGEST = 30_000
+"""Coefficients of the forms are below this: one of `n` orbits lies on a form's zeros with a probability of at most n / 30000."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +63,8 @@ def slice_of(model: Model, seed: int) -> Slice | None:
     for scaling in found:
         coefficients = [0] * model.parameter_count
         for i in scaling.block:
-            coefficients[i] = int(rng.integers(1, 30))
-        forms.append((tuple(coefficients), int(rng.integers(1, 30))))
+            coefficients[i] = int(rng.integers(1, _LARGEST))
+        forms.append((tuple(coefficients), int(rng.integers(1, _LARGEST))))
     return Slice(scalings=tuple(found), forms=tuple(forms))
 
 

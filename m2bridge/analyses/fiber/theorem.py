@@ -8,6 +8,7 @@ import numpy as np
 
 from m2bridge.analyses.fiber import gauge, skew
 from m2bridge.analyses.fiber.points import Point
+from m2bridge.analyses.fiber.result import FiberComponent
 from m2bridge.analyses.singular_locus.orbits import Orbit
 from m2bridge.models import DeepLightning, Lightning
 from m2bridge.results import TheoremCheck
@@ -52,10 +53,13 @@ def predicted_dims(model: Lightning, orbit: Orbit) -> list[int] | None:
 
 
 def compare(
-    point: Point, dims: list[int] | None, orbits: int | None, counterexample: Any
+    point: Point, components: tuple[FiberComponent, ...] | None, orbits: int | None, counterexample: Any
 ) -> TheoremCheck | None:
-    """The theorem about this kind of network against the computed components; None when there is no theorem."""
+    """The theorem about this kind of network against Macaulay2's components and orbits; None when there is no theorem."""
     model = point.model
+    dims = None
+    if components is not None and all(c.absolute for c in components):
+        dims = [c.dim for c in components]
     if isinstance(model, Lightning):
         return _theorem_32(model, point, dims)
     if isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.layers > 1:
@@ -100,8 +104,9 @@ def _theorem_37(model: DeepLightning, point: Point, orbits: int | None, countere
     held = hypotheses_37(point)
     applies = all(truth for name, truth in held.items() if name != "M_1 not skew")
     agrees: bool | None = None
-    if applies and orbits is not None:
-        agrees = orbits == 1
+    refuted = counterexample is not None and counterexample["verified"] is True
+    if applies and (orbits is not None or refuted):
+        agrees = orbits == 1 and not refuted
     witness = None
     if agrees is False:
         witness = {

@@ -222,7 +222,7 @@ def _answer(question: Question, bench: Workbench) -> SingularLocus:
     return SingularLocus(
         model=checked.spec,
         options={"prime": prime},
-        image_dim=image_dim,
+        image_dim=image_dim.lower,
         ambient_dim=checked.ambient_dim,
         span_dim=values.get("span_dim", checked.coordinate_count),
         codim=values.get("codim"),
@@ -235,7 +235,7 @@ def _answer(question: Question, bench: Workbench) -> SingularLocus:
         components=components,
         embedded=_scheme_components(values, "embedded"),
         strata=tuple(strata),
-        theorem=theorem.compare(checked, image_dim, strata),
+        theorem=theorem.compare(checked, image_dim.lower, strata),
         certainty=_certainty(strata, evidence),
         agreement=weigh(evidence).verdict,
         evidence=tuple(evidence),

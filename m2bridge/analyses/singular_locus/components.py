@@ -75,7 +75,7 @@ def orbit_components(
             found = closure(
                 orbit_closure(model, orbit), engine=engine, field=prime, seed=seed, limits=patient
             )
-            if found.completeness == "complete" and found.agreement and found.image_dim == dim:
+            if found.completeness == "complete" and found.agreement is not False and found.image_dim == dim:
                 texts = tuple(e.text() for e in found.equations or ())
                 component = Component(dim=dim, degree=found.degree, equations=texts, orbit=ranks)
         components.append(component)

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from m2bridge.analyses.samples import inputs_for
 from m2bridge.analyses.singular_locus.equations import Equation
 from m2bridge.analyses.singular_locus.orbits import Orbit, orbit_dim
 from m2bridge.analyses.singular_locus.result import Stratum, Verdict
 from m2bridge.analyses.singular_locus.tangents import exact_span, numeric_span
-from m2bridge.analyses.singular_locus.witnesses import finite, float_jacobian
+from m2bridge.analyses.singular_locus.witnesses import ImageDim, finite, float_jacobian
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.numeric import NumericRank
@@ -62,7 +63,7 @@ def _well_conditioned(n: int, rng: np.random.Generator) -> np.ndarray:
 def numeric_tangent(model: Lightning, fiber: Sequence[Weights], seed: Sequence[int]) -> NumericRank:
     """Span of curves in float64, from the forward pass, at the fiber moved by one random group element."""
     free = replace(model, parametrization="weights")
-    samples = -(-model.coordinate_count // (model.dp * model.t)) + 4
+    samples = inputs_for(model, model.coordinate_count, spare=4)
     inputs = np.random.default_rng([*seed, 1]).standard_normal((samples, model.d, model.t))
 
     def evaluate(flat: np.ndarray) -> np.ndarray:
@@ -80,7 +81,7 @@ def numeric_tangent(model: Lightning, fiber: Sequence[Weights], seed: Sequence[i
 def examine(
     model: Lightning,
     orbits: Sequence[Orbit],
-    image_dim: int,
+    image_dim: ImageDim,
     found: Sequence[Equation],
     lifted: Sequence[Equation] | None,
     macaulay2: Sequence[int] | None,
@@ -90,8 +91,13 @@ def examine(
 ) -> tuple[list[Stratum], list[Evidence]]:
     """Tangent bounds and verdict of every orbit.
 
+    A tangent space larger than the upper bound of the dimension shows a singular point, one that is not larger than the lower
+    bound shows a smooth point: the dimension itself, and that of every tangent space, lies in between.
+
     Parameters
     ----------
+    image_dim
+        Proved bounds of the variety's dimension.
     found, lifted
         Equations over F_p, and the same over ZZ where they were verified by substitution.
     macaulay2
@@ -123,24 +129,24 @@ def examine(
         )
         evidence += more
         dim = orbit_dim(model, A, V)
-        if dim == image_dim and upper != image_dim:
-            # a reduced variety is smooth on a dense open set, and this orbit is dense
-            upper, sure = image_dim, Certainty.PROVED
+        if dim == image_dim.upper and upper != dim:
+            # a reduced variety is smooth on a dense open set, and an orbit of its dimension is dense
+            upper, sure = dim, Certainty.PROVED
             evidence.append(
                 Evidence(
                     quantity=f"tangent {orbit}",
                     witness="orbits",
                     method="the dense orbit of a reduced variety",
-                    value=image_dim,
+                    value=dim,
                     relation="<=",
                     certainty=Certainty.PROVED,
                 )
             )
         verdict: Verdict = "undecided"
         certainty = Certainty.PROBABLE
-        if lower > image_dim:
+        if lower > image_dim.upper:
             verdict, certainty = "singular", Certainty.PROVED
-        elif upper == image_dim:
+        elif upper is not None and upper <= image_dim.lower:
             verdict, certainty = "smooth", sure
         strata.append(
             Stratum(

@@ -7,7 +7,7 @@ forward pass produced, and that ranks of their Jacobians were computed rightly: 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from m2bridge.analyses.closure.degrees import formula_degree
 from m2bridge.analyses.closure.image import image_of
 from m2bridge.analyses.closure.interpolation import interpolate
+from m2bridge.analyses.samples import inputs_for
 from m2bridge.analyses.singular_locus.equations import Equation, read
 from m2bridge.analyses.singular_locus.equations import degrees as count_degrees
 from m2bridge.linear.modular import rank_mod
@@ -22,7 +23,7 @@ from m2bridge.linear.numeric import numeric_rank
 from m2bridge.models import Lightning, Mod
 from m2bridge.models.evaluation import output_jacobian
 from m2bridge.protocol import Values
-from m2bridge.results import Certainty, Evidence, settle
+from m2bridge.results import Certainty, Evidence
 
 if TYPE_CHECKING:
     from m2bridge.analyses.singular_locus.analysis import Question
@@ -31,13 +32,25 @@ RANK_PRIME = 8_388_593
 _FRESH_POINTS = 20
 
 
-def image_dim(model: Lightning, seed: int) -> tuple[int, list[Evidence]]:
+@dataclass(frozen=True, slots=True)
+class ImageDim:
+    """Proved bounds of the dimension of the image over QQ; equal when it is known."""
+
+    lower: int
+    upper: int
+
+    @property
+    def known(self) -> bool:
+        return self.lower == self.upper
+
+
+def image_dim(model: Lightning, seed: int) -> tuple[ImageDim, list[Evidence]]:
     """Dimension of the image of (Q, K, V) -> network, bounded from both sides exactly and estimated in float64."""
     free = replace(model, parametrization="weights")
     rng = np.random.default_rng([seed, 1])
     start = time.perf_counter()
     weights = {name: Mod(value, RANK_PRIME) for name, value in free.draw_weights(rng, RANK_PRIME).items()}
-    samples = -(-free.parameter_count // (free.dp * free.t)) + 2
+    samples = inputs_for(free, free.parameter_count, spare=2)
     inputs = Mod(rng.integers(0, RANK_PRIME, size=(samples, free.d, free.t)), RANK_PRIME)
     lower = rank_mod(output_jacobian(free, weights, inputs).values, RANK_PRIME)
     middle = time.perf_counter()
@@ -79,7 +92,7 @@ def image_dim(model: Lightning, seed: int) -> tuple[int, list[Evidence]]:
             detail={"gap": finite(numeric.gap)},
         ),
     ]
-    return lower, evidence
+    return ImageDim(lower, upper), evidence
 
 
 def finite(number: float) -> float | None:
@@ -199,14 +212,13 @@ def _proved_by_macaulay2(quantity: str, value: Any) -> Evidence:
 def _codim(model: Lightning, seed: int) -> Evidence:
     """Span minus dimension: proved when the span has all coordinates and the bounds of the dimension meet."""
     span = function_span(model, seed)
-    dim, bounds = image_dim(model, seed)
-    settled = settle(bounds)["image_dim"]
-    sure = span == model.coordinate_count and settled.certainty is Certainty.PROVED and settled.value == dim
+    bounds, _ = image_dim(model, seed)
+    sure = span == model.coordinate_count and bounds.known
     return Evidence(
         quantity="codim",
         witness="modular",
         method="span minus dimension of the image",
-        value=span - dim,
+        value=span - bounds.lower,
         certainty=Certainty.PROVED if sure else Certainty.PROBABLE,
     )
 
@@ -236,17 +248,17 @@ def of_the_closure(question: Question, found: tuple[Equation, ...], values: Valu
     )
     start = time.perf_counter()
     fresh = image_of(model).points(np.random.default_rng([question.seed, 3]), _FRESH_POINTS, p).astype(object)
-    vanish = all(not equation.at(fresh).any() for equation in found)
+    vanish = sum(1 for equation in found if not equation.at(fresh).any())
     evidence += [
         Evidence(
-            quantity="equations vanish",
+            quantity="vanishing equations",
             witness="macaulay2" if question.wants_kernel else "interpolation",
             method=source,
-            value=True,
+            value=len(found),
             prime=p,
         ),
         Evidence(
-            quantity="equations vanish",
+            quantity="vanishing equations",
             witness="modular",
             method=f"{_FRESH_POINTS} fresh points of the image",
             value=vanish,

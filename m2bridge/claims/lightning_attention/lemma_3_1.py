@@ -8,6 +8,7 @@ import numpy as np
 
 from m2bridge.analyses.fiber.gauge import (
     Matrix,
+    NoChangeOfBasisError,
     attention_gauge,
     echelon,
     exact,
@@ -17,9 +18,8 @@ from m2bridge.analyses.fiber.gauge import (
     transpose,
     virtual,
 )
-from m2bridge.claims.base import Claim, Context, Size, Verdict, fails, holds
+from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds
 from m2bridge.claims.lightning_attention import PAPER
-from m2bridge.errors import InputError
 from m2bridge.results import Certainty
 
 _TRIALS = 5
@@ -48,7 +48,7 @@ def check_attention(size: Size, context: Context) -> Verdict:
             continue  # rk A < a: the lemma's hypothesis fails, draw again
         try:
             attention_gauge(Q, K, other_q, other_k)
-        except InputError as error:
+        except NoChangeOfBasisError as error:
             return fails(Certainty.PROVED, {"Q": _text(Q), "K": _text(K)}, str(error))
         done += 1
     return holds(
@@ -71,14 +71,10 @@ def check_layers(size: Size, context: Context) -> Verdict:
         if other is None:
             continue  # rk L below the hidden width: the lemma's hypothesis fails, draw again
         if virtual(*other) != virtual(A, V):
-            return fails(
-                Certainty.PROVED,
-                {"A": [_text(a) for a in A]},
-                "the constructed network has other virtual weights",
-            )
+            return disagreement(["the network that was built from (M, L) has other virtual weights"])
         try:
             layer_gauges(A, V, *other)
-        except InputError as error:
+        except NoChangeOfBasisError as error:
             return fails(
                 Certainty.PROVED, {"A": [_text(a) for a in A], "V": [_text(v) for v in V]}, str(error)
             )

@@ -8,6 +8,7 @@ from m2bridge.analyses.fiber import Fiber, fiber
 from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds, out_of_reach
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.models import Lightning
+from m2bridge.results import Certainty
 
 
 def predicted(size: Size) -> list[tuple[int, int]]:
@@ -33,18 +34,22 @@ def verdict_on(result: Fiber, printed: list[tuple[int, int]]) -> Verdict:
     """Whether the fiber's components are the predicted ones."""
     if result.agreement is False:
         return disagreement(result.conflicts)
-    if result.components is None:
-        return out_of_reach(result.limit or "the components were not computed")
+    if result.limit is not None:
+        return out_of_reach(result.limit)
+    if result.components is None or not all(c.absolute for c in result.components):
+        return out_of_reach("the components over the algebraic closure were not computed")
     dims = [component.dim for component in result.components]
     found = sorted((dim, dims.count(dim)) for dim in set(dims))
     computed: dict[str, Any] = {
         "components": [[c.dim, c.degree, c.reduced] for c in result.components],
         "printed": [list(pair) for pair in printed],
     }
+    over_q = [e.certainty for e in result.evidence if (e.quantity, e.field) == ("components", "QQ")]
+    certainty = Certainty.weakest(over_q) if over_q else Certainty.PROBABLE
     if found == printed:
-        return holds(result.certainty, **computed)
+        return holds(certainty, **computed)
     return fails(
-        result.certainty, computed, f"components (dimension, number): {found}, printed {printed}", **computed
+        certainty, computed, f"components (dimension, number): {found}, printed {printed}", **computed
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from m2bridge.analyses.fiber import fiber
+from m2bridge.analyses.fiber import Fiber, fiber
 from m2bridge.claims.base import (
     Claim,
     Context,
@@ -22,26 +22,46 @@ from m2bridge.results import Certainty
 
 
 def check(size: Size, context: Context) -> Verdict:
-    """The fiber through virtual weights that satisfy the hypotheses: is it one orbit of rescalings?"""
+    """The fiber through virtual weights that satisfy the hypotheses: is it one orbit of rescalings?
+
+    What is compared is Macaulay2's count of the orbits. A second orbit that a formula gives counts only when the identity of the two
+    networks was verified over QQ.
+    """
     model = DeepLightning(d=size["d"], t=size["t"], parametrization="virtual")
     stratum = ",".join(f"{name}={size[name]}" for name in ("m1", "m2"))
-    result = context.once(fiber, model, at=stratum)
+    return verdict_on(context.once(fiber, model, at=stratum))
+
+
+def verdict_on(result: Fiber) -> Verdict:
+    """What a computed fiber says about the statement."""
     if result.agreement is False:
         return disagreement(result.conflicts)
-    if result.components is None:
-        return out_of_reach(result.limit or "the components were not computed")
-    one_orbit = result.verdict == "identifiable-up-to-symmetry"
     computed: dict[str, Any] = {
-        "components": [[c.dim, c.degree, c.reduced] for c in result.components],
-        "symmetry_dim": result.symmetry_dim,
-        "verdict": result.verdict,
+        "components": None
+        if result.components is None
+        else [[c.dim, c.degree, c.reduced] for c in result.components],
+        "known_symmetry_dim": result.known_symmetry_dim,
+        "orbits": macaulay2_orbits(result),
     }
-    if one_orbit:
-        return holds(result.certainty, **computed)
     reason = "the hypotheses hold and the fiber is more than the rescalings"
-    if result.counterexample is not None:  # an identity of polynomials over QQ, verified
-        return fails(Certainty.PROVED, result.counterexample, reason, **computed)
-    return fails(result.certainty, computed, reason, **computed)
+    counter = result.counterexample
+    if counter is not None:
+        if counter.get("verified") is not True:
+            return disagreement(["the formula for a second orbit gives another function: it shows nothing"])
+        return fails(Certainty.PROVED, counter, reason, **computed)
+    if result.limit is not None:
+        return out_of_reach(result.limit)
+    if computed["orbits"] is None:
+        return out_of_reach("the orbits in the fiber were not counted")
+    if computed["orbits"] == 1:
+        return holds(Certainty.PROBABLE, **computed)
+    return fails(Certainty.PROBABLE, computed, reason, **computed)
+
+
+def macaulay2_orbits(result: Fiber) -> int | None:
+    """The number of orbits that Macaulay2 counted; None when it did not, or not alike over different fields."""
+    found = {e.value for e in result.evidence if (e.quantity, e.witness) == ("orbits", "macaulay2")}
+    return found.pop() if len(found) == 1 and result.components is not None else None
 
 
 def _sizes(*cases: tuple[str, str, int]) -> tuple[Size, ...]:

@@ -1,7 +1,8 @@
 """Engine stage, outside the caller's process: the keeper, parent of every Macaulay2 that m2bridge starts.
 
-It is run as ``python -I -S DIRECTORY``, so it imports the standard library and its neighbours only. Requests enter as JSON
-lines on a socket, reports leave on it the same way; standard output and standard error belong to Macaulay2.
+It is run as ``python -I -S DIRECTORY``, so it imports the standard library and its neighbours only. Its standard input is a
+socket: requests enter on it as JSON lines, reports leave on it the same way; standard output and standard error belong to
+Macaulay2.
 
 The other end of the socket is held by the caller alone: when the caller dies, however it dies, the socket
 closes, and the keeper kills everything below it and removes its directory. It is a child subreaper, so a
@@ -287,8 +288,10 @@ class Keeper:
 
 
 def main() -> None:
-    caller = socket.socket(fileno=int(sys.argv[1]))
-    caller.set_inheritable(False)
+    caller = socket.socket(
+        fileno=os.dup(0)
+    )  # a small number however many files the caller has open: select needs that
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # Macaulay2 reads nothing from its standard input
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     if LINUX:

@@ -1,0 +1,271 @@
+"""Batch, in a worker: one attempt at a job. A job document and an engine enter; how it ended, as a document, leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from m2bridge import records
+from m2bridge.batch import registry
+from m2bridge.batch.limits import JobLimits
+from m2bridge.batch.memory import oom_kills
+from m2bridge.batch.outcomes import NO_ENGINE, JobOutcome
+from m2bridge.engine import Engine, EngineInfo, Limits, Listener, Outcome, Run
+from m2bridge.engine.discovery import prove
+from m2bridge.errors import (
+    CrashError,
+    DisagreementError,
+    InputError,
+    LimitError,
+    M2BridgeError,
+    MemoryLimitError,
+    NotPolynomialError,
+    TimeLimitError,
+)
+from m2bridge.models import parse_spec
+from m2bridge.scripts import Script
+
+LINUX = sys.platform == "linux"
+_ALARM_AFTER = 1.0
+"""Seconds after its limit at which Python code is interrupted: Macaulay2's own limit has the first word, and may leave a
+partial answer."""
+_STOPPED = (Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.TOO_MUCH_OUTPUT)
+_LONGEST_MESSAGE = 2000
+_peak_files: list[int] = []
+
+
+class JobEngine:
+    """The worker's engine as one job sees it: no run outlasts the job, and Python's memory limit is lifted while Macaulay2,
+    which has its own, is at work. It remembers runs that were stopped or never began, whatever the analysis makes of them.
+    """
+
+    def __init__(self, engine: Engine, limits: JobLimits, memory: MemoryLimit) -> None:
+        self._engine, self._memory = engine, memory
+        self._end = None if limits.wall_seconds is None else time.monotonic() + limits.wall_seconds
+        self.stopped: Run | None = None
+        self.lost: str | None = None
+        self.peak_memory_bytes = 0
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._engine.info
+
+    def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:
+        limits = limits or Limits()
+        if self._end is not None:
+            left = max(0.0, self._end - time.monotonic())
+            limits = replace(limits, wall_seconds=min(left, limits.wall_seconds or left))
+        if limits.wall_seconds == 0.0:
+            run = Run(
+                script=script, engine=self.info, outcome=Outcome.TIMED_OUT, stdout="", stderr="", seconds=0.0,
+                limits=limits,
+            )  # fmt: skip
+        else:
+            with self._memory.lifted():
+                run = self._engine.run(script, limits, listener)
+        self.peak_memory_bytes = max(self.peak_memory_bytes, run.peak_memory_bytes or 0)
+        if run.outcome in _STOPPED:
+            self.stopped = run
+        if not run.began:
+            self.lost = run.stderr.strip() or "no Macaulay2 takes scripts"
+        return run
+
+    def close(self) -> None:
+        """The worker closes the engine, not the job."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+
+class MemoryLimit:
+    """A limit of what Python may map on top of what it has mapped (Linux)."""
+
+    def __init__(self, allowed: int | None) -> None:
+        self._soft = resource.RLIM_INFINITY
+        if LINUX and allowed is not None:
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            self._soft = pages * resource.getpagesize() + allowed
+        _, self._hard = resource.getrlimit(resource.RLIMIT_AS)
+        if self._hard != resource.RLIM_INFINITY:
+            self._soft = self._hard if self._soft == resource.RLIM_INFINITY else min(self._soft, self._hard)
+
+    def _put(self, soft: int) -> None:
+        if LINUX:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, self._hard))
+
+    def __enter__(self) -> Self:
+        self._put(self._soft)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Lift the limit, also when it was interrupted while being lifted."""
+        self._put(self._hard)
+
+    @contextlib.contextmanager
+    def lifted(self) -> Iterator[None]:
+        self._put(self._hard)
+        try:
+            yield
+        finally:
+            self._put(self._soft)
+
+
+def attempt(job: dict[str, Any], engine: Engine, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Run one job; whatever happens becomes an outcome.
+
+    Beside the outcomes of jobs there is :data:`~m2bridge.batch.outcomes.NO_ENGINE`: nothing is known about the job, because
+    no Macaulay2 works here any more. After every crash a fresh Macaulay2 is asked whether it still computes, so that a broken
+    engine is never taken for a property of a job.
+    """
+    limits = JobLimits.of(job.get("limits", {}))
+    start = time.monotonic()
+    kills = oom_kills()
+    _forget_peak()
+    memory = MemoryLimit(limits.memory_bytes)
+    job_engine = JobEngine(engine, limits, memory)
+    try:
+        with _alarm(limits.wall_seconds), memory:
+            answer = _answer(job, job_engine, limits, progress)
+    except BaseException as error:
+        if isinstance(error, (SystemExit, KeyboardInterrupt)):
+            raise
+        memory.end()
+        answer = _failure(error)
+        if answer.get("killed") and oom_kills() > kills:
+            answer |= {"outcome": JobOutcome.OUT_OF_MEMORY, "killed": False}
+            answer["message"] = (
+                "the machine or its control group ran out of memory and the kernel killed Macaulay2"
+            )
+    memory.end()
+    if job_engine.lost is not None or answer["outcome"] == JobOutcome.CRASHED:
+        answer = _after_a_probe(answer, job_engine)
+    answer["seconds"] = time.monotonic() - start
+    answer["peak_memory_bytes"] = max(job_engine.peak_memory_bytes, _peak()) or None
+    return answer
+
+
+def _after_a_probe(answer: dict[str, Any], engine: JobEngine) -> dict[str, Any]:
+    """What a crash means, now that a fresh Macaulay2 has been tried: something about the job, or that there is none."""
+    info = engine.info
+    if info.path is None:  # an engine of a test
+        return answer
+    candidate = prove(info.origin, info.path, fresh=True)
+    why = candidate.reason
+    if candidate.info is not None and candidate.info.version != info.version:
+        why = f"it is of version {candidate.info.version} now, and was of version {info.version}"
+    if why is not None:
+        return {"outcome": NO_ENGINE, "message": f"the Macaulay2 at {info.path} is gone: {why}"}
+    if engine.lost is not None:  # it was away for a moment
+        return {"outcome": JobOutcome.CRASHED, "message": engine.lost[:_LONGEST_MESSAGE], "killed": True}
+    return answer
+
+
+def _answer(
+    job: dict[str, Any], engine: JobEngine, limits: JobLimits, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    analysis = registry.find(job["analysis"])
+    result = analysis.run(
+        parse_spec(job["model"]),
+        analysis.parameters(job.get("parameters", {})),
+        engine=engine,
+        limits=Limits(wall_seconds=limits.wall_seconds, memory_bytes=limits.memory_bytes),
+        progress=progress,
+    )
+    document = json.loads(json.dumps(records.to_document(result), allow_nan=False))
+    limit = result.limit
+    if limit is None and engine.stopped is not None:
+        limit = f"script {engine.stopped.script.name} was stopped by a limit ({engine.stopped.outcome.value})"
+    if result.agreement is False:
+        message = "; ".join(str(conflict) for conflict in result.conflicts[:5])
+        return {"outcome": JobOutcome.DISAGREEMENT, "message": message, "result": document}
+    outcome = JobOutcome.COMPLETE if limit is None else JobOutcome.PARTIAL
+    return {"outcome": outcome, "message": limit, "result": document}
+
+
+def _failure(error: BaseException) -> dict[str, Any]:
+    message = f"{type(error).__name__}: {error}" if not isinstance(error, M2BridgeError) else str(error)
+    message = " ".join(message.split())[:_LONGEST_MESSAGE]
+    if isinstance(error, TimeLimitError):
+        return {"outcome": JobOutcome.TIMED_OUT, "message": message}
+    if isinstance(error, MemoryLimitError):
+        return {"outcome": JobOutcome.OUT_OF_MEMORY, "message": message}
+    if _python_lacked_memory(error):  # what Python did not give back is better left behind with the process
+        return {"outcome": JobOutcome.OUT_OF_MEMORY, "message": "Python ran out of memory", "retire": True}
+    if isinstance(error, LimitError):
+        return {"outcome": JobOutcome.TIMED_OUT, "message": message}
+    if isinstance(error, (InputError, NotPolynomialError)):
+        return {"outcome": JobOutcome.BAD_JOB, "message": message}
+    if isinstance(error, DisagreementError):
+        return {"outcome": JobOutcome.DISAGREEMENT, "message": message}
+    killed = isinstance(error, CrashError) and error.fields.get("signal") in (None, signal.SIGKILL)
+    return {"outcome": JobOutcome.CRASHED, "message": message, "killed": killed}
+
+
+def _python_lacked_memory(error: BaseException | None) -> bool:
+    """Whether a lack of memory is behind an error: itself, what it was raised from, or a thread that could not start."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+            return True
+        if isinstance(error, OSError) and error.errno == 12:  # ENOMEM
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float | None) -> Iterator[None]:
+    """Interrupt Python code that outlasts the job's time."""
+
+    def ring(*_: object) -> None:
+        raise TimeLimitError(f"stopped after {seconds:g} s by the time limit")
+
+    if seconds is None:
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds + _ALARM_AFTER)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def keep_peak_resettable() -> None:
+    """Open the file by which the kernel forgets our peak of memory while that is still allowed."""
+    with contextlib.suppress(OSError):
+        _peak_files.append(os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC))
+
+
+def _forget_peak() -> None:
+    for file in _peak_files:
+        with contextlib.suppress(OSError):
+            os.write(file, b"5")
+
+
+def _peak() -> int:
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0

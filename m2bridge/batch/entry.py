@@ -1,0 +1,142 @@
+"""Batch: the entry from Python, ``m2bridge.batch(...)``, which the command ``m2bridge batch`` uses too."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from m2bridge.batch import jobfile, listing
+from m2bridge.batch.display import Display, suitable_display
+from m2bridge.batch.expressions import parse
+from m2bridge.batch.index import Index
+from m2bridge.batch.launchers import CommandLauncher, Launcher
+from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds, share_of_memory
+from m2bridge.batch.outcomes import exit_code
+from m2bridge.batch.plan import MOST_JOBS, Plan, expand
+from m2bridge.batch.runner import Runner
+from m2bridge.batch.state import RunState
+from m2bridge.batch.store import Store
+from m2bridge.batch.triage import Settings
+from m2bridge.engine import find_engine
+from m2bridge.engine.cgroup import allowed_cores
+
+Jobs = Path | str | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What came of a batch: where its records are, how many jobs ended how, and whether it was stopped before its end."""
+
+    store: Path
+    state: RunState
+    interrupted: bool
+    duplicates: int = 0
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """How many jobs ended how, those answered from the store included."""
+        return dict(self.state.cached + self.state.done)
+
+    @property
+    def exit_code(self) -> int:
+        """What ``m2bridge batch`` would exit with."""
+        return 130 if self.interrupted else exit_code(self.outcomes)
+
+    def rows(self, where: str | None = None) -> list[dict[str, Any]]:
+        """One flat dictionary for each record of the store, as ``m2bridge results`` lists them."""
+        index = Index(Store.open(self.store))
+        try:
+            return listing.select(index, None if where is None else parse(where))
+        finally:
+            index.close()
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Every record of the store."""
+        store = Store.open(self.store)
+        return (record for key in store.all_keys() if (record := store.read(key)) is not None)
+
+
+def plan_of(
+    jobs: Jobs, *, workers: int, timeout: Any = "10m", memory: Any = None, most_jobs: int = MOST_JOBS
+) -> Plan:
+    """The plan of a job file, or of its content as a mapping; `timeout` and `memory` are for jobs that name none."""
+    allowed = share_of_memory(workers) if memory is None else parse_bytes(memory, "--memory")
+    limits = JobLimits(parse_seconds(timeout, "--timeout"), allowed)
+    if isinstance(jobs, (str, Path)):
+        return expand(jobfile.read(Path(jobs)), limits=limits, most_jobs=most_jobs)
+    file = jobfile.read_text(json.dumps(jobs), Path("jobs.json"))
+    return expand(file, limits=limits, most_jobs=most_jobs)
+
+
+def run(
+    jobs: Jobs,
+    store: Path | str,
+    *,
+    workers: int | None = None,
+    timeout: str | float = "10m",
+    memory: str | int | None = None,
+    retry: bool = False,
+    escalate: float | None = None,
+    engine: str | None = None,
+    most_jobs: int = MOST_JOBS,
+    launcher: Launcher | None = None,
+    display: Display | None = None,
+    stop: threading.Event | None = None,
+    plan: Plan | None = None,
+) -> BatchResult:
+    """Run many questions about many models; running the same again continues.
+
+    Parameters
+    ----------
+    jobs
+        A job file (``.toml`` or ``.json``), or its content: ``{"grid": [{"analysis": "dimension", ...}]}``.
+    store
+        The directory of the records; made if missing.
+    workers
+        Jobs at once; one for each core that this process may use, if not given.
+    timeout, memory
+        Limits of jobs that name none, as on the command line.
+    retry, escalate
+        When to try again what is recorded and has no answer.
+    engine
+        The path of a Macaulay2; the first that works, if not given.
+    launcher
+        Who starts the workers; on this machine, if not given.
+    display
+        Who shows progress: a picture on a terminal, a bar in a notebook, nothing elsewhere, if not given.
+    stop
+        Set it in another thread to stop once what runs has finished; in the main thread an interrupt does that.
+    plan
+        The plan of `jobs`, by somebody who has made it already.
+
+    Raises
+    ------
+    InputError
+        The job file is wrong, or the store cannot be used.
+    NoEngineError
+        There is no Macaulay2 that works, or it was lost while the batch ran.
+    """
+    count = workers or allowed_cores()
+    plan = plan or plan_of(jobs, workers=count, timeout=timeout, memory=memory, most_jobs=most_jobs)
+    info = find_engine(engine)
+    settings = Settings(
+        engine_version=info.version,
+        workers=count,
+        retry=retry,
+        escalate=escalate,
+        source="jobs" if isinstance(jobs, Mapping) else Path(jobs).name,
+        stop=stop,
+    )
+    opened = Store.open_for_writing(Path(store))
+    try:
+        runner = Runner(
+            plan, opened, settings, launcher or CommandLauncher(str(info.path)), display or suitable_display()
+        )
+        state = runner.run()
+    finally:
+        opened.close()
+    return BatchResult(Path(store), state, runner.interrupted, plan.duplicates)

@@ -1,0 +1,149 @@
+"""Batch: who starts workers. A launcher starts ``m2bridge worker`` somewhere; the runner talks to it through two pipes.
+
+A launcher is anything with :meth:`Launcher.start`. :class:`CommandLauncher` starts the worker on this machine, or through any
+command that passes standard input and output on, such as ``srun -n1`` or ``ssh node``. The end of a worker's output is the end
+of the worker, wherever it ran.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from typing import IO, Any, Protocol
+
+from m2bridge.batch import memory
+from m2bridge.batch.triage import Task
+
+_CHUNK = 1 << 18
+_ONE_THREAD = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "FLINT_NUM_THREADS"), "1"
+)
+_LAST_WORDS = 4000
+
+
+class Launcher(Protocol):
+    """Starts a worker in one of the places of a batch, numbered from 0."""
+
+    def start(self, place: int) -> WorkerHandle: ...
+
+
+class CommandLauncher:
+    """Starts workers as processes: on this machine, or behind a `prefix` command.
+
+    Parameters
+    ----------
+    engine
+        The path of the Macaulay2 that workers use; None for the first that works where they run.
+    prefix
+        The words before ``m2bridge worker``, e.g. ``("srun", "-N1", "-n1")``.
+    """
+
+    def __init__(self, engine: str | None, prefix: Sequence[str] = ()) -> None:
+        self._words = [*prefix, sys.executable, "-P", "-m", "m2bridge", "worker"]
+        if engine is not None:
+            self._words += ["--engine", engine]
+        self._local = not prefix
+
+    def start(self, place: int) -> WorkerHandle:
+        """A worker; all places are alike."""
+        parent = ["--parent", str(os.getpid())] if self._local else []
+        return WorkerHandle([*self._words, *parent], local=self._local)
+
+
+class WorkerHandle:
+    """The runner's side of one worker, from its start to its end."""
+
+    def __init__(self, words: Sequence[str], *, local: bool) -> None:
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the handle
+        self._process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={**os.environ, **_ONE_THREAD},
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._input, self._output = self._process.stdin, self._process.stdout
+        os.set_blocking(self._output.fileno(), False)
+        self._local = local
+        self._received = b""
+        self.place = 0
+        self.ready = False
+        self.engine: dict[str, Any] | None = None
+        self.task: Task | None = None
+        self.killed_for: str | None = None
+
+    def fileno(self) -> int:
+        """Of the pipe on which the worker answers; for a selector."""
+        return self._output.fileno()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def idle(self) -> bool:
+        return self.ready and self.task is None
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory of the worker's Python; 0 where it cannot be seen."""
+        return memory.resident(self.pid) if self._local else 0
+
+    def give(self, task: Task) -> None:
+        """Send a job; the worker reads at once, whatever it is doing."""
+        task.started, task.step, task.oom_kills = time.monotonic(), "starting", memory.oom_kills()
+        self.task = task
+        request = {**task.job.document(), "limits": task.limits.document(), "id": task.key}
+        with contextlib.suppress(OSError):  # a dead worker is noticed by the end of its output
+            self._input.write(json.dumps(request).encode() + b"\n")
+            self._input.flush()
+
+    def events(self) -> list[dict[str, Any]] | None:
+        """What the worker said since; None when it is gone. A line that is no document ends it."""
+        while True:
+            try:
+                data = os.read(self._output.fileno(), _CHUNK)
+            except BlockingIOError:
+                break
+            if not data:
+                return None
+            self._received += data
+            if len(data) < _CHUNK:
+                break
+        *lines, self._received = self._received.split(b"\n")
+        try:
+            found = [json.loads(line) for line in lines]
+            return [event for event in found if isinstance(event.get("event"), str)]
+        except (ValueError, RecursionError, AttributeError):
+            self.kill("nonsense")
+            return []
+
+    def kill(self, reason: str | None = None) -> None:
+        """End the worker at once; Macaulay2's keeper sees it go and ends what is below."""
+        self.killed_for = self.killed_for or reason
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGKILL)
+
+    def close(self) -> tuple[int, str]:
+        """Wait for the end of the process: its exit status, and the end of what it wrote on standard error."""
+        for pipe in (self._input, self._output):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        try:
+            status = self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            status = self._process.wait()
+        with self._errors:
+            self._errors.seek(0, os.SEEK_END)
+            self._errors.seek(max(0, self._errors.tell() - _LAST_WORDS))
+            return status, self._errors.read().decode("utf-8", "replace").strip()

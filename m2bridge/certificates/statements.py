@@ -1,0 +1,125 @@
+"""Certificates of statements other than the dimension: closure, singular and smooth points, symmetries, equal functions.
+
+Each function builds the document of ``docs/certificates.md`` (section 5) from values that the caller has computed.
+Nothing is verified here: ``m2bridge check`` does that.
+
+>>> weights = [[1, 2, 3], [Fraction(1, 2), 4, 3]]
+>>> text = "m2bridge program 1\\n%0 = weight w [3]\\noutput y %0\\n"
+>>> same_function_certificate(text, weights)["statement"]["weights"][1]
+['1/2', 4, 3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+FORMAT = "m2bridge certificate"
+VERSION = 2
+
+Document = dict[str, Any]
+Polynomial = Mapping[tuple[int, ...], int | Fraction]
+"""Exponents, one for each coordinate, and coefficients."""
+
+
+def closure_certificate(
+    program: str,
+    equations: Sequence[Polynomial],
+    degree: int,
+    *,
+    prime: int,
+    gradings: Sequence[Sequence[int]] = (),
+    spec: str | None = None,
+) -> Document:
+    """These equations vanish on the image, and up to `degree` nothing does but combinations of their multiples.
+
+    `gradings` are degrees of the flat weights for which every output is homogeneous; they split the work into blocks.
+    """
+    statement = {"kind": "closure", "equations": [written(f) for f in equations], "degree": degree}
+    argument = {"prime": prime, "gradings": [[int(d) for d in grading] for grading in gradings]}
+    return _document(program, statement, argument, spec)
+
+
+def singular_certificate(
+    program: str,
+    weights: Sequence[int],
+    arcs: Sequence[Sequence[Sequence[int]]],
+    upper: Document,
+    *,
+    prime: int,
+    spec: str | None = None,
+) -> Document:
+    """The image is singular at the image of `weights`.
+
+    An arc gives for each flat weight the coefficients of a polynomial in t, lowest first; at t = 0 it has the same image. `upper`
+    is an argument for an upper bound of the dimension (section 4).
+    """
+    statement = {"kind": "singular", "weights": [int(w) for w in weights]}
+    paths = [[[int(c) for c in path] for path in arc] for arc in arcs]
+    return _document(program, statement, {"prime": prime, "upper": upper, "arcs": paths}, spec)
+
+
+def smooth_certificate(
+    program: str,
+    weights: Sequence[int],
+    equations: Sequence[Polynomial],
+    lower: Document,
+    *,
+    prime: int,
+    spec: str | None = None,
+) -> Document:
+    """The closure of the image is smooth at the image of `weights`: equations of the right rank, and a lower bound."""
+    statement = {"kind": "smooth", "weights": [int(w) for w in weights]}
+    argument = {"prime": prime, "lower": lower, "equations": [written(f) for f in equations]}
+    return _document(program, statement, argument, spec)
+
+
+def symmetry_certificate(
+    program: str,
+    groups: Sequence[Document] = (),
+    fields: Sequence[Mapping[tuple[int, int], int]] = (),
+    *,
+    spec: str | None = None,
+) -> Document:
+    """Groups of section 4, and linear vector fields, do not change the function.
+
+    A field {(i, j): c} moves flat weight i by the sum of c times flat weight j.
+    """
+    parts = [[[i, j, int(c)] for (i, j), c in sorted(field.items()) if c] for field in fields]
+    return _document(program, {"kind": "symmetry", "groups": list(groups), "fields": parts}, None, spec)
+
+
+def same_function_certificate(
+    program: str, weights: Sequence[Sequence[int | Fraction]], *, spec: str | None = None
+) -> Document:
+    """Two different weights (flat, exact) give one function."""
+    exact = [[Fraction(w) for w in point] for point in weights]
+    points = [[int(w) if w.denominator == 1 else str(w) for w in point] for point in exact]
+    return _document(program, {"kind": "same function", "weights": points}, None, spec)
+
+
+def written(polynomial: Polynomial) -> list[Any]:
+    """A polynomial as the format writes it, with integer coefficients; denominators are multiplied away.
+
+    >>> written({(1, 0): Fraction(1, 2), (0, 2): -3})
+    [[1, [[0, 1]]], [-6, [[1, 2]]]]
+    """
+    common = lcm(*(Fraction(c).denominator for c in polynomial.values()))
+    return [
+        [int(c * common), [[i, int(e)] for i, e in enumerate(exponents) if e]]
+        for exponents, c in polynomial.items()
+        if c
+    ]
+
+
+def _document(program: str, statement: Document, argument: Document | None, spec: str | None) -> Document:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "statement": statement,
+        "spec": spec,
+        "program": program,
+        "argument": argument,
+    }

@@ -1,0 +1,197 @@
+"""CLI: ``m2bridge licenses``: every part that m2bridge runs on here, its licence, and where the text of the licence is."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from m2bridge.cli.common import JsonOption, console, print_json
+from m2bridge.engine.discovery import places
+from m2bridge.engine.install import WHEEL_BINARY
+
+UNKNOWN = "not known here: ask its authors"
+_EXTRAS = ("plot", "parquet")
+_DEBIAN = Path("/usr/share/doc")
+_COMMON = Path("/usr/share/common-licenses")
+_TEXT_NAME = re.compile(r"(licen[cs]e|copying|notice|authors)", re.IGNORECASE)
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Something with a licence of its own; `texts` are files that hold the licence's words."""
+
+    kind: str
+    name: str
+    version: str
+    license: str
+    home: str = ""
+    texts: tuple[str, ...] = ()
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("licenses")
+    def command(
+        as_json: JsonOption = False,
+        text: Annotated[bool, typer.Option("--text", help="Print the texts of the licences too.")] = False,
+    ) -> None:
+        """List every part that m2bridge runs on here, with its licence; --json adds where each comes from.
+
+        Example: m2bridge licenses --text > licenses.txt
+        """
+        parts = [*python_parts(), *engine_parts(), *system_parts()]
+        if as_json:
+            print_json({"parts": [asdict(part) for part in parts]})
+            return
+        table = Table(show_edge=False, pad_edge=False)
+        for heading in ("part", "version", "license"):
+            table.add_column(heading, overflow="fold")
+        for part in parts:
+            if part.kind != "system":
+                table.add_row(*map(escape, (part.name, part.version, part.license)))
+        out = console()
+        out.print(table)
+        if system := sum(part.kind == "system" for part in parts):
+            out.print(f"\nand {system} packages of Debian: {_DEBIAN}/*/copyright", markup=False)
+        if text:
+            _print_texts(parts)
+
+
+def _print_texts(parts: list[Part]) -> None:
+    for part in parts:
+        for name in part.texts:
+            print(f"\n==== {part.name}: {name}\n")
+            print(Path(name).read_text(encoding="utf-8", errors="replace").rstrip())
+    for path in sorted(_COMMON.glob("*")):
+        if path.is_file() and not path.is_symlink():
+            print(f"\n==== {path}\n\n{path.read_text(encoding='utf-8', errors='replace').rstrip()}")
+
+
+def python_parts() -> Iterator[Part]:
+    """Python, m2bridge, and the distributions that it depends on, as far as they are installed."""
+    stdlib = Path(sys.modules["os"].__file__ or "").parent
+    yield Part(
+        kind="python",
+        name="Python",
+        version=platform.python_version(),
+        license="PSF-2.0",
+        home="https://www.python.org",
+        texts=tuple(str(stdlib / "LICENSE.txt") for _ in "1" if (stdlib / "LICENSE.txt").is_file()),
+    )
+    seen: set[str] = set()
+    waiting = ["m2bridge"]
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop(0)).lower()
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            found = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue
+        waiting += _requirements(found, _EXTRAS if name == "m2bridge" else ())
+        yield Part(
+            kind="python",
+            name=found.metadata["Name"],
+            version=found.version,
+            license=_license(found),
+            home=_home(found),
+            texts=_texts(found),
+        )
+
+
+def _requirements(found: metadata.Distribution, extras: tuple[str, ...]) -> list[str]:
+    """Names of what a distribution requires, with those extras; what another platform would need is not installed anyway."""
+    names = []
+    for requirement in found.requires or ():
+        wanted = re.findall(r"extra\s*==\s*['\"]([^'\"]+)", requirement)
+        name = _REQUIREMENT.match(requirement)
+        if name and (not wanted or set(wanted) & set(extras)):
+            names.append(name[1])
+    return names
+
+
+def _license(found: metadata.Distribution) -> str:
+    """The licence as the distribution declares it: an SPDX expression, a short name, or its classifiers."""
+    about = found.metadata
+    declared = next((about[key].strip() for key in ("License-Expression", "License") if key in about), "")
+    if declared and "\n" not in declared and len(declared) <= _LONGEST_NAME:
+        return declared
+    classified = [
+        text.rpartition(" :: ")[2]
+        for text in found.metadata.get_all("Classifier") or ()
+        if text.startswith("License :: ")
+    ]
+    return ", ".join(classified) or ("see its text" if declared else UNKNOWN)
+
+
+def _home(found: metadata.Distribution) -> str:
+    urls = dict(
+        text.lower().split(", ", 1) for text in found.metadata.get_all("Project-URL") or () if ", " in text
+    )
+    wanted = ("homepage", "home", "source", "source code", "repository", "github")
+    if "Home-page" in found.metadata:
+        return found.metadata["Home-page"]
+    return next((urls[word] for word in wanted if word in urls), "")
+
+
+def _texts(found: metadata.Distribution) -> tuple[str, ...]:
+    files = [file for file in found.files or () if ".dist-info" in str(file) and _TEXT_NAME.search(file.name)]
+    paths = (Path(str(found.locate_file(file))) for file in files)
+    return tuple(str(path) for path in paths if path.is_file())
+
+
+def engine_parts() -> Iterator[Part]:
+    """The Macaulay2 of the wheel and the libraries that come with it; of another Macaulay2 its place only."""
+    known = json.loads(resources.files("m2bridge").joinpath("data/engine_parts.json").read_text("utf-8"))
+    for origin, binary in places():
+        if not str(binary).endswith(str(WHEEL_BINARY)):
+            license_ = known["Macaulay2"]["license"]
+            yield Part(kind="engine", name="Macaulay2", version=origin, license=license_, home=str(binary))
+            continue
+        root = binary.parents[2]
+        present = [f"bin/{path.name}" for path in sorted(binary.parent.iterdir())]
+        present += [path.name for path in sorted(root.glob("passagemath_macaulay2.libs/*"))]
+        for name, about in known.items():
+            files = [file for file in present if _stem(file) in about["files"]]
+            present = [file for file in present if file not in files]
+            if files:
+                version = ", ".join(dict.fromkeys(filter(None, map(_library_version, files))))
+                yield Part(
+                    kind="engine", name=name, version=version, license=about["license"], home=about["home"]
+                )
+        for file in present:
+            yield Part(kind="engine", name=file, version="", license=UNKNOWN)
+        return
+
+
+def _stem(file: str) -> str:
+    """``libgmp-ef80bda1.so.10.5.0`` is ``libgmp``, ``libopenblasp-r0-bb232149.3.34.so`` is ``libopenblasp``."""
+    return file if file.startswith("bin/") else re.split(r"-[0-9r]|-[0-9a-f]{8}|\.so", file)[0]
+
+
+def _library_version(file: str) -> str:
+    found = re.search(r"\.so\.([0-9.]+)$", file)
+    return f"so {found[1]}" if found else ""
+
+
+def system_parts() -> Iterator[Part]:
+    """The packages of Debian, in an image that is made of them."""
+    if not Path("/.m2bridge-image").exists():
+        return
+    for path in sorted(_DEBIAN.glob("*/copyright")):
+        yield Part(
+            kind="system", name=path.parent.name, version="", license="see its text", texts=(str(path),)
+        )

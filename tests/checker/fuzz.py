@@ -1,0 +1,460 @@
+"""A mutation fuzzer for the checker that knows the format: `python tests/checker/fuzz.py SECONDS [SEED]`.
+
+It takes true certificates, changes programs, points, groups, specs and arguments in ways that keep most of them well-formed,
+lets the statement follow what the checker says that the bounds show, and asks the checker. Whatever is accepted is compared
+with a second computation (`makers`: the producer's parser, forward derivatives, another prime; for specs the package's own
+`dimension`). An accepted falsehood, or an exception, ends the run with a traceback and the document.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import re
+import sys
+import time
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import makers as M  # noqa: N812
+import numpy as np
+
+from m2bridge import checker
+from m2bridge.analyses.dimension import dimension
+from m2bridge.certificates.statements import (
+    closure_certificate,
+    same_function_certificate,
+    singular_certificate,
+    smooth_certificate,
+    symmetry_certificate,
+)
+from m2bridge.programs import ProgramError, parse_program
+
+Document = dict[str, Any]
+QUARTIC = {
+    (2, 0, 0, 0, 0, 2): 1, (1, 0, 1, 1, 0, 1): -2, (0, 0, 2, 2, 0, 0): 1, (1, 1, 0, 0, 1, 1): -1,
+    (1, 0, 1, 0, 2, 0): 1, (0, 2, 0, 1, 0, 1): 1, (0, 1, 1, 1, 1, 0): -1,
+}  # fmt: skip
+"""The resultant of two binary quadrics: the closure of the image of lightning(d=2,dp=1)."""
+
+
+@cache
+def pool() -> tuple[tuple[str, str], ...]:
+    """Names and texts of true certificates."""
+    found: dict[str, Document] = {}
+
+    def add(name: str, text: str, spec: str | None, upper: Document, lower: Any = None) -> None:
+        low, n = lower or M.minor(text)
+        found[name] = M.document(text, spec, n, low, upper)
+
+    text = M.attention_text([2, 1], [2], 2, single=True)
+    groups = M.attention_groups([2, 1], [2], single=True)
+    add("lightning", text, "lightning(d=2,dp=1,a=2,t=2)", M.symmetries(text, groups))
+    text = M.attention_text([2, 2, 2], [2, 1], 2)
+    add(
+        "deep",
+        text,
+        "deep-lightning(d=[2,2,2],a=[2,1],t=2)",
+        M.symmetries(text, M.attention_groups([2, 2, 2], [2, 1])),
+    )
+    add("virtual", text, "deep-lightning(d=[2,2,2],a=[2,1],t=2)", {"kind": "virtual"})
+    text = M.attention_text([2, 2], [1], 2, heads=[2])
+    add("heads", text, "deep-lightning(d=[2,2],a=[1],t=2,heads=2)", {"kind": "layers"})
+    groups = M.attention_groups([2, 2], [1], heads=[2])
+    found["heads by symmetries"] = {**found["heads"], "upper": M.symmetries(text, groups)}
+    text = M.attention_text([2, 2, 2], [2, 2], 2, skip=True)
+    groups = M.attention_groups([2, 2, 2], [2, 2], skip=True)
+    add("skip", text, "deep-lightning(d=[2,2,2],a=[2,2],t=2,skip=true)", M.symmetries(text, groups))
+    text = M.mlp_text([2, 3, 1], 4)
+    torus = {"group": "torus", "size": 3, "axes": {"W1": [1, 0], "W2": [0, -4]}}
+    add("mlp", text, "mlp(widths=[2,3,1],r=4)", {"kind": "coordinates"})
+    text = M.mlp_text([2, 2, 1], 4)
+    torus = {"group": "torus", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -4]}}
+    add("torus", text, "mlp(widths=[2,2,1],r=4)", M.symmetries(text, [torus]))
+    text = M.mlp_text([3, 2, 1], 2)
+    weights = {"seed": 1, "stream": 2, "fixed": []}
+    upper = {"kind": "flattening", "flattening": ["catalecticant", 1], "prime": M.SMALL, "weights": weights}
+    add("flattening", text, "mlp(widths=[3,2,1],r=2)", upper)
+    text = M.mlp_text([3, 2, 2, 3], 1)
+    add("linear", text, "linear(widths=[3,2,2,3])", {"kind": "matrix"})
+    text = M.convolution_text([2, 3], [1, 1], 2)
+    scaling = {"group": "scaling", "weights": {"w1": 1, "w2": -2}}
+    add("convolution", text, "convolution(filters=[2,3],r=2)", M.symmetries(text, [scaling]))
+    text = M.attention_text([2, 2], [1], 2, softmax=True)
+    groups = M.attention_groups([2, 2], [1], softmax=True)
+    add("softmax", text, "softmax(d=[2,2],a=[1],t=2)", M.symmetries(text, groups), M.real_minor(text, 7))
+    found["wide"] = M.wide_attention(3, 2, 2)[0]
+    text = M.segre_text(2, 1)
+    spec = "lightning(d=2,dp=1,a=2,t=2,parametrization=attention)"
+    equations = {
+        "kind": "equations",
+        "equations": closure_certificate("", [QUARTIC], 0, prime=2)["statement"]["equations"],
+    }
+    equations |= {"prime": M.SMALL, "weights": {"entries": [1, 2, 3, 5, 7, 11]}}
+    add("equations", text, spec, equations)
+    found["closure"] = closure_certificate(text, [QUARTIC], 4, prime=M.SMALL, spec=spec, gradings=[[1] * 6])
+    low, upper = found["equations"]["lower"], equations
+    found["smooth"] = smooth_certificate(text, [1, 2, 3, 5, 7, 11], [QUARTIC], low, prime=M.SMALL, spec=spec)
+    found["singular"] = singular_certificate(text, [0] * 6, singular_arcs(), upper, prime=M.SMALL, spec=spec)
+    field = {(i, i): 1 if i < 4 else -1 for i in range(6)}
+    groups = [{"group": "scaling", "weights": {"A": 1, "V": -1}}]
+    found["symmetry"] = symmetry_certificate(text, groups, [field], spec=spec)
+    text = M.attention_text([2, 1], [2], 2, single=True, way="attention")
+    points = [[1, 2, 3, 4, 5, 6], [-1, -2, -3, -4, -5, -6]]
+    found["same"] = same_function_certificate(text, points, spec=spec)
+    return tuple((name, json.dumps(value)) for name, value in found.items())
+
+
+def singular_arcs() -> list[list[list[int]]]:
+    """Arcs A = s E_ij, V = e_k of lightning(d=2,dp=1) through zero, whose tangents span all six coordinates."""
+    return [
+        [[0, int(i == place)] for i in range(4)] + [[int(i == k)] for i in range(2)]
+        for place in range(4)
+        for k in range(2)
+    ]
+
+
+# -- mutations --------------------------------------------------------------------------------------------
+
+
+def mutate_program(text: str, rng: random.Random) -> str:
+    lines = text.split("\n")
+    k = rng.randrange(1, len(lines) - 1)
+    line = lines[k]
+    choice = rng.randrange(9)
+    if choice == 0 and "%" in line[3:]:
+        refs = re.findall(r" (%\d+)", line)
+        if refs:
+            line = (
+                line.replace(rng.choice(refs), f"%{rng.randrange(k)}", 1)
+                if not line.startswith("%")
+                else line
+            )
+            head, _, tail = line.partition(" = ")
+            line = (
+                f"{head} = {tail.replace(rng.choice(refs), f'%{rng.randrange(max(k - 1, 1))}', 1)}"
+                if tail
+                else line
+            )
+    elif choice == 1 and "einsum" in line:
+        forms = [
+            "ab,bc->ac",
+            "ab,ac->bc",
+            "ab,cb->ac",
+            "ab,ac->cb",
+            "ab,ab->ab",
+            "ab,ab->a",
+            "ab,cd->ab",
+            "ab->ba",
+            "ab,ab->",
+            "ab,ac->abc",
+        ]
+        line = re.sub(r"einsum \S+", "einsum " + rng.choice(forms), line)
+    elif choice == 2 and "power" in line:
+        line = re.sub(r"power \d+", f"power {rng.randrange(1, 5)}", line)
+    elif choice == 3:
+        line = line.replace("add", "multiply") if "add" in line else line.replace("multiply", "add")
+    elif choice == 4 and "[" in line:
+        numbers = re.findall(r"\d+", line[line.index("[") :])
+        if numbers:
+            line = line[: line.index("[")] + line[line.index("[") :].replace(
+                rng.choice(numbers), str(rng.randrange(1, 5)), 1
+            )
+    elif choice == 5 and "scale" in line:
+        line = re.sub(r"scale \S+", "scale " + rng.choice(["0", "2", "-1/3", "2/2", "01"]), line)
+    elif choice == 6:  # another instruction between the last one and the output
+        count = sum(x.startswith("%") for x in lines)
+        new = rng.choice(
+            [
+                "power 2",
+                "scale 0",
+                "scale 3",
+                "exp",
+                "add",
+                "multiply",
+                "einsum ab->ba",
+                "einsum ab->a",
+                "einsum a->a",
+                "reshape [1]",
+            ]
+        )
+        operand = f"%{rng.randrange(count)}"
+        second = f" %{rng.randrange(count)}" if new in ("add", "multiply") else ""
+        lines.insert(count + 1, f"%{count} = {new} {operand}{second}")
+        lines[-2] = f"output y %{count}" if rng.random() < 0.8 else lines[-2]
+        return "\n".join(lines)
+    elif choice == 7:
+        line = re.sub(r"softmax \d", f"softmax {rng.randrange(2)}", line)
+    else:
+        place = rng.randrange(len(line) or 1)
+        line = line[:place] + rng.choice("0123456789abcd,->[]% /") + line[place + 1 :]
+    lines[k] = line
+    return "\n".join(lines)
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        return [path, *(x for key, item in value.items() for x in leaves(item, (*path, key)))]
+    if isinstance(value, list):
+        return [path, *(x for key, item in enumerate(value) for x in leaves(item, (*path, key)))]
+    return [path]
+
+
+def mutate_value(value: Any, rng: random.Random, others: list[Any]) -> Any:
+    odd = [0, 1, -1, 2, True, None, "", [], {}, 1.0, "*", 2**64, 7, 15, "1", [0], 10**20]
+    if isinstance(value, bool) or value is None:
+        return rng.choice(odd)
+    if isinstance(value, int):
+        return rng.choice(
+            [value + 1, value - 1, -value, 0, 1, 2 * value, rng.randrange(20), *odd[:3], rng.choice(odd)]
+        )
+    if isinstance(value, str):
+        if rng.random() < 0.5 and value:
+            place = rng.randrange(len(value))
+            return value[:place] + rng.choice("0123456789,[]()= aW\x1b") + value[place + 1 :]
+        return rng.choice([value.replace("2", "3"), value + " ", value.upper(), rng.choice(odd)])
+    if isinstance(value, list) and value:
+        made = list(value)
+        k = rng.randrange(len(made))
+        choice = rng.randrange(6)
+        if choice == 0:
+            del made[k]
+        elif choice == 1:
+            made.append(made[k])
+        elif choice == 2:
+            made[k] = made[rng.randrange(len(made))]
+        elif choice == 3:
+            rng.shuffle(made)
+        elif choice == 4:
+            made = [0 if isinstance(x, int) else x for x in made]
+        else:
+            made[k] = mutate_value(made[k], rng, others)
+        return made
+    if isinstance(value, dict) and value:
+        made_dict = dict(value)
+        key = rng.choice(list(made_dict))
+        choice = rng.randrange(4)
+        if choice == 0:
+            del made_dict[key]
+        elif choice == 1:
+            made_dict[key] = mutate_value(made_dict[key], rng, others)
+        elif choice == 2:
+            made_dict[rng.choice(["W1", "Q1", "x", "kind", "A", "V"])] = made_dict[key]
+        else:
+            return rng.choice(others)
+        return made_dict
+    return rng.choice(odd)
+
+
+def mutated(document: Document, rng: random.Random) -> Document:
+    made = copy.deepcopy(document)
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        choice = rng.random()
+        other = json.loads(rng.choice(pool())[1])
+        if choice < 0.3 and isinstance(made.get("program"), str):
+            made["program"] = mutate_program(made["program"], rng)
+            if rng.random() < 0.7:
+                made["spec"] = None
+        elif choice < 0.4:
+            key = rng.choice(["lower", "upper", "spec", "program", "argument", "statement"])
+            if key in other:
+                made[key] = other[key]
+        elif choice < 0.5 and isinstance(made.get("upper"), dict) and "groups" in made["upper"]:
+            group = copy.deepcopy(rng.choice(made["upper"]["groups"] or [{}]))
+            made["upper"]["groups"].append(mutate_value(group, rng, [group]))
+        elif choice < 0.55:
+            made["upper"] = {"kind": rng.choice(["parameters", "coordinates", "matrix", "virtual", "layers"])}
+        else:
+            path = rng.choice([p for p in leaves(made) if p])
+            target: Any = made
+            for key in path[:-1]:
+                target = target[key]
+            target[path[-1]] = mutate_value(target[path[-1]], rng, [other.get("upper"), other.get("lower")])
+    return made
+
+
+# -- truth ------------------------------------------------------------------------------------------------
+
+
+@cache
+def truth_of_program(text: str) -> int:
+    program = parse_program(text)
+    if program.polynomial:
+        return M.generic_rank(text)
+    return M.real_minor(text, 10**3 if program.parameter_count > 60 else program.parameter_count, seed=9)[1]
+
+
+@cache
+def truth_of_spec(spec: str) -> int:
+    return int(dimension(spec, engine=False).image_dim)
+
+
+def is_true(document: Document, said: list[str]) -> bool:
+    text, statement = document["program"], document["statement"]
+    kind = statement["kind"]
+    if kind == "dimension":
+        true = truth_of_program(text) == statement["dimension"]
+        if document["spec"] is not None and any("both are equal" in line for line in said):
+            true = true and truth_of_spec(document["spec"]) == statement["dimension"]
+        return true
+    program, rng = parse_program(text), random.Random(3)
+    size = sum(int(np.prod(s)) for s in program.input_shapes.values())
+    inputs = [rng.randrange(M.P) for _ in range(size)]
+
+    def outputs(weights: list[int]) -> list[int]:
+        values = M.run(program, weights, inputs, M.P, slopes=False)
+        return [int(v) for _, place in program.outputs for v in values[place].value.reshape(-1)]
+
+    point = [rng.randrange(M.P) for _ in range(program.parameter_count)]
+    if kind == "same function":
+        pair = [[_residue(w) for w in ws] for ws in statement["weights"]]
+        return statement["weights"][0] != statement["weights"][1] and outputs(pair[0]) == outputs(pair[1])
+    if kind == "symmetry":
+        rows = M.jacobian(text, point, [inputs], M.P)
+        vectors = [_field_at(field, point) for field in statement["fields"]]
+        vectors += [v for group in statement["groups"] for v in _generators(program, group, point)]
+        return not any(sum(a * b for a, b in zip(row, v, strict=True)) % M.P for row in rows for v in vectors)
+    if kind == "closure":
+        y = outputs(point)
+        return not any(_value(f, y) for f in statement["equations"]) and statement["degree"] <= (
+            4 if statement["equations"] else 3
+        )
+    if kind in (
+        "singular",
+        "smooth",
+    ):  # of the one variety in the pool: singular where both quadrics have a common double root
+        y = outputs([w % M.P for w in statement["weights"]])
+        minors = [y[i] * y[3 + j] - y[j] * y[3 + i] for i in range(3) for j in range(i)]
+        plain = M.run(parse_program(M.segre_text(2, 1)), point, [], M.P, slopes=False)[-1].value.reshape(-1)
+        if [int(v) for v in plain] != outputs(point):
+            return True  # another variety, which nothing here knows
+        return (not any(m % M.P for m in minors)) == (kind == "singular")
+    return False
+
+
+def _residue(w: Any) -> int:
+    above, _, below = str(w).partition("/")
+    return int(above) * pow(int(below or 1), -1, M.P) % M.P
+
+
+def _value(f: Any, y: list[int]) -> int:
+    total = 0
+    for c, monomial in f:
+        for i, e in monomial:
+            c = c * pow(y[i], e, M.P) % M.P  # noqa: PLW2901
+        total += c
+    return total % M.P
+
+
+def _field_at(field: Any, point: list[int]) -> list[int]:
+    found = [0] * len(point)
+    for i, j, c in field:
+        found[i] += c * point[j]
+    return found
+
+
+def _generators(program: Any, group: Document, point: list[int]) -> list[list[int]]:
+    """Infinitesimal generators by NumPy, written apart from the checker's."""
+    arrays, start = {}, 0
+    for name, shape in program.parameters.items():
+        count = int(np.prod(shape))
+        arrays[name] = np.array(point[start : start + count], dtype=object).reshape(shape)
+        start += count
+
+    def flat(moved: dict[str, Any]) -> list[int]:
+        parts = [np.asarray(moved.get(n, 0 * a), dtype=object).reshape(-1) for n, a in arrays.items()]
+        return [int(x) for part in parts for x in part]
+
+    if group["group"] == "scaling":
+        return [flat({n: k * arrays[n] for n, k in group["weights"].items()})]
+    size, found = group["size"], []
+    stars = [(n, labels.index("*")) for n, labels in group["axes"].items() if "*" in labels]
+    copies = arrays[stars[0][0]].shape[stars[0][1]] if stars else 1
+    for copy_number in range(copies):
+        for i in range(size):
+            for j in range(size) if group["group"] == "gl" else [i]:
+                unit = np.zeros((size, size), dtype=object)
+                unit[i, j] = 1
+                moved = {}
+                for n, labels in group["axes"].items():
+                    total = 0 * arrays[n]
+                    for axis, label in enumerate(labels):
+                        if label in ("*", 0):
+                            continue
+                        act = unit if label > 0 else -unit.T
+                        act = act * abs(label)
+                        total = total + np.moveaxis(np.tensordot(act, arrays[n], axes=(1, axis)), 0, axis)
+                    if "*" in labels:
+                        mask = np.zeros(arrays[n].shape, dtype=object)
+                        np.moveaxis(mask, labels.index("*"), 0)[copy_number] = 1
+                        total = total * mask
+                    moved[n] = total
+                found.append(flat(moved))
+    return found
+
+
+# -- the run ----------------------------------------------------------------------------------------------
+
+
+def followed(document: Document, rounds: int = 3) -> tuple[int, list[str]]:
+    """The outcome, after the statement has been changed to what the checker says that the bounds show."""
+    code, said = 7, [""]
+    for _ in range(rounds):
+        code, said = checker.verify(json.dumps(document))
+        match = re.search(r"bound shows a dimension of at (?:least|most) (\d+)", said[0])
+        if code != 7 or not match or not isinstance(document.get("statement"), dict):
+            break
+        document["statement"]["dimension"] = int(match[1])
+    return code, said
+
+
+def same_reading(text: Any) -> None:
+    """The checker's parser and the producer's accept the same programs."""
+    if not isinstance(text, str):
+        return
+    try:
+        parse_program(text)
+        first = True
+    except ProgramError:
+        first = False
+    try:
+        checker.read_program(text)
+        second = True
+    except checker.Rejected:
+        second = False
+    except checker.Unknown:
+        return
+    assert first == second, f"one parser reads this and the other does not ({first}, {second}):\n{text}"
+
+
+def fuzz(seconds: float, seed: int, most: int = 10**9) -> Counter[str]:
+    """Ask about documents for some time, or until there were enough."""
+    rng, ends = random.Random(seed), time.monotonic() + seconds
+    counts: Counter[str] = Counter()
+    for name, text in pool():
+        code, said = checker.verify(text)
+        assert code == 0, (name, said)
+        assert is_true(json.loads(text), said), name
+    for _ in range(most):
+        if time.monotonic() > ends:
+            break
+        name, text = rng.choice(pool())
+        document = mutated(json.loads(text), rng)
+        same_reading(document.get("program"))
+        began = time.monotonic()
+        code, said = followed(document)
+        counts[f"outcome {code}"] += 1
+        counts["slowest (ms)"] = max(counts["slowest (ms)"], int(1000 * (time.monotonic() - began)))
+        assert all(" " <= c <= "~" for line in said for c in line), said
+        if code == 0 and json.dumps(document) != text:
+            counts["accepted and compared"] += 1
+            counts[f"accepted: {document['statement']['kind']}"] += 1
+            assert is_true(document, said), f"accepted falsehood:\n{json.dumps(document)}\n{said}"
+    return counts
+
+
+if __name__ == "__main__":
+    for key, count in sorted(fuzz(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0).items()):
+        print(f"{key:28} {count}")

@@ -1,0 +1,580 @@
+"""Programs and certificates made by hand for the tests of the checker, and the truth about them.
+
+Nothing here uses the checker. Programs are written as text, read by the producer's parser, and run forwards with NumPy on dual
+numbers modulo p (one direction for each weight); the checker runs its own reading of the same text backwards.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from m2bridge.programs import Program, parse_program
+
+P = 2**61 - 1
+SMALL = 8388593
+Document = dict[str, Any]
+
+
+class Text:
+    """A program that is being written."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def __call__(self, words: str, *operands: str) -> str:
+        self.lines.append(f"%{len(self.lines)} = " + " ".join([words, *operands]))
+        return f"%{len(self.lines) - 1}"
+
+    def done(self, *outputs: str) -> str:
+        names = ["y", "z", "u"]
+        tail = [f"output {name} {place}" for name, place in zip(names, outputs, strict=False)]
+        return "\n".join(["m2bridge program 1", *self.lines, *tail]) + "\n"
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    return "[" + ",".join(map(str, shape)) + "]"
+
+
+def attention_text(
+    widths: Sequence[int],
+    ranks: Sequence[int],
+    t: int,
+    *,
+    heads: Sequence[int] | None = None,
+    skip: bool = False,
+    way: str = "weights",
+    softmax: bool = False,
+    temperature: str = "1",
+    single: bool = False,
+) -> str:
+    """Attention as people write it; `single` leaves the layer's number out of the names."""
+    text, layers = Text(), len(ranks)
+    heads = heads or [1] * layers
+    names: list[dict[str, str]] = []
+    for i in range(layers):
+        mark, lead = "" if single else str(i + 1), [heads[i]] if heads[i] > 1 else []
+        letters = {"A": [widths[i], widths[i]]} if way == "attention" else {}
+        letters = letters or {"Q": [ranks[i], widths[i]], "K": [ranks[i], widths[i]]}
+        letters["V"] = [widths[i + 1], widths[i]]
+        names.append({c: text(f"weight {c}{mark} {shape_text(lead + s)}") for c, s in letters.items()})
+    x = text(f"input X {shape_text([widths[0], t])}")
+    for i in range(layers):
+        w, h = names[i], heads[i] > 1
+        if way == "attention":
+            right = text("einsum abc,cd->abd" if h else "einsum ab,bc->ac", w["A"], x)
+            scores = text("einsum ab,cad->cbd" if h else "einsum ab,ac->bc", x, right)
+        else:
+            form = "einsum abc,cd->abd" if h else "einsum ab,bc->ac"
+            keys, queries = text(form, w["K"], x), text(form, w["Q"], x)
+            scores = text("einsum abc,abd->acd" if h else "einsum ab,ac->bc", keys, queries)
+        if softmax:
+            numerator, _, denominator = temperature.partition("/")
+            factor = f"{denominator or '1'}/{numerator}" if numerator != "1" else denominator or "1"
+            scores = text(f"scale {factor}", scores) if factor != "1" else scores
+            scores = text("softmax 1", scores)
+            mixed = text("einsum ab,cb->ac", x, scores)
+        else:
+            mixed = text("einsum ab,cbd->cad" if h else "einsum ab,bc->ac", x, scores)
+        out = text("einsum abc,acd->bd" if h else "einsum ab,bc->ac", w["V"], mixed)
+        x = text("add", x, out) if skip else out
+    return text.done(x)
+
+
+def mlp_text(widths: Sequence[int], r: int) -> str:
+    text = Text()
+    weights = [text(f"weight W{i} {shape_text([widths[i], widths[i - 1]])}") for i in range(1, len(widths))]
+    x = text(f"input x {shape_text(widths[:1])}")
+    for i, w in enumerate(weights):
+        x = text(f"power {r}", x) if i and r > 1 else x
+        x = text("einsum ab,b->a", w, x)
+    return text.done(x)
+
+
+def convolution_text(filters: Sequence[int], strides: Sequence[int], r: int) -> str:
+    sizes = [1]
+    for k, s in zip(filters[::-1], strides[::-1], strict=True):
+        sizes.append((sizes[-1] - 1) * s + k)
+    sizes = sizes[::-1]
+    text = Text()
+    weights = [text(f"weight w{i} {shape_text([k])}") for i, k in enumerate(filters, start=1)]
+    x = text(f"input x {shape_text(sizes[:1])}")
+    for i, (w, k, s) in enumerate(zip(weights, filters, strides, strict=True)):
+        x = text(f"power {r}", x) if i and r > 1 else x
+        places = ",".join(str(n * s + j) for n in range(sizes[i + 1]) for j in range(k))
+        x = text("einsum ab,b->a", text(f"gather {shape_text([sizes[i + 1], k])} {places}", x), w)
+    return text.done(x)
+
+
+def segre_text(d: int, dp: int) -> str:
+    """The Segre coordinates of one layer by (A, V), as a map without inputs."""
+    text = Text()
+    a, v = text(f"weight A {shape_text([d, d])}"), text(f"weight V {shape_text([dp, d])}")
+    table = text("einsum ab,cd->cbad", a, v)  # n, m, i, j
+    turned = text("einsum abcd->abdc", table)
+    both = text("add", table, turned)
+    pairs = [(i, j) for i in range(d) for j in range(i, d)]
+    places = [((n * d + m) * d + i) * d + j for n in range(dp) for m in range(d) for i, j in pairs]
+    count = dp * d * len(pairs)
+    gathered = text(f"gather {shape_text([dp * d, len(pairs)])} {','.join(map(str, places))}", both)
+    half = " ".join("1/2" if i == j else "1" for i, j in pairs)
+    scaled = text("multiply", gathered, text(f"constant {shape_text([len(pairs)])} {half}"))
+    return text.done(text(f"reshape {shape_text([count])}", scaled))
+
+
+# -- forward evaluation on dual numbers -------------------------------------------------------------------
+
+
+class Dual:
+    """An array modulo p with its derivatives; the first axis of `slope` is the direction. None: all zero."""
+
+    def __init__(self, value: np.ndarray, slope: np.ndarray | None) -> None:
+        self.value, self.slope = value, slope
+
+    def moved(self, f: Callable[[np.ndarray], np.ndarray]) -> Dual:
+        """A rearrangement of entries."""
+        slope = None if self.slope is None else np.stack([f(part) for part in self.slope])
+        return Dual(f(self.value), slope)
+
+
+def einsum(form: str, *parts: np.ndarray) -> np.ndarray:
+    """numpy.einsum for objects, by loops over letters."""
+    terms, result = form.split("->")
+    letters = sorted(set(form) - set(",->"))
+    lifted = []
+    for term, part in zip(terms.split(","), parts, strict=True):
+        order = [term.index(c) for c in sorted(term)]
+        shape = [part.shape[term.index(c)] if c in term else 1 for c in letters]
+        lifted.append(np.asarray(part, dtype=object).transpose(order).reshape(shape))
+    total = lifted[0] if len(lifted) == 1 else lifted[0] * lifted[1]
+    total = total.sum(axis=tuple(i for i, c in enumerate(letters) if c not in result), keepdims=True)
+    kept = [c for c in letters if c in result]
+    shape = [total.shape[letters.index(c)] for c in kept]
+    return np.asarray(total, dtype=object).reshape(shape).transpose([kept.index(c) for c in result])
+
+
+def run(
+    program: Program, weights: Sequence[int], inputs: Sequence[int], p: int, slopes: bool = True
+) -> list[Dual]:
+    """Values of all instructions modulo p."""
+    count, at, start = program.parameter_count, 0, 0
+    found: list[Dual] = []
+    for item in program.instructions:
+        xs = [found[k] for k in item.operands]
+        c = item.constants
+        if item.operation == "weight":
+            value = np.array(weights[at : at + item.size], dtype=object).reshape(item.shape)
+            slope = np.zeros((count, item.size), dtype=object)
+            slope[range(at, at + item.size), range(item.size)] = 1
+            at += item.size
+            found.append(Dual(value % p, slope.reshape(count, *item.shape) if slopes else None))
+        elif item.operation == "input":
+            value = np.array(inputs[start : start + item.size], dtype=object).reshape(item.shape)
+            start += item.size
+            found.append(Dual(value % p, None))
+        elif item.operation == "constant":
+            numbers = [q.numerator * pow(q.denominator, -1, p) % p for q in c]  # type: ignore[attr-defined]
+            found.append(Dual(np.array(numbers, dtype=object).reshape(item.shape), None))
+        else:
+            found.append(_reduced(_step(item.operation, c, xs, item.shape, p), p))
+    return found
+
+
+def _reduced(x: Dual, p: int) -> Dual:
+    return Dual(x.value % p, None if x.slope is None else x.slope % p)
+
+
+def _sum(parts: list[np.ndarray | None]) -> np.ndarray | None:
+    kept = [part for part in parts if part is not None]
+    return sum(kept[1:], kept[0]) if kept else None
+
+
+def _step(operation: str, c: Any, xs: list[Dual], shape: Any, p: int) -> Dual:
+    x = xs[0]
+    if operation == "add":
+        slopes = [_spread(y.slope, y.value.ndim, shape) for y in xs]
+        return Dual(xs[0].value + xs[1].value, _sum(slopes))
+    if operation == "multiply":
+        y = xs[1]
+        left, right = _spread(x.slope, x.value.ndim, shape), _spread(y.slope, y.value.ndim, shape)
+        return Dual(
+            x.value * y.value,
+            _sum([None if left is None else left * y.value, None if right is None else x.value * right]),
+        )
+    if operation == "scale":
+        q = c[0].numerator * pow(c[0].denominator, -1, p) % p
+        return Dual(x.value * q, None if x.slope is None else x.slope * q)
+    if operation == "power":
+        power = np.vectorize(lambda v, n: pow(int(v), n, p), otypes=[object])
+        slope = None if x.slope is None else x.slope * (power(x.value, c[0] - 1) * c[0] % p)
+        return Dual(power(x.value, c[0]), slope)
+    if operation == "einsum":
+        terms, result = c
+        if len(xs) == 1:
+            return x.moved(lambda v: einsum(f"{terms[0]}->{result}", v))
+        form, y = ",".join(terms) + "->" + result, xs[1]
+        left = None if x.slope is None else np.stack([einsum(form, s, y.value) for s in x.slope])
+        right = None if y.slope is None else np.stack([einsum(form, x.value, s) for s in y.slope])
+        return Dual(einsum(form, x.value, y.value), _sum([left, right]))
+    if operation == "reshape":
+        return x.moved(lambda v: v.reshape(shape))
+    if operation == "slice":
+        grid = np.ix_(*[[s + i * step for i in range(n)] for s, n, step in c])
+        return x.moved(lambda v: v[grid])
+    if operation == "gather":
+        return x.moved(lambda v: v.reshape(-1)[list(c)].reshape(shape))
+    if operation == "concatenate":
+        count = next((len(y.slope) for y in xs if y.slope is not None), 0)
+        zeros = [
+            y.slope if y.slope is not None else np.zeros((count, *y.value.shape), dtype=object) for y in xs
+        ]
+        slope = np.concatenate(zeros, axis=c[0] + 1) if count else None
+        return Dual(np.concatenate([y.value for y in xs], axis=c[0]), slope)
+    raise NotImplementedError(operation)
+
+
+def _spread(slope: np.ndarray | None, ndim: int, shape: Any) -> np.ndarray | None:
+    if slope is None:
+        return None
+    lifted = slope.reshape(len(slope), *[1] * (len(shape) - ndim), *slope.shape[1:])
+    return np.broadcast_to(lifted, (len(slope), *shape))
+
+
+# -- truth and certificates -------------------------------------------------------------------------------
+
+
+def pivots(rows: Sequence[Sequence[int]], p: int) -> tuple[list[int], list[int]]:
+    """Indices of rows and columns of a largest minor that is not zero modulo p."""
+    kept: list[tuple[int, list[int]]] = []
+    found: tuple[list[int], list[int]] = ([], [])
+    for k, row in enumerate(rows):
+        left = [int(x) % p for x in row]
+        for column, other in kept:
+            if left[column]:
+                f = left[column]
+                left = [(x - f * y) % p for x, y in zip(left, other, strict=True)]
+        column = next((c for c, x in enumerate(left) if x), None)
+        if column is not None:
+            inverse = pow(left[column], -1, p)
+            kept.append((column, [x * inverse % p for x in left]))
+            found[0].append(k)
+            found[1].append(column)
+    return found
+
+
+def jacobian(text: str, weights: Sequence[int], inputs: Sequence[Sequence[int]], p: int) -> list[list[int]]:
+    """Rows (sample, flat output), columns flat weights."""
+    program = parse_program(text)
+    rows = []
+    for x in inputs:
+        values = run(program, weights, x, p)
+        for _, place in program.outputs:
+            slope = values[place].slope
+            size = program.instructions[place].size
+            flat = np.zeros((program.parameter_count, size)) if slope is None else slope.reshape(-1, size)
+            rows += [[int(v) for v in column] for column in flat.T]
+    return rows
+
+
+def generic_rank(text: str, seed: int = 5, p: int = P) -> int:
+    """The dimension, but for bad luck: the rank at random points, with samples until it is stable."""
+    return len(generic_minor(text, seed, p)[3][0])
+
+
+def generic_minor(text: str, seed: int = 5, p: int = P) -> tuple[list[int], list[list[int]], int, Any]:
+    program, rng = parse_program(text), random.Random(seed)
+    size = sum(map(prod, program.input_shapes.values()))
+    weights = [rng.randrange(p) for _ in range(program.parameter_count)]
+    inputs: list[list[int]] = []
+    rows: list[list[int]] = []
+    best, same = -1, 0
+    while True:
+        more = [[rng.randrange(p) for _ in range(size)] for _ in range(2 if size else 1)]
+        inputs += more
+        rows += jacobian(text, weights, more, p)
+        found = pivots(rows, p)
+        same = same + 1 if len(found[0]) == best else 0
+        best = len(found[0])
+        if same >= 2 or best == program.parameter_count or not size:
+            return weights, inputs, program.output_count, found
+
+
+def minor(text: str, seed: int = 5, p: int = SMALL) -> tuple[Document, int]:
+    weights, inputs, outputs, (rows, columns) = generic_minor(text, seed, p)
+    samples = max([row // outputs for row in rows], default=0) + 1
+    flat = [x for sample in inputs[:samples] for x in sample]
+    return {
+        "kind": "minor",
+        "prime": p,
+        "weights": {"entries": weights},
+        "samples": samples,
+        "inputs": {"entries": flat},
+        "rows": [[row // outputs, row % outputs] for row in rows],
+        "columns": columns,
+    }, len(rows)
+
+
+def document(text: str, spec: str | None, n: int, lower: Document, upper: Document) -> Document:
+    return {
+        "format": "m2bridge certificate",
+        "version": 2,
+        "statement": {"kind": "dimension", "dimension": n},
+        "spec": spec,
+        "program": text,
+        "lower": lower,
+        "upper": upper,
+    }
+
+
+def symmetries(
+    text: str, groups: list[Document], seed: int = 3, p: int = SMALL, fixed: Any = None
+) -> Document:
+    weights = {"seed": seed, "stream": 1, "fixed": fixed or []}
+    return {"kind": "symmetries", "groups": groups, "prime": p, "weights": weights}
+
+
+def attention_groups(
+    widths: Sequence[int],
+    ranks: Sequence[int],
+    *,
+    heads: Sequence[int] | None = None,
+    skip: bool = False,
+    softmax: bool = False,
+    single: bool = False,
+) -> list[Document]:
+    """GL(a_i) in each head, GL(d_i) between layers, scalings."""
+    layers, groups = len(ranks), []
+    heads = heads or [1] * layers
+    marks = [""] if single else [str(i) for i in range(1, layers + 1)]
+    for i, mark in enumerate(marks):
+        star: list[Any] = ["*"] if heads[i] > 1 else []
+        axes = {f"Q{mark}": [*star, 1, 0], f"K{mark}": [*star, -1, 0]}
+        groups.append({"group": "gl", "size": ranks[i], "axes": axes})
+        if softmax:
+            continue
+        if heads[i] > 1:
+            axes = {f"Q{mark}": [1, 0, 0], f"V{mark}": [-1, 0, 0]}
+            groups.append({"group": "torus", "size": heads[i], "axes": axes})
+        else:
+            groups.append({"group": "scaling", "weights": {f"Q{mark}": 1, f"V{mark}": -1}})
+    for i in range(layers - 1):
+        if not skip:
+            before, after = [0] * (heads[i] > 1), [0] * (heads[i + 1] > 1)
+            axes = {f"V{i + 1}": [*before, 1, 0], f"V{i + 2}": [*after, 0, -1]}
+            axes |= {f"{c}{i + 2}": [*after, 0, -1] for c in "QK"}
+            groups.append({"group": "gl", "size": widths[i + 1], "axes": axes})
+    return groups
+
+
+def dumped(value: Any) -> str:
+    return json.dumps(value)
+
+
+# -- large certificates -----------------------------------------------------------------------------------
+
+
+def splitmix(seed: int, stream: int, count: int) -> list[int]:
+    """The numbers of a stream, written with NumPy's wrapping integers."""
+
+    def mix(z: np.ndarray) -> np.ndarray:
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+    start = mix(np.array([(seed << 32) + stream], dtype=np.uint64))
+    steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + start
+    return [int(x) for x in mix(steps)]
+
+
+def wide_attention(delta: int, a: int, t: int, seed: int = 7, p: int = SMALL) -> tuple[Document, int]:
+    """A certificate of deep-lightning(d=[delta,delta,delta],a=[a,a],t=t) on the gauge slice, by its last layer."""
+    text = attention_text([delta] * 3, [a, a], t)
+    shapes = [(a, delta), (a, delta), (delta, delta)] * 2
+    starts = np.cumsum([0, *[r * c for r, c in shapes]]).tolist()
+    fixed: list[Any] = []
+    for layer in range(2):
+        query, key, value = starts[3 * layer : 3 * layer + 3]
+        fixed.append([query, [1]])
+        fixed += [[key + i * delta, [int(i == j) for j in range(a)]] for i in range(a)]
+        fixed.append([value, np.eye(delta, dtype=int).ravel().tolist()])
+    flat = [x % p for x in splitmix(seed, 1, starts[-1])]
+    for start, values in fixed:
+        flat[start : start + len(values)] = values
+    Q1, K1, _, Q2, K2, _ = (
+        np.array(flat[s : s + r * c], dtype=np.int64).reshape(r, c)
+        for s, (r, c) in zip(starts, shapes, strict=False)
+    )
+    free = [
+        start + i * delta + j
+        for start, key in ((starts[0], 0), (starts[1], 1), (starts[3], 0), (starts[4], 1))
+        for i in range(a)
+        for j in range(delta)
+        if (j >= a if key else (i, j) != (0, 0))
+    ]
+    rows_of_v = min(t, delta)
+    samples = -(-(len(free) // rows_of_v + delta) // t) + 8
+    X = np.array([x % p for x in splitmix(seed, 2, samples * delta * t)]).reshape(samples, delta, t)
+    passed = []
+    for Q, K in ((Q1, K1), (Q2, K2)):
+        q, k = Q @ X % p, K @ X % p
+        S = k.transpose(0, 2, 1) @ q % p
+        passed.append((Q, K, X, q, k, S))
+        X = X @ S % p
+    seeds = np.zeros((rows_of_v, t, delta, t), dtype=np.int64)
+    for r in range(rows_of_v):
+        for c in range(t):
+            seeds[r, c, r, c] = 1
+    g = np.broadcast_to(seeds.reshape(1, -1, delta, t), (samples, rows_of_v * t, delta, t))
+    parts = []
+    for Q, K, *others in reversed(passed):
+        y, q, k, S = (m[:, None] for m in others)
+        gS = turn(y) @ g % p
+        gq, gk = k @ gS % p, q @ turn(gS) % p
+        parts = [gq @ turn(y) % p, gk @ turn(y) % p, *parts]
+        g = (g @ turn(S) % p + turn(K) @ gk % p + turn(Q) @ gq % p) % p
+    blocks = [part.reshape(samples, rows_of_v, t, -1) for part in parts]
+    padding = np.zeros((samples, rows_of_v, t, delta * delta), dtype=np.int64)
+    full = np.concatenate([*blocks[:2], padding, *blocks[2:], padding], axis=3)[..., free]
+    table = full.transpose(1, 0, 2, 3).reshape(rows_of_v, samples * t, len(free))  # r, token, weight
+    Z = X.transpose(1, 0, 2).reshape(delta, samples * t)
+    tokens = _numpy_pivots(Z.T.copy(), p)
+    basis = Z[:, tokens]
+    coefficients = _solve(basis, Z, p)  # tokens x all
+    reduced = table - np.stack([coefficients.T @ (part % p) % p for part in table[:, tokens]])
+    candidates = [(r, x) for r in range(rows_of_v) for x in range(samples * t) if x not in set(tokens)]
+    matrix = np.stack([reduced[r, x] for r, x in candidates]) % p
+    rows = [candidates[i] for i in _numpy_pivots(matrix, p)]
+    assert len(rows) == len(free), (len(rows), len(free))
+    n = delta * delta + len(free)
+    lower = {
+        "kind": "last layer",
+        "prime": p,
+        "weights": {"seed": seed, "stream": 1, "fixed": fixed},
+        "samples": samples,
+        "inputs": {"seed": seed, "stream": 2, "fixed": []},
+        "layer": "V2",
+        "tokens": tokens,
+        "rows": [list(row) for row in rows],
+        "columns": free,
+    }
+    groups = attention_groups([delta] * 3, [a, a])
+    upper = symmetries(text, groups, seed=seed, fixed=fixed)
+    spec = f"deep-lightning(d=[{delta},{delta},{delta}],a=[{a},{a}],t={t})"
+    return document(text, spec, n, lower, upper), n
+
+
+def turn(m: np.ndarray) -> np.ndarray:
+    return m.swapaxes(-1, -2)
+
+
+def _numpy_pivots(matrix: np.ndarray, p: int) -> list[int]:
+    """Rows that are independent, greedily by columns."""
+    work, order, found = matrix % p, list(range(len(matrix))), 0
+    for c in range(work.shape[1]):
+        nonzero = np.flatnonzero(work[found:, c])
+        if not len(nonzero):
+            continue
+        k = found + int(nonzero[0])
+        work[[found, k]], (order[found], order[k]) = work[[k, found]], (order[k], order[found])
+        work[found] = work[found] * pow(int(work[found, c]), -1, p) % p
+        work[found + 1 :, c:] = (work[found + 1 :, c:] - np.outer(work[found + 1 :, c], work[found, c:])) % p
+        found += 1
+    return sorted(order[:found])
+
+
+def _solve(basis: np.ndarray, targets: np.ndarray, p: int) -> np.ndarray:
+    """x with basis x = targets modulo p, for an invertible basis."""
+    n = len(basis)
+    work = np.concatenate([basis, targets], axis=1) % p
+    for c in range(n):
+        k = c + int(np.flatnonzero(work[c:, c])[0])
+        work[[c, k]] = work[[k, c]]
+        work[c] = work[c] * pow(int(work[c, c]), -1, p) % p
+        others = np.arange(n) != c
+        work[others] = (work[others] - np.outer(work[others, c], work[c])) % p
+    return work[:, n:]
+
+
+# -- analytic programs ------------------------------------------------------------------------------------
+
+
+def complex_outputs(program: Program, weights: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    """Flat outputs over the complex numbers, for derivatives by a tiny imaginary step."""
+    found: list[np.ndarray] = []
+    at = start = 0
+    for item in program.instructions:
+        xs, c = [found[k] for k in item.operands], item.constants
+        if item.operation == "weight":
+            value, at = weights[at : at + item.size].reshape(item.shape), at + item.size
+        elif item.operation == "input":
+            value, start = inputs[start : start + item.size].reshape(item.shape), start + item.size
+        elif item.operation == "constant":
+            value = np.array([float(q) for q in c], dtype=complex).reshape(item.shape)  # type: ignore[arg-type]
+        elif item.operation == "softmax":
+            powers = np.exp(xs[0])
+            value = powers / powers.sum(axis=c[0], keepdims=True)  # type: ignore[call-overload]
+        elif item.operation == "exp":
+            value = np.exp(xs[0])
+        elif item.operation == "reciprocal":
+            value = 1 / xs[0]
+        elif item.operation == "scale":
+            value = xs[0] * float(c[0])  # type: ignore[arg-type]
+        elif item.operation == "power":
+            value = xs[0] ** c[0]  # type: ignore[operator]
+        elif item.operation == "einsum":
+            value = np.einsum(",".join(c[0]) + "->" + c[1], *xs)  # type: ignore[call-overload,operator,arg-type]
+        else:
+            value = _step(item.operation, c, [Dual(x, None) for x in xs], item.shape, 1).value
+        found.append(np.asarray(value))
+    return np.concatenate([found[place].reshape(-1) for _, place in program.outputs])
+
+
+def real_minor(text: str, n: int, seed: int = 4, bits: int = 20, size: float = 1.2) -> tuple[Document, int]:
+    """An argument by intervals for the whole Jacobian; `n` is the rank that is hoped for."""
+    program, rng = parse_program(text), random.Random(seed)
+    width = sum(map(prod, program.input_shapes.values()))
+    outputs = program.output_count
+    samples = -(-n // outputs) + 6 if width else 1
+
+    def drawn(count: int) -> list[int]:
+        return [round(rng.uniform(-size, size) * 2**bits) for _ in range(count)]
+
+    weights, inputs = drawn(program.parameter_count), drawn(samples * width)
+    w, x = np.array(weights) / 2**bits, np.array(inputs) / 2**bits
+    columns = []
+    for k in range(program.parameter_count):
+        moved = w.astype(complex)
+        moved[k] += 1e-30j
+        parts = [
+            complex_outputs(program, moved, x[i * width : (i + 1) * width].astype(complex))
+            for i in range(samples)
+        ]
+        columns.append(np.concatenate(parts).imag / 1e-30)
+    rows, chosen = _complete_pivots(np.array(columns).T, n)
+    return {
+        "kind": "intervals",
+        "bits": bits,
+        "weights": {"entries": weights},
+        "samples": samples,
+        "inputs": {"entries": inputs},
+        "rows": [[row // outputs, row % outputs] for row in rows],
+        "columns": chosen,
+        "layer": None,
+    }, len(rows)
+
+
+def _complete_pivots(matrix: np.ndarray, n: int) -> tuple[list[int], list[int]]:
+    work, rows, columns = matrix.copy(), [], []
+    for _ in range(n):
+        i, j = np.unravel_index(int(np.abs(work).argmax()), work.shape)
+        if abs(work[i, j]) < 1e-11 * np.abs(matrix).max():
+            break
+        rows.append(int(i))
+        columns.append(int(j))
+        work = work - np.outer(work[:, j], work[i]) / work[i, j]
+    return rows, columns

@@ -1,0 +1,554 @@
+"""Every kind of certificate that the format knows is verified; the checker runs alone; its parts are right."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import fuzz
+import makers as M  # noqa: N812
+import pytest
+
+from m2bridge import checker
+from m2bridge.certificates.statements import (
+    closure_certificate,
+    same_function_certificate,
+    symmetry_certificate,
+)
+from m2bridge.cli import main
+
+FILE = Path(checker.__file__)
+POOL = dict(fuzz.pool())
+
+
+def outcome(document: Any) -> tuple[int, str]:
+    code, said = checker.verify(json.dumps(document))
+    return code, " ".join(said)
+
+
+def alone(path: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """The file by itself, isolated, in an empty directory and an empty environment."""
+    copied = tmp_path / "alone" / "checker.py"
+    copied.parent.mkdir(exist_ok=True)
+    copied.write_bytes(FILE.read_bytes())
+    command = [sys.executable, "-I", "-S", str(copied), str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=copied.parent, env={})
+
+
+@pytest.mark.parametrize("name", POOL)
+def test_true_certificates_are_verified_by_the_file_alone(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    path.write_text(POOL[name])
+    done = alone(path, tmp_path)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert done.stdout.startswith("Verified.\nThis is about the program with hash ")
+
+
+def test_the_file_imports_the_standard_library_alone() -> None:
+    lines = FILE.read_text().splitlines()
+    modules = {line.split()[1].split(".")[0] for line in lines if line.startswith(("import ", "from "))}
+    assert modules <= set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "upper"),
+    [
+        (M.attention_text([3, 3, 3], [1, 2], 3), "deep-lightning(d=[3,3,3],a=[1,2],t=3)", {"kind": "virtual"}),
+        (M.attention_text([2, 3, 2], [2, 2], 3), "deep-lightning(d=[2,3,2],a=[2,2],t=3)", {"kind": "virtual"}),
+        (M.attention_text([3, 2], [3], 1), "deep-lightning(d=[3,2],a=[3],t=1)", {"kind": "virtual"}),
+        (M.attention_text([2, 2], [2], 2, heads=[3]), "deep-lightning(d=[2,2],a=[2],t=2,heads=3)", {"kind": "layers"}),
+        (M.attention_text([3, 1], [3], 2, heads=[2]), "deep-lightning(d=[3,1],a=[3],t=2,heads=2)", {"kind": "layers"}),
+        (M.mlp_text([2, 3, 2], 2), "mlp(widths=[2,3,2],r=2)", {"kind": "coordinates"}),
+        (M.mlp_text([2, 2], 1), "mlp(widths=[2,2],r=1)", {"kind": "parameters"}),
+        (M.mlp_text([5, 2, 3, 4], 1), "linear(widths=[5,2,3,4])", {"kind": "matrix"}),
+    ],
+)  # fmt: skip
+def test_dimensions(text: str, spec: str, upper: dict[str, Any]) -> None:
+    lower, n = M.minor(text)
+    code, said = outcome(M.document(text, spec, n, lower, upper))
+    assert code == 0, said
+    assert f"dimension is {n}" in said
+    assert f"of {spec}: both are equal" in said
+    assert ("rests on the spec" in said) == (upper["kind"] in ("virtual", "layers"))
+
+
+@pytest.mark.parametrize(
+    ("widths", "r", "flattening", "n"),
+    [([3, 5, 1], 4, ["catalecticant", 2], 14), ([5, 7, 1], 3, ["koszul"], 34), ([3, 2, 2], 2, ["catalecticant", 1], 8)],
+)  # fmt: skip
+def test_flattenings(widths: list[int], r: int, flattening: Any, n: int) -> None:
+    """Alexander and Hirschowitz's exceptions (4, 3, 5) and (3, 5, 7); pairs of quadrics of rank 2 in 3 variables."""
+    text = M.mlp_text(widths, r)
+    lower, found = M.minor(text)
+    assert found == n
+    weights = {"seed": 1, "stream": 2, "fixed": []}
+    upper = {"kind": "flattening", "flattening": flattening, "prime": M.SMALL, "weights": weights}
+    assert outcome(M.document(text, None, n, lower, upper))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "r", "name"), [(3, 2, 4, ["catalecticant", 2]), (3, 1, 3, ["koszul"]), (5, 1, 3, ["koszul"])]
+)
+def test_all_terms_have_one_rank_in_a_flattening(n: int, m: int, r: int, name: Any) -> None:
+    """The bound uses the rank of the term x_1^r for all terms c (x) l^r; here are others."""
+    table, height, width = checker.flattening(name, n, m, r)
+    rng = random.Random(2)
+    for _ in range(3):
+        l, c = [rng.randrange(M.P) for _ in range(n)], [rng.randrange(M.P) for _ in range(m)]  # noqa: E741
+        matrix = [[0] * width for _ in range(height)]
+        for coordinate, entries in table.items():
+            j, e = divmod(coordinate, len(checker.monomials(n, r)))
+            exponents = checker.monomials(n, r)[e]
+            value = c[j] * checker.factorial(r)
+            for x, k in zip(l, exponents, strict=True):
+                value = value * pow(x, k, M.P) * pow(checker.factorial(k), -1, M.P) % M.P
+            for a, b, s in entries:
+                matrix[a][b] += s * value
+        assert len(M.pivots(matrix, M.P)[0]) == len(table[0])
+
+
+@pytest.mark.parametrize(
+    ("widths", "ranks", "t", "temperature", "n"),
+    [([3, 2], [2], 2, "1", 14), ([3, 3, 3], [2, 2], 3, "1", 25), ([2, 2], [2], 3, "3/2", 8), ([2, 1], [1], 2, "2", 5)],
+)  # fmt: skip
+def test_softmax_by_intervals(widths: list[int], ranks: list[int], t: int, temperature: str, n: int) -> None:
+    """Theorem 3.9 and Equation 16 of arXiv:2408.17221; the checker knows neither."""
+    text = M.attention_text(widths, ranks, t, softmax=True, temperature=temperature)
+    lower, found = M.real_minor(text, n)
+    assert found == n
+    tail = "" if temperature == "1" else f",temperature={temperature}"
+    spec = f"softmax(d={M.shape_text(widths)},a={M.shape_text(ranks)},t={t}{tail})"
+    upper = M.symmetries(text, M.attention_groups(widths, ranks, softmax=True))
+    assert outcome(M.document(text, spec, n, lower, upper))[0] == 0
+    wrong = copy.deepcopy(lower)
+    wrong["rows"][0] = wrong["rows"][1]
+    assert outcome(M.document(text, spec, n, wrong, upper))[0] == 7
+
+
+ATTENTION = [
+    (family, widths, ranks, t)
+    for family in ("deep-lightning", "softmax")
+    for widths, ranks, t in (
+        ([2, 2], [2], 2), ([2, 2], [2], 1), ([3, 1], [2], 2), ([3, 2, 3], [2, 2], 2), ([3, 2, 3], [1, 2], 2),
+        ([2, 3, 2], [2, 2], 2),
+        ([3, 3, 3], [1, 3], 3), ([2, 1, 2], [2, 1], 2), ([3, 2, 2], [3, 1], 2), ([2, 2, 1], [2, 2], 1),
+        ([2, 2, 2, 2], [1, 1, 1], 2),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "widths", "ranks", "t"), ATTENTION)
+def test_virtual_bounds_are_above_the_truth(family: str, widths: list[int], ranks: list[int], t: int) -> None:
+    """The truth is the rank at a random point; these bounds are met except where noted."""
+    text = M.attention_text(widths, ranks, t, softmax=family == "softmax")
+    network = checker.read_spec(f"{family}(d={M.shape_text(widths)},a={M.shape_text(ranks)},t={t})")
+    assert network is not None
+    bound = checker.virtual_bound(network)
+    truth = M.generic_rank(text) if family == "deep-lightning" else M.real_minor(text, bound + 1, seed=1)[1]
+    assert truth <= bound
+    known = {
+        ("deep-lightning", (2, 1, 2)): 1,
+        ("deep-lightning", (2, 2, 1)): 1,
+        ("deep-lightning", (2, 2, 2, 2)): 1,
+    }
+    lost = family == "softmax" and len(ranks) > 2  # float64 loses rank there
+    assert bound - truth <= known.get((family, tuple(widths)), 0) or t == 1 or lost
+
+
+@pytest.mark.parametrize(
+    ("widths", "ranks", "t", "heads", "skip"),
+    [
+        ([2, 2], [1], 2, [2], False), ([2, 2], [2], 2, [3], False), ([3, 1], [3], 2, [2], False), ([2, 1], [2], 2, [2], False),
+        ([2, 2], [2], 1, [2], False), ([2, 2, 2], [1, 2], 2, [2, 1], False), ([2, 2, 2], [2, 1], 2, [1, 2], True),
+        ([1, 1], [1], 2, [2], False),
+    ],
+)  # fmt: skip
+def test_layer_bounds_are_above_the_truth(
+    widths: list[int], ranks: list[int], t: int, heads: list[int], skip: bool
+) -> None:
+    text = M.attention_text(widths, ranks, t, heads=heads, skip=skip)
+    network = checker.Network("deep-lightning", widths, ranks, heads, t, skip)
+    assert M.generic_rank(text) <= checker.layers_bound(network) <= checker.read_program(text).parameters
+
+
+def test_layer_bounds_that_are_met() -> None:
+    """Two heads with d = d' = 3: 9 x 9 matrices of rank 2. Twelve heads with d = 5, d' = 20: 25 x 100 matrices of rank 12."""
+    text = M.attention_text([3, 3], [3], 2, heads=[2])
+    network = checker.Network("deep-lightning", [3, 3], [3], [2], 2)
+    assert checker.layers_bound(network) == 2 * (9 + 9 - 2) == M.generic_rank(text)
+    text = M.attention_text([3, 3], [1], 2, heads=[2])
+    network = checker.Network("deep-lightning", [3, 3], [1], [2], 2)
+    assert checker.layers_bound(network) == 2 * (5 + 9 - 1) == M.generic_rank(text)
+    network = checker.Network("deep-lightning", [5, 20], [5], [12], 2)
+    assert checker.layers_bound(network) == 12 * (25 + 100 - 12)
+
+
+def test_intervals_with_a_last_layer() -> None:
+    """softmax(d=[2,3],a=[1],t=2): rows 1 and 2 of V are seen by their own outputs; row 0 and (Q, K) by the first."""
+    text = M.attention_text([2, 3], [1], 2, softmax=True)
+    one = M.attention_text([2, 1], [1], 2, softmax=True)
+    small, n = M.real_minor(one, 5)
+    weights = small["weights"]["entries"] + [0, 0, 0, 0]
+    layer = {"weight": "V1", "rows": [1, 2], "tokens": [0, 1]}
+    lower = {**small, "weights": {"entries": weights}, "layer": layer}
+    upper = M.symmetries(text, M.attention_groups([2, 3], [1], softmax=True))
+    document = M.document(text, "softmax(d=[2,3],a=[1],t=2)", n + 4, lower, upper)
+    assert outcome(document)[0] == 0
+    own = copy.deepcopy(document)
+    for column in (6, 7, 8, 9):  # V1[1, :] and V1[2, :]
+        own["lower"]["columns"][0] = column
+        assert "a column is in those rows" in outcome(own)[1]
+    for key, value in (
+        ("rows", [0, 1]),
+        ("rows", [1, 1]),
+        ("tokens", [0, 0]),
+        ("tokens", [0, 99]),
+        ("weight", "Q1"),
+    ):
+        wrong = copy.deepcopy(document)
+        wrong["lower"]["layer"][key] = value
+        assert outcome(wrong)[0] == 7, (key, value)
+
+
+def test_a_network_on_its_gauge_slice() -> None:
+    document, n = M.wide_attention(16, 4, 3)
+    assert n == 16 * 16 + 2 * (2 * 4 * 16 - 4 * 4 - 1)
+    assert outcome(document)[0] == 0
+    wrong = copy.deepcopy(document)
+    wrong["lower"]["columns"][0] = wrong["lower"]["columns"][1]
+    assert "the minor is zero" in outcome(wrong)[1]
+
+
+@pytest.mark.slow
+def test_delta_64_in_under_a_minute() -> None:
+    document, n = M.wide_attention(64, 4, 3)
+    assert len(json.dumps(document)) < 100_000
+    began = time.perf_counter()
+    assert outcome(document)[0] == 0
+    assert time.perf_counter() - began < 60
+    assert n == 64 * 64 + 2 * (2 * 4 * 64 - 4 * 4 - 1)
+
+
+def test_weights_that_satisfy_equations() -> None:
+    """The circle c^2 + s^2 = 1 by its points: dimension 1 from below, at a zero modulo p where the equation is smooth."""
+    lines = [
+        "%0 = weight x [2]",
+        "%1 = power 2 %0",
+        "%2 = einsum a-> %1",
+        "%3 = constant [] -1",
+        "%4 = add %2 %3",
+    ]
+    text = "\n".join(["m2bridge program 1", *lines, "vanishing %4", "output y %0"]) + "\n"
+    lower = {"kind": "minor", "prime": 101, "samples": 1, "inputs": {"entries": []}, "columns": [0, 1]}
+    program = checker.read_program(text)
+    good = lower | {"weights": {"entries": [1, 0]}, "rows": [[0, 1]]}
+    assert checker.check_lower(program, good) == 1
+    for weights, rows in (
+        ([1, 1], [[0, 1]]),
+        ([1, 0], [[0, 0]]),
+    ):  # not on the circle; not independent of the equation
+        with pytest.raises(checker.Rejected):
+            checker.check_lower(program, lower | {"weights": {"entries": weights}, "rows": rows})
+    spec = "map:c,s->c;s|c^2+s^2-1"
+    assert checker.compare_map(program, spec)
+    with pytest.raises(checker.Rejected):
+        checker.compare_map(program, "map:c,s->c;s|c^2+s^2+1")
+
+
+def test_maps_are_compared_with_their_polynomials() -> None:
+    lines = [
+        "%0 = weight x [2]",
+        "%1 = gather [4] 0,0,0,1 %0",
+        "%2 = gather [4] 0,0,1,1 %0",
+        "%3 = gather [4] 0,1,1,1 %0",
+    ]
+    lines += ["%4 = multiply %1 %2", "%5 = multiply %4 %3"]
+    text = "\n".join(["m2bridge program 1", *lines, "output y %5"]) + "\n"
+    lower, n = M.minor(text)
+    for names in ("s,t", "lambda,x_(0,1)"):
+        a, b = names.split(",", 1)
+        spec = f"map:{names}->{a}^3;{a}^2*{b};{a}*{b}^2;{b}^3"
+        code, said = outcome(M.document(text, spec, n, lower, {"kind": "parameters"}))
+        assert code == 0, said
+        assert "The program is that of map:" in said
+    for wrong in ("s^3;s^2*t;s*t^2;2*t^3", "s^3;s^2*t;s*t^2", "s^3;s^2*t;s*t^2;u^3"):
+        assert outcome(M.document(text, f"map:s,t->{wrong}", n, lower, {"kind": "parameters"}))[0] == 7
+    code, said = outcome(M.document(text, "map:s,t->(s+t)^3", n, lower, {"kind": "parameters"}))
+    assert code == 0
+    assert "is not known to me" in said
+
+
+# -- statements beyond dimension --------------------------------------------------------------------------
+
+
+def test_closure_with_and_without_gradings() -> None:
+    text = M.segre_text(2, 1)
+    gradings = [[1] * 6, [1, 1, 0, 0, 1, 0], [1, 0, 1, 0, 0, 0]]
+    for degree, chosen in ((4, []), (5, gradings)):
+        code, said = outcome(
+            closure_certificate(text, [fuzz.QUARTIC], degree, prime=M.SMALL, gradings=chosen)
+        )
+        assert code == 0, said
+        assert "Not covered: equations of higher degree" in said
+    assert outcome(closure_certificate(text, [], 3, prime=M.SMALL))[0] == 0
+    assert outcome(closure_certificate(text, [], 4, prime=M.SMALL))[0] == 7  # the quartic is missing
+    changed = {**fuzz.QUARTIC, (2, 0, 0, 0, 0, 2): 1 + M.SMALL}  # vanishes modulo p only
+    assert outcome(closure_certificate(text, [changed], 4, prime=M.SMALL))[0] == 7
+    wrong = [[1, 2, 1, 1, 1, 1]]  # not homogeneous: A_11 V_2 + A_21 V_1
+    assert outcome(closure_certificate(text, [fuzz.QUARTIC], 4, prime=M.SMALL, gradings=wrong))[0] == 7
+
+
+def test_the_skew_counterexample_to_theorem_3_7() -> None:
+    """(J, N, L) and (N, J, L / det N) are one function for skew J; virtual weights, two layers, d = 2, t = 2."""
+    text = M.Text()
+    m1, m2, last = text("weight M1 [2,2]"), text("weight M2 [2,2]"), text("weight L [1,2]")
+    x = text("input X [2,2]")
+    for m in (m1, m2):
+        scores = text("einsum ab,ac->bc", x, text("einsum ab,bc->ac", m, x))
+        x = text("einsum ab,bc->ac", x, scores)
+    program = text.done(text("einsum ab,bc->ac", last, x))
+    J, N, L = [0, 1, -1, 0], [1, 2, 3, 5], [7, 11]
+    pair = [[*J, *N, *L], [*N, *J, *(Fraction(v, 1 * 5 - 2 * 3) for v in L)]]
+    spec = "deep-lightning(d=[2,2,1],a=[2,2],t=2,parametrization=virtual)"
+    code, said = outcome(same_function_certificate(program, pair, spec=spec))
+    assert code == 0, said
+    assert outcome(same_function_certificate(program, [pair[0], [*N, *J, *L]], spec=spec))[0] == 7
+    assert outcome(same_function_certificate(program, [pair[0], pair[0]], spec=spec))[0] == 7
+    big = [[x + M.P if i == 8 else x for i, x in enumerate(pair[0])], pair[1]]  # equal modulo a prime only
+    assert outcome(same_function_certificate(program, big, spec=spec))[0] == 7
+
+
+def test_symmetries_as_statements() -> None:
+    text = M.attention_text([2, 2, 2], [2, 1], 2)
+    groups = M.attention_groups([2, 2, 2], [2, 1])
+    assert outcome(symmetry_certificate(text, groups))[0] == 0
+    assert outcome(symmetry_certificate(text))[0] == 7
+    small = M.mlp_text([2, 2, 1], 2)
+    rotation = {
+        (0, 2): 1,
+        (1, 3): 1,
+        (2, 0): -1,
+        (3, 1): -1,
+    }  # rotates the neurons of W1, with W2 = (1, 1) only
+    assert outcome(symmetry_certificate(small, [], [rotation]))[0] == 7
+    scaling = {(0, 0): 1, (1, 1): 1, (4, 4): -2}
+    assert outcome(symmetry_certificate(small, [], [scaling]))[0] == 0
+
+
+# -- arithmetic -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", [64, 200])
+def test_balls_contain_the_truth(bits: int) -> None:
+    """Against Fractions, and a series of exp summed with Fractions."""
+    ring, rng = checker.Balls(bits), random.Random(bits)
+
+    def holds(ball: tuple[int, int], low: Fraction, high: Fraction, width: int = 2**20) -> None:
+        assert (ball[0] - ball[1]) <= low * 2**bits
+        assert high * 2**bits <= ball[0] + ball[1]
+        assert ball[1] < width
+
+    for _ in range(60):
+        x = Fraction(rng.randrange(-(2**40), 2**40), 2 ** rng.randrange(36, 60))
+        y = Fraction(rng.randrange(1, 10**6), rng.randrange(1, 10**6))
+        a, b = ring.number(x), ring.number(-y)
+        holds(ring.multiply(a, b), -x * y, -x * y, 2**30)
+        holds(ring.add(a, b), x - y, x - y)
+        holds(ring.reciprocal(b), -1 / y, -1 / y, 2**45)
+        total, term, n = Fraction(1), Fraction(1), 0
+        while abs(term) > Fraction(1, 2 ** (bits + 60)) or n < 3 * abs(x):
+            n += 1
+            term = term * x / n
+            total += term
+        rest = abs(term) * 2
+        holds(ring.exp(a), total - rest, total + rest, 2**45)
+    low, high = ring.softmax([(0, 5), (1 << bits, 0)])
+    assert abs(low[0] + high[0] - (1 << bits)) < 100
+    with pytest.raises(checker.Rejected):
+        ring.reciprocal((3, 3))
+
+
+def test_the_ball_of_an_exponential_covers_its_radius() -> None:
+    ring = checker.Balls(100)
+    one, half = 1 << 100, 1 << 99
+    square = ring.multiply((one, half), (one, half))
+    assert square[0] - square[1] <= one // 4
+    assert 9 * one // 4 <= square[0] + square[1]
+    inverse = ring.reciprocal((one, half))
+    assert inverse[0] + inverse[1] >= 2 * one
+    wide = ring.exp((0, 1 << 90))
+    for x in (-(1 << 90), 1 << 90):
+        point = ring.exp((x, 0))
+        assert wide[0] - wide[1] <= point[0] - point[1]
+        assert point[0] + point[1] <= wide[0] + wide[1]
+
+
+def test_wide_enclosures_are_not_of_full_rank() -> None:
+    one = 1 << 100
+    checker.independent_columns([[(one, one // 2), (0, one // 4)], [(0, 0), (one, one // 8)]], 100)
+    for table in (
+        [[(one, one)]],
+        [[(0, 0)]],
+        [[(one, 0), (one, 0)], [(one, 0), (one, 1)]],
+        [[(one, one // 2), (0, one)], [(0, one), (one, one // 2)]],
+        [[(one, 0), (one, 0)]],
+    ):
+        with pytest.raises(checker.Rejected):
+            checker.independent_columns(table, 100)
+
+
+def test_points_by_streams() -> None:
+    program = checker.read_program(M.mlp_text([1, 2], 1))
+    by = {"seed": 3, "stream": 4, "fixed": [[1, [7]]]}
+    argument = {"samples": 2, "weights": by, "inputs": {"seed": 3, "stream": 5, "fixed": []}}
+    weights, inputs = checker.read_points(program, argument, 101)
+    assert weights == [M.splitmix(3, 4, 2)[0] % 101, 7]
+    assert inputs == [[x % 101] for x in M.splitmix(3, 5, 2)]
+    weights, inputs = checker.read_points(program, argument, 0, 10)
+    assert weights == [M.splitmix(3, 4, 2)[0] % 1024 - 512, 7]
+    assert inputs == [[x % 1024 - 512] for x in M.splitmix(3, 5, 2)]
+
+
+def test_backward_derivatives_agree_with_forward_ones() -> None:
+    """Every polynomial instruction, with broadcasting, negative steps and repeated entries."""
+    text = M.Text()
+    a, b, x = text("weight A [2,3]"), text("weight B [3]"), text("input x [2,1]")
+    half = text("constant [2,1] 1/2 -3")
+    parts = [text("multiply", a, b), text("add", x, text("multiply", a, half)), text("power 3", a)]
+    joined = text("concatenate 0", *parts)
+    turned = text("slice 5:3:-2,0:2:2", joined)
+    picked = text("gather [2,2] 0,5,5,1", joined)
+    mixed = text("einsum ab,cb->ca", turned, picked)
+    summed = text("einsum ab->b", text("scale -2/7", mixed))
+    scaled = text("einsum ,a->a", text("einsum ab,ab->", a, a), summed)
+    program = text.done(scaled, text("einsum abc->ca", text("reshape [2,1,3]", a)))
+    rng = random.Random(1)
+    weights, inputs = [rng.randrange(M.P) for _ in range(9)], [rng.randrange(M.P) for _ in range(2)]
+    expected = M.jacobian(program, weights, [inputs], M.P)
+    read = checker.read_program(program)
+    run = checker.Evaluator(read, checker.Residues(M.P))
+    forms = [(0, checker.entry(read, run.ring, read.outputs, e)) for e in range(len(expected))]
+    assert checker.jacobian(run, weights, [inputs], forms, list(range(9))) == expected
+
+
+def test_elimination_with_packed_rows() -> None:
+    rng = random.Random(3)
+    for p in (2, 3, 101, M.SMALL, 2**63 - 25):
+        for _ in range(10):
+            height, width, r = rng.randrange(1, 9), rng.randrange(1, 9), rng.randrange(1, 5)
+            left = [[rng.randrange(p) for _ in range(r)] for _ in range(height)]
+            right = [[rng.randrange(p) for _ in range(width)] for _ in range(r)]
+            matrix = [
+                [sum(x * y for x, y in zip(row, c, strict=True)) % p for c in zip(*right, strict=True)]
+                for row in left
+            ]
+            rank = len(M.pivots(matrix, p)[0])
+            assert checker.rank(matrix, p) == rank
+            assert checker.sparse_rank([{i: x for i, x in enumerate(row) if x} for row in matrix], p) == rank
+            vectors = checker.kernel(matrix, p)
+            assert len(vectors) == width - rank == checker.rank(vectors, p)
+            assert not any(
+                sum(x * y for x, y in zip(row, v, strict=True)) % p for row in matrix for v in vectors
+            )
+
+
+def test_primes() -> None:
+    assert [n for n in range(60) if checker.is_prime(n)] == [
+        2,
+        3,
+        5,
+        7,
+        11,
+        13,
+        17,
+        19,
+        23,
+        29,
+        31,
+        37,
+        41,
+        43,
+        47,
+        53,
+        59,
+    ]
+    assert checker.is_prime(2**61 - 1)
+    for n in (561, 3215031751, 3825123056546413051, (2**31 - 1) ** 2):  # strong pseudoprimes
+        assert not checker.is_prime(n)
+
+
+def test_streams_are_splitmix64() -> None:
+    """Vigna's reference: the first numbers for seed 1234567; and another writing of the streams."""
+    mix = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    found = list(checker.stream(0, 0, 5))
+    assert found == M.splitmix(0, 0, 5)
+    start = 1234567
+    assert [next(iter(_plain(start, i))) for i in range(3)] == mix
+
+
+def _plain(start: int, i: int) -> list[int]:
+    mask = 2**64 - 1
+    z = (start + (i + 1) * 0x9E3779B97F4A7C15) & mask
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & mask
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & mask
+    return [z ^ (z >> 31)]
+
+
+# -- records and the command line -------------------------------------------------------------------------
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    fields = {
+        "analysis": "dimension", "model": "lightning(d=2,dp=1,a=2,t=2)", "certainty": "proved", "parameters": 10,
+        "image_dim": 5, "generic_fiber_dim": 5, "lower_bound": 5, "upper_bound": 5, "statement": "anything",
+        "certificate": json.loads(POOL["lightning"]),
+    }  # fmt: skip
+    return fields | changes
+
+
+def test_records_say_nothing_that_their_certificate_does_not() -> None:
+    code, said = outcome(record())
+    assert code == 0
+    assert said.endswith("Not covered by the certificate: statement.")
+    for name, value in (
+        ("image_dim", 6), ("image_dim", 5.0), ("parameters", 11), ("generic_fiber_dim", 4), ("lower_bound", 4),
+        ("upper_bound", 6), ("certainty", "probable"), ("model", "lightning(d=2,dp=1,a=1,t=2)"), ("analysis", "closure"),
+    ):  # fmt: skip
+        assert outcome(record(**{name: value}))[0] == 7, name
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "record.json"
+    for document, code in (
+        (record(), 0),
+        (record(image_dim=9), 7),
+        (record(certificate=None), 8),
+        ({}, 8),
+        ([], 7),
+        ({"version": 1, "model": "x", "claim": {}, "lower": {}, "upper": {}, "sha256": ""}, 8),
+        (record(certificate={"version": 1}), 8),
+    ):
+        path.write_text(json.dumps(document))
+        assert main(["check", str(path)]) == code
+        assert alone(path, tmp_path).returncode == code
+    assert "format 1" in capsys.readouterr().out
+    assert main(["check", str(tmp_path / "absent.json")]) == 8
+    path.write_text(json.dumps(record()))
+    assert main(["check", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.split("The file cannot be read.\n")[-1])["verified"] is True
+
+
+def test_without_arguments_it_says_how_to_call_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-I", str(FILE)], capture_output=True, text=True, check=False, env=dict(os.environ)
+    )
+    assert done.returncode == 8
+    assert "RECORD" in done.stdout

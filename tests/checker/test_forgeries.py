@@ -1,0 +1,637 @@
+"""Documents that would make the checker say something false, and documents that would make it fall over: all are refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import fuzz
+import makers as M  # noqa: N812
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from m2bridge import checker
+from m2bridge.certificates.statements import smooth_certificate, symmetry_certificate
+
+POOL = dict(fuzz.pool())
+PARAMETERS = {"kind": "parameters"}
+
+
+def certificate(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(POOL[name])
+    return found
+
+
+def outcome(document: Any) -> tuple[int, str]:
+    code, said = checker.verify(document if isinstance(document, str) else json.dumps(document))
+    return code, " ".join(said)
+
+
+def rejected(document: Any, reason: str = "") -> None:
+    code, said = outcome(document)
+    assert code == 7, said
+    assert reason in said, said
+
+
+# -- specs ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "deep-lightning(d=[2,1,9],a=[2,1],t=2,coordinates=segre)", "mlp(widths=[2,3,1],r =4)", "mlp(widths=[2,3,1],r=2,r=3)",
+        "deep-lightning(d=[2,2],a=[2],t=2,skip=False)", "deep-lightning(d=[2,2],a=[2],t=2,skip=false)",
+        "mlp(widths=[2,3,1],r=4,colour=red)", "mlp(r=4,widths=[2,3,1])", "mlp(widths=[2,3,1])", "mlp(widths=[2,3,1],r=04)",
+        "mlp(widths=[2,3,1],r=4) ", "mlp (widths=[2,3,1],r=4)", "mlp(widths=[2,3,1],r=4\n)", "mlp:widths=2-3-1,r=4",
+        "mlp(widths=[2,3,1],r=4,)", "mlp(widths=[2,3,1],,r=4)", "mlp(widths=[2,3,1,],r=4)", "mlp(widths=[],r=4)",
+        "mlp(widths=[2,3,1],r=[4])", "mlp(widths=2,r=4)", "mlp(widths=[2],r=4)", "linear(widths=[2,2],r=1)",
+        "lightning(d=2,dp=1,a=2)", "lightning(d=2,dp=1,a=[2],t=2)", "lightning(d=2,dp=1,a=2,t=2,parametrization=weights)",
+        "lightning(d=2,dp=1,a=2,t=2,parametrization=virtual)", "lightning(d=2,dp=1,a=2,t=2,coordinates=segre)",
+        "lightning(d=2,dp=1,a=2,t=1,coordinates=full)", "softmax(d=[2,2],a=[2],t=2,coordinates=full)",
+        "softmax(d=[2,2],a=[2],t=2,temperature=1)", "softmax(d=[2,2],a=[2],t=2,temperature=2/4)", "softmax(d=[2,2],a=[2,2],t=2)",
+        "deep-lightning(d=[2,2],a=[2],t=2,heads=1)", "deep-lightning(d=[2,2,2],a=[2,2],t=2,heads=[2,2])",
+        "deep-lightning(d=[2,3],a=[2],t=2,skip=true)", "deep-lightning(d=[2,2],a=[2],t=2,heads=2,parametrization=virtual)",
+        "convolution(filters=[2,2],strides=[1,1],r=2)", "convolution(filters=[2,2],strides=[2],r=2)",
+        "multi-head(d=2,dp=2,a=2,heads=2,t=2)", "skip-lightning(d=[2,2],a=[2],t=2)", "mlp(widths=[2,3,1000000],r=4)",
+    ],
+)  # fmt: skip
+def test_only_canonical_specs_are_read(spec: str) -> None:
+    with pytest.raises(checker.Rejected):
+        checker.read_spec(spec)
+    rejected({**certificate("mlp"), "spec": spec})
+
+
+@pytest.mark.parametrize(
+    "spec", ["traced(f)", "file:x.toml", "Mlp(widths=[2,3,1],r=4)", "my net \x1b[31m\u202e", ""]
+)
+def test_a_spec_that_is_not_known_is_not_claimed(spec: str) -> None:
+    code, said = outcome({**certificate("mlp"), "spec": spec})
+    assert code == 0
+    assert "is not known to me: nothing is said about it" in said
+    assert all(" " <= c <= "~" for c in said)
+
+
+@pytest.mark.parametrize("name", [name for name in POOL if json.loads(POOL[name])["spec"]])
+def test_the_spec_of_another_network_is_rejected(name: str) -> None:
+    for other in POOL:
+        spec = certificate(other)["spec"]
+        if spec != certificate(name)["spec"]:
+            rejected({**certificate(name), "spec": spec})
+
+
+def test_segre_coordinates_are_for_two_tokens_and_one_layer() -> None:
+    document = certificate("equations")
+    for spec in (
+        "lightning(d=2,dp=1,a=2,t=1,parametrization=attention)",
+        "lightning(d=2,dp=1,a=2,t=2,parametrization=attention,coordinates=full)",
+        "softmax(d=[2,1],a=[2],t=2,parametrization=attention)",
+    ):
+        assert checker.read_spec(spec) is not None
+        rejected({**document, "spec": spec})
+
+
+def perturbed(text: str, *lines: str) -> str:
+    """The program with more instructions before its output; ``%n`` is the number of the first of them, ``%y`` the old output."""
+    head, _, tail = text.rstrip("\n").rpartition("\noutput y ")
+    count = head.count("\n")
+    more = []
+    for k, line in enumerate(lines):
+        line = line.replace("%y", tail)  # noqa: PLW2901
+        for back in range(k):
+            line = line.replace(f"%<{k - back}>", f"%{count + back}")  # noqa: PLW2901
+        more.append(f"%{count + k} = {line}")
+    return "\n".join([head, *more, f"output y %{count + len(lines) - 1}"]) + "\n"
+
+
+def test_what_vanishes_modulo_a_known_prime_is_seen() -> None:
+    """A square times a multiple of primes that are known before; the checker draws its own."""
+    text = M.mlp_text([2, 2], 1)
+    for factor in (2**61 - 1, M.SMALL, 2**63 - 25, prime_product()):
+        forged = perturbed(text, "power 2 %y", f"scale {factor} %<1>", "add %y %<1>")
+        lower, n = M.minor(forged, p=2**31 - 1)
+        document = M.document(forged, "linear(widths=[2,2])", n, lower, PARAMETERS)
+        rejected(document, "not that of its spec")
+        assert outcome({**document, "spec": None})[0] == 0
+
+
+def prime_product() -> int:
+    found, n = 1, 2**61
+    for _ in range(200):
+        n = next(k for k in range(n + 1, n + 10**4) if checker.is_prime(k))
+        found *= n
+    return found
+
+
+def test_a_polynomial_that_vanishes_at_all_points_modulo_p_is_seen() -> None:
+    """x^p - x for p = 2^61 - 1, by squaring; its degree alone refuses it."""
+    text = M.mlp_text([1, 1], 1)
+    lines, square = ["multiply %y %y"], 1
+    for _ in range(59):
+        lines.append("power 2 %<1>")
+        square += 1
+    forged = perturbed(text, *lines)
+    code, said = outcome(M.document(forged, "linear(widths=[1,1])", 1, M.minor(text)[0], PARAMETERS))
+    assert code == 8, said
+
+
+def test_a_softmax_network_that_differs_by_very_little_is_seen() -> None:
+    document = certificate("softmax")
+    forged = perturbed(document["program"], "einsum ab,bc->ac %0 %3", f"scale 1/{2**900} %<1>", "add %y %<1>")
+    rejected({**document, "program": forged}, "not that of its spec")
+
+
+def test_the_pairing_of_softmax_is_that_of_equation_15() -> None:
+    text = M.attention_text([2, 2], [1], 2, softmax=True)
+    turned = text.replace("softmax 1", "softmax 0")
+    assert turned != text
+    rejected({**certificate("softmax"), "program": turned}, "not that of its spec")
+    swapped = (
+        text.replace("weight Q1", "weight T")
+        .replace("weight K1", "weight Q1")
+        .replace("weight T", "weight K1")
+    )
+    rejected({**certificate("softmax"), "program": swapped}, "other weights")
+
+
+# -- symmetries -------------------------------------------------------------------------------------------
+
+
+def sum_of(*lines: str) -> str:
+    return (
+        "\n".join(
+            [
+                "m2bridge program 1",
+                *(f"%{k} = {line}" for k, line in enumerate(lines)),
+                f"output y %{len(lines) - 1}",
+            ]
+        )
+        + "\n"
+    )
+
+
+GL = {"group": "gl", "size": 2, "axes": {"U": [1], "V": [-1]}}
+HEADS = {"group": "gl", "size": 2, "axes": {"U": ["*", 1], "V": ["*", -1]}}
+
+
+@pytest.mark.parametrize(
+    ("text", "group"),
+    [
+        # GL does not commute with an entrywise product by an unlabelled array
+        (sum_of("weight U [2]", "weight V [2]", "input x [2]", "multiply %0 %2", "einsum a,a-> %3 %1"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "input x [2]", "einsum a,a->a %0 %2", "einsum a,a-> %3 %1"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "power 2 %0", "power 2 %1", "einsum a,a-> %2 %3"), GL),
+        # labels that do not cancel, or are lost
+        (sum_of("weight U [2]", "weight V [2]", "einsum a-> %0"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "einsum a,b->ab %0 %1"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "slice 0:1:1 %0", "slice 0:1:1 %1", "multiply %2 %3"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "slice 1:2:-1 %0", "einsum a,a-> %2 %1"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "gather [2] 1,0 %0", "einsum a,a-> %2 %1"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "exp %0", "einsum a,a-> %2 %1"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "input x [2]", "add %0 %2", "einsum a,a-> %3 %1"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "concatenate 0 %0 %0", "einsum a-> %2"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "input x [2]", "reshape [2,1] %0", "concatenate 1 %3 %3", "einsum ab,a->b %4 %0"),
+         GL),
+        (sum_of("weight U [1,2]", "weight V [1,2]", "concatenate 0 %0 %1", "einsum ab,cb->ac %2 %1"),
+         {**GL, "axes": {"U": [0, 1], "V": [0, -1]}}),
+        (sum_of("weight U [2,2,3]", "weight V [2]", "reshape [6,2] %0", "einsum ab,b->a %2 %1"),
+         {**GL, "axes": {"U": [0, 1, 0], "V": [-1]}}),
+        (sum_of("weight U [1]", "reshape [] %0"), {"group": "gl", "size": 1, "axes": {"U": [1]}}),
+        (sum_of("weight U [1]", "reshape [] %0"), {"group": "torus", "size": 1, "axes": {"U": [1]}}),
+        (sum_of("weight U [1]", "input x [3]", "multiply %0 %1", "einsum a-> %2"),
+         {"group": "torus", "size": 1, "axes": {"U": [1]}}),
+        (sum_of("weight U [2]", "weight V [2]", "multiply %0 %1", "einsum a-> %2"), GL),
+        # copies of a group that are mixed
+        (sum_of("weight U [2,2]", "weight V [2,2]", "einsum ab,cb->ac %0 %1"), HEADS),
+        (sum_of("weight U [2,2]", "weight V [2,2]", "einsum ab->b %0", "einsum ab->b %1", "einsum a,a-> %2 %3"), HEADS),
+        (sum_of("weight U [2,2]", "weight V [2,2]", "einsum ab->ba %0", "einsum ab,ab-> %2 %1"), HEADS),
+        (sum_of("weight U [1,2]", "weight V [1,2]", "input x [3,2]", "weight W [3,2]"), HEADS),
+        # tori and scalings with wrong exponents
+        (M.mlp_text([2, 2, 1], 3), {"group": "torus", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -2]}}),
+        (M.mlp_text([2, 2, 1], 3), {"group": "torus", "size": 2, "axes": {"W1": [0, 1], "W2": [0, -3]}}),
+        (M.mlp_text([2, 2, 1], 3), {"group": "gl", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -1]}}),
+        (M.mlp_text([2, 2, 1], 3), {"group": "scaling", "weights": {"W1": 1, "W2": -2}}),
+        (M.mlp_text([2, 2, 1], 3), {"group": "scaling", "weights": {"W1": 1}}),
+        (M.attention_text([2, 2], [2], 2, softmax=True), {"group": "scaling", "weights": {"Q1": 1, "V1": -1}}),
+        (M.attention_text([2, 2, 2], [2, 2], 2, skip=True), M.attention_groups([2, 2, 2], [2, 2])[-1]),
+    ],
+)  # fmt: skip
+def test_groups_that_change_the_function_are_rejected(text: str, group: dict[str, Any]) -> None:
+    rejected(symmetry_certificate(text, [group]))
+
+
+@pytest.mark.parametrize(
+    ("text", "group"),
+    [
+        (sum_of("weight U [2]", "weight V [2]", "einsum a,a-> %0 %1"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "input s []", "multiply %2 %0", "einsum a,a-> %3 %1"), GL),
+        (sum_of("weight U [2]", "weight V [2]", "scale 2/3 %0", "reshape [1,2] %2", "einsum ab,b->a %3 %1"), GL),
+        (sum_of("weight U [1,2]", "weight V [2]", "concatenate 0 %0 %0", "einsum ab,b->a %2 %1"),
+         {**GL, "axes": {"U": [0, 1], "V": [-1]}}),
+        (sum_of("weight U [3,2]", "weight V [2]", "slice 1:2:1,0:2:1 %0", "einsum ab,b->a %2 %1"),
+         {**GL, "axes": {"U": [0, 1], "V": [-1]}}),
+        (sum_of("weight U [2,2]", "weight V [2,2]", "einsum ab,ab->a %0 %1"), HEADS),
+        (sum_of("weight U [2,2]", "weight V [2,2]", "einsum ab,ab-> %0 %1"), HEADS),
+        (M.mlp_text([2, 2, 1], 3), {"group": "torus", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -3]}}),
+    ],
+)  # fmt: skip
+def test_groups_that_do_not_are_verified(text: str, group: dict[str, Any]) -> None:
+    assert outcome(symmetry_certificate(text, [group]))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        (M.attention_text([2, 3, 2], [2, 2], 2), M.attention_groups([2, 3, 2], [2, 2])),
+        (
+            M.attention_text([2, 2, 2], [2, 1], 2, heads=[2, 3]),
+            M.attention_groups([2, 2, 2], [2, 1], heads=[2, 3]),
+        ),
+        (M.mlp_text([2, 3, 2], 3), [{"group": "torus", "size": 3, "axes": {"W1": [1, 0], "W2": [0, -3]}}]),
+    ],
+)
+def test_generators_are_those_of_another_writing(text: str, groups: list[Any]) -> None:
+    program = checker.read_program(text)
+    at = [random.Random(k).randrange(M.P) for k in range(program.parameters)]
+    for group in groups:
+        found = checker.check_group(program, group, at, M.P)
+        expected = fuzz._generators(fuzz.parse_program(text), group, at)
+        dense = [[vector.get(k, 0) for k in range(len(at))] for vector in found]
+        assert dense == [[x % M.P for x in vector] for vector in expected]
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        {}, [], None, {"group": "gl"}, {"group": "sl", "size": 2, "axes": {"W1": [1, 0]}},
+        {"group": "gl", "size": 3, "axes": {"W1": [1, 0], "W2": [0, -1]}}, {"group": "gl", "size": 2, "axes": {}},
+        {"group": "torus", "size": 2, "axes": {"W1": [1], "W2": [0, -3]}},
+        {"group": "torus", "size": 2, "axes": {"W9": [1, 0]}},
+        {"group": "torus", "size": 2, "axes": {"W1": ["*", 1], "W2": [0, -3]}},
+        {"group": "torus", "size": 2, "axes": {"W1": [0, 0]}},
+        {"group": "torus", "size": 2, "axes": {"W1": [True, 0], "W2": [0, -3]}},
+        {"group": "torus", "size": 2.0, "axes": {"W1": [1, 0]}},
+        {"group": "scaling", "weights": {"W1": 1.0, "W2": -3}}, {"group": "scaling", "weights": {}},
+        {"group": "scaling", "weights": []},
+    ],
+)  # fmt: skip
+def test_groups_are_read_strictly(group: Any) -> None:
+    rejected(symmetry_certificate(M.mlp_text([2, 2, 1], 3), [group]))
+
+
+# -- minors, points, statements ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("lower", "prime"), M.SMALL - 2), (("lower", "prime"), 2**64 + 13), (("lower", "prime"), True),
+        (("lower", "prime"), 2.0),
+        (("lower", "columns", 0), -1), (("lower", "columns", 0), 10**6), (("lower", "rows", 0), [0, -1]),
+        (("lower", "rows", 0), [-1, 0]),
+        (("lower", "rows", 0), [0]), (("lower", "samples"), 0), (("lower", "samples"), 10**9), (("lower", "kind"), "Minor"),
+        (("lower", "weights"), {"entries": [0] * 10}), (("lower", "weights"), {"entries": [1] * 9}), (("lower", "extra"), 0),
+        (("lower", "weights"), {"seed": 0, "stream": 0}), (("lower", "weights"), {"seed": -1, "stream": 0, "fixed": []}),
+        (("lower", "weights"), {"seed": 0, "stream": 0, "fixed": [[8, [1, 1, 1]]]}),
+        (("lower", "inputs", "entries", 0), M.SMALL),
+        (("lower", "weights"), {"seed": 0, "stream": 0, "fixed": [[2, [1, 1]], [3, [1]]]}), (("statement", "dimension"), 6),
+        (("statement", "dimension"), True), (("statement", "dimension"), "5"), (("statement", "extra"), 1),
+        (("statement", "kind"), "dim"),
+        (("upper", "kind"), []), (("upper",), PARAMETERS), (("upper",), {"kind": "parameters", "value": 5}), (("upper",), None),
+        (("upper", "weights"), {"entries": [0] * 10}), (("upper", "groups"), {}), (("format",), "m2bridge Certificate"),
+        (("spec",), 5), (("program",), None), (("program",), "m2bridge program 1\n"), (("extra",), 1), (("lower",), [1]),
+    ],
+)  # fmt: skip
+def test_fields_of_a_dimension(path: tuple[Any, ...], value: Any) -> None:
+    document = certificate("lightning")
+    target: Any = document
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = value
+    rejected(document)
+
+
+@pytest.mark.parametrize("name", POOL)
+def test_nothing_may_be_missing_or_added(name: str) -> None:
+    document = certificate(name)
+    for path in fuzz.leaves(document):
+        target: Any = document
+        for key in path:
+            target = target[key]
+        if isinstance(target, dict):
+            for key in list(target):
+                if (
+                    path
+                    and path[-1] in ("axes", "weights")
+                    and key not in ("entries", "seed", "stream", "fixed")
+                ):
+                    continue  # names of weights: leaving one out is another group
+                kept = target.pop(key)
+                assert outcome(document)[0] != 0, (path, key)
+                target[key] = kept
+            target["another"] = 1
+            assert outcome(document)[0] != 0, path
+            del target["another"]
+
+
+HIDDEN = ["weight A [2,3]", "weight B [1,2]", "input x [3]"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [*HIDDEN, "einsum ab,b->a %0 %2", "power 2 %3", "einsum ab,b->a %1 %4", "power 2 %5"],
+        [*HIDDEN, "einsum ab,b->a %0 %2", "power 2 %3", "einsum ab,b->a %1 %4", "add %5 %5"],
+        [*HIDDEN, "power 2 %2", "einsum ab,b->a %0 %3", "power 2 %4", "einsum ab,b->a %1 %5"],
+        [*HIDDEN, "constant [3] 1 2 3", "einsum ab,b->a %0 %3", "power 2 %4", "einsum ab,b->a %1 %5"],
+        [*HIDDEN, "power 2 %0", "einsum ab,b->a %3 %2", "power 2 %4", "einsum ab,b->a %1 %5"],
+        ["weight B [1,2]", "weight A [2,3]", "input x [3]", "einsum ab,b->a %1 %2", "power 2 %3", "einsum ab,b->a %0 %4"],
+        ["weight A [2,2]", "input x [2]", "einsum ab,b->a %0 %1", "power 2 %2", "einsum ab,b->a %0 %3"],
+        ["weight A [2,3]", "weight B [1,2]", "weight C [1]", "input x [3]", "einsum ab,b->a %0 %3", "power 2 %4",
+         "einsum ab,b->a %1 %5"],
+    ],
+)  # fmt: skip
+def test_flattenings_are_for_perceptrons_with_one_hidden_layer(lines: list[str]) -> None:
+    weights = {"seed": 1, "stream": 1, "fixed": []}
+    argument = {
+        "kind": "flattening",
+        "flattening": ["catalecticant", 1],
+        "prime": M.SMALL,
+        "weights": weights,
+    }
+    with pytest.raises(checker.Rejected):
+        checker.check_upper(checker.read_program(sum_of(*lines)), argument, None)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["weight A [2,2]", "input x [2]", "einsum ab,b->a %0 %1", "add %2 %1"],
+        ["weight A [2,2]", "input x [2]", "power 2 %1", "einsum ab,b->a %0 %2"],
+        ["weight A [2,2]", "constant [2] 1 2", "einsum ab,b->a %0 %1"],
+        ["weight A [2,2]", "input x [2]", "power 2 %0", "einsum ab,b->a %2 %1"],
+        ["weight A [2,2]", "input x [2]", "einsum ab,a->b %0 %1"],
+    ],
+)
+def test_matrices_are_for_products(lines: list[str]) -> None:
+    with pytest.raises(checker.Rejected):
+        checker.check_upper(checker.read_program(sum_of(*lines)), {"kind": "matrix"}, None)
+
+
+def test_the_last_layer_is_read_off_the_program() -> None:
+    document = certificate("wide")
+    for key, value in (
+        ("layer", "V1"),
+        ("layer", "X"),
+        ("layer", 3),
+        ("tokens", [0, 0, 1]),
+        ("tokens", [0, 1, 2, 3]),
+        ("tokens", []),
+    ):
+        wrong = copy.deepcopy(document)
+        wrong["lower"][key] = value
+        rejected(wrong)
+    shared = perturbed(document["program"], "einsum ab,bc->ac %5 %y", "add %y %<1>")  # V2 is used once more
+    rejected({**document, "program": shared, "spec": None}, "V Z")
+    column = copy.deepcopy(document)
+    column["lower"]["columns"][0] = checker.read_program(document["program"]).parameters - 1
+    rejected(column, "in the last layer")
+    token = copy.deepcopy(document)
+    token["lower"]["rows"][0][1] = token["lower"]["tokens"][0]
+    rejected(token, "one of the independent ones")
+
+
+def test_a_record_cannot_borrow_a_certificate() -> None:
+    """The certificate of another network, of another statement, or of no network that it names."""
+    good = {
+        "analysis": "dimension",
+        "model": "lightning(d=2,dp=1,a=2,t=2)",
+        "image_dim": 5,
+        "certificate": certificate("lightning"),
+    }
+    assert outcome(good)[0] == 0
+    rejected({**good, "image_dim": 99}, "the certificate shows 5")
+    rejected({**good, "model": "lightning(d=9,dp=9,a=9,t=9)"})
+    rejected(
+        {**good, "certificate": certificate("symmetry"), "model": certificate("symmetry")["spec"]},
+        "is about a dimension",
+    )
+    nameless = {**certificate("lightning"), "spec": None}
+    rejected({**good, "certificate": nameless}, "does not name")
+    rejected({**good, "certificate": nameless, "model": "map:x->x"}, "does not name")
+    code, said = outcome({**good, "certificate": nameless, "model": "traced(f)"})
+    assert code == 0
+    assert "Not covered by the certificate: model" in said
+
+
+def test_a_record_of_another_question() -> None:
+    good = {
+        "analysis": "closure",
+        "model": certificate("closure")["spec"],
+        "degree": 4,
+        "certificate": certificate("closure"),
+    }
+    code, said = outcome(good)
+    assert code == 0
+    assert said.endswith("Not covered by the certificate: analysis, degree.")
+    rejected({**good, "analysis": "dimension"})
+    rejected({**good, "upper_bound": 4})
+
+
+@pytest.mark.parametrize(
+    "polynomial",
+    [
+        [],
+        [[0, []]],
+        [[1, [[0, 0]]]],
+        [[1, [[6, 1]]]],
+        [[1, [[1, 1], [0, 1]]]],
+        [[1, [[0, 1], [0, 1]]]],
+        [[1, []], [1, []]],
+        [[True, []]],
+        [1],
+    ],
+)
+def test_polynomials_are_read_strictly(polynomial: Any) -> None:
+    with pytest.raises(checker.Rejected):
+        checker.read_polynomial(polynomial, 6)
+
+
+def test_smooth_and_singular_need_the_right_bound() -> None:
+    smooth, singular = certificate("smooth"), certificate("singular")
+    rejected({**smooth, "statement": {"kind": "smooth", "weights": [0] * 6}}, "tangent space")
+    rejected({**smooth, "statement": {"kind": "singular", "weights": [0] * 6}})
+    rejected({**singular, "statement": {"kind": "singular", "weights": [1, 2, 3, 5, 7, 11]}}, "does not pass")
+    fewer = copy.deepcopy(singular)
+    del fewer["argument"]["arcs"][3:]
+    rejected(fewer, "only")
+    weak = copy.deepcopy(singular)
+    weak["argument"]["upper"] = PARAMETERS
+    rejected(weak, "only")
+    still = copy.deepcopy(singular)
+    still["argument"]["arcs"][0] = [[0]] * 6
+    rejected(still, "does not move")
+    lower = copy.deepcopy(smooth["argument"]["lower"])
+    lower["rows"], lower["columns"] = lower["rows"][:-1], lower["columns"][:-1]
+    text = smooth["program"]
+    rejected(smooth_certificate(text, [1, 2, 3, 5, 7, 11], [fuzz.QUARTIC], lower, prime=M.SMALL))
+
+
+# -- hostile documents ------------------------------------------------------------------------------------
+
+
+def _nested(depth: int) -> str:
+    return '{"certificate": ' + "[" * depth + "]" * depth + "}"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", 7), ("null", 7), ("3", 7), ('"x"', 7), ("[]", 7), ("{", 7), ("NaN", 7), ('{"certificate": NaN}', 7),
+        ("\ufeff{}", 7),
+        ('{"certificate": {}, "certificate": null}', 7), ('{"a": {"b": 1, "b": 1}}', 7), (_nested(10**5), 7), ("[" * 10**6, 7),
+        ('{"image_dim": ' + "9" * 10**6 + "}", 7), ('{"certificate": 5}', 7), ('{"certificate": {}}', 8),
+        ('{"certificate": null}', 8),
+        ('{"format": 1, "version": 2}', 7), ('{"format": "m2bridge certificate", "version": 3}', 8), ('{"seconds": 1e999}', 8),
+        ('{"\\u001b[31m": "\\ud800", "certificate": {"version": "\\u001b]0;x\\u0007"}}', 8),
+    ],
+)  # fmt: skip
+def test_hostile_texts(text: str, code: int) -> None:
+    began = time.perf_counter()
+    found, said = checker.verify(text)
+    assert found == code, said
+    assert time.perf_counter() - began < 5
+    assert all(" " <= c <= "~" for line in said for c in line)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["weight W [2147483649]"], ["weight W [99999999999]"], ["weight W [0]"], ["weight W [02]"],
+        ["weight W [2]", "power 0 %0"],
+        ["weight W [2]", "power 1 %0"], ["weight W [2]", "power 1000001 %0"], ["weight W [2]", "add %0 %1"],
+        ["weight W [2]", "add %0 %0 "],
+        ["weight W [2]", "scale 2/4 %0"], ["weight W [2]", "scale 1/1 %0"], ["weight W [2]", "scale +1 %0"],
+        ["weight W [2]", "scale -0 %0"],
+        ["weight W [2]", "scale 1/0 %0"], ["weight W [2]", "scale 0/3 %0"], ["weight W [2]", "einsum b->b %0"],
+        ["weight W [2]", "einsum aa->a %0"],
+        ["weight W [2,2]", "einsum ab->c %0"], ["weight W [2,2]", "einsum ab->aa %0"], ["weight W [2]", "slice 0:3:1 %0"],
+        ["weight W [2]", "slice 0:1:2 %0"], ["weight W [2]", "slice 1:2:1 %0"], ["weight W [2]", "slice 0:0:1 %0"],
+        ["weight W [2]", "gather [1] 2 %0"],
+        ["weight W [2]", "gather [2] 0 %0"], ["weight W [2]", "reshape [3] %0"], ["weight W [2]", "concatenate 0 %0"],
+        ["weight W [2]", "concatenate 1 %0 %0"],
+        ["weight W [2]", "softmax 1 %0"], ["weight W [2]", "constant [2] 1"], ["weight W [2]", "constant [1]"],
+        ["weight W [2]", "constant [1] +1"], ["weight W [2]", "constant [1] 1_0"],
+        ["weight W [2]", "constant [1] 01"], ["weight W [2]", "constant [1] 2/4"], ["input x [2]"],
+        ["input x [2]", "weight W [2]"], ["weight W [2]", "weight W [2]"], ["weight W [2]", "negate %0"],
+        ["weight \x1b[31m [2]"],
+        ["weight W [2]", "add %0 %00"], ["weight W [2]", "input W [2]"], ["weight W [2]", "power 2 %0", "weight V [2]"],
+        ["weight W [" + ",".join(["1"] * 21) + "]"], ["weight W [3]", "weight V [2]", "add %0 %1"],
+    ],
+)  # fmt: skip
+def test_programs_are_read_strictly(lines: list[str]) -> None:
+    """The producer's parser refuses the same."""
+    text = sum_of(*lines)
+    with pytest.raises((checker.Rejected, checker.Unknown)):
+        checker.read_program(text)
+    with pytest.raises(fuzz.ProgramError):
+        fuzz.parse_program(text)
+    assert outcome({**certificate("lightning"), "program": text})[0] in (7, 8)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["weight W [3000,3000]"],
+        ["weight W [100,100]", "einsum ab,cd->abcd %0 %0"],
+        [
+            "weight W [2,1]",
+            "input x [1,1000]",
+            *["multiply %0 %1"],
+            *[f"multiply %{k} %{k}" for k in range(2, 200)],
+        ],
+        ["weight W [1]", *[f"power 1000000 %{k}" for k in range(500)]],
+        [
+            "weight W [1]",
+            "constant [1] " + "9" * 3000,
+            "multiply %0 %1",
+            *[f"multiply %{k} %{k}" for k in range(2, 100)],
+        ],
+        ["weight W [9]", "einsum a-> %0", *[f"power 9 %{k}" for k in range(1, 9)]],
+    ],
+)
+def test_programs_that_are_too_large_are_answered_in_seconds(lines: list[str]) -> None:
+    text = sum_of(*lines)
+    moving = {"kind": "symmetry", "groups": [], "fields": [[[0, 0, 1]]]}
+    began = time.perf_counter()
+    for document in (
+        {**certificate("lightning"), "program": text, "spec": None, "upper": {"kind": "coordinates"}},
+        {**certificate("closure"), "program": text, "spec": None},
+        {**certificate("same"), "program": text, "spec": None, "statement": {"kind": "same function", "weights": [[1], [2]]}},
+        {**certificate("symmetry"), "program": text, "spec": None, "statement": moving},
+        {**certificate("softmax"), "program": text, "spec": None},
+    ):  # fmt: skip
+        assert outcome(document)[0] in (7, 8)
+    assert time.perf_counter() - began < 30
+
+
+def test_a_very_large_file_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.json"
+    with path.open("wb") as file:
+        file.write(b"[")
+        file.seek(100 * 2**20)
+        file.write(b"]")
+    began = time.perf_counter()
+    assert checker.verify_file(str(path))[0] == 8
+    path.write_text('{"a": [' + "1," * (2 * 2**20) + "1]}")
+    assert checker.verify_file(str(path))[0] == 8  # 4 MB are read; there is no certificate
+    path.write_bytes(b"\xff\xfe{}")
+    assert checker.verify_file(str(path))[0] == 7
+    assert checker.verify_file(str(tmp_path))[0] == 8
+    assert time.perf_counter() - began < 20
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text() | JSON.map(lambda value: json.dumps(value, allow_nan=True)))
+def test_any_text_has_an_outcome(text: str) -> None:
+    code, said = checker.verify(text)
+    assert code in (7, 8)
+    assert all(" " <= c <= "~" for line in said for c in line)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_any_value_in_any_place_has_an_outcome(data: st.DataObject) -> None:
+    """Whatever stands in one place of a certificate: never an exception, and what is accepted is true."""
+    name = data.draw(st.sampled_from(sorted(POOL)))
+    document = certificate(name)
+    path = data.draw(st.sampled_from([p for p in fuzz.leaves(document) if p]))
+    target: Any = document
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = data.draw(JSON)
+    code, said = checker.verify(json.dumps(document))
+    assert code in (0, 7, 8)
+    if code == 0:
+        assert fuzz.is_true(document, said)
+
+
+def test_the_fuzzer_finds_no_accepted_falsehood() -> None:
+    counts = fuzz.fuzz(600, 5, most=400)
+    assert counts["accepted and compared"] > 20
+
+
+@pytest.mark.slow
+def test_the_fuzzer_for_an_hour() -> None:
+    fuzz.fuzz(3600, random.Random().randrange(10**6))
