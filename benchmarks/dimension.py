@@ -26,12 +26,14 @@ from typing import Any
 import numpy as np
 
 from m2bridge.analyses.dimension import dimension
-from m2bridge.rank.attention import attention_rank
-from m2bridge.rank.ball import prove_rank
-from m2bridge.rank.block import block_parts, lay_out, output_forms
-from m2bridge.rank.numeric_attention import numeric_attention_rank
-from m2bridge.rank.rings import FloatRing
-from m2bridge.rank.slices import AttentionSlice
+from m2bridge.analyses.dimension.lower import float_witness
+from m2bridge.models import Model, parse_spec
+from m2bridge.programs.arithmetics import Floats
+from m2bridge.programs.blocks import free_columns, jacobian_block
+from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.points import NOTHING_HELD
+from m2bridge.programs.proofs import BallProof, prove_rank
+from m2bridge.programs.ranks import GenericRank, generic_rank
 
 FIGURE_3 = tuple(range(3, 11))
 LARGE = (
@@ -48,27 +50,57 @@ LARGE = (
 )
 
 
-def shape_of(widths: tuple[int, ...], a: int, t: int, softmax: bool) -> AttentionSlice:
-    return AttentionSlice(widths=widths, ranks=(a,) * (len(widths) - 1), tokens=t, softmax=softmax)
+def model_of(widths: tuple[int, ...], a: int, t: int, softmax: bool) -> Model:
+    family = "softmax" if softmax else "deep-lightning"
+    sizes = ",".join(map(str, widths))
+    return parse_spec(f"{family}(d=[{sizes}],a=[{','.join([str(a)] * (len(widths) - 1))}],t={t})")
+
+
+def free_count(model: Model) -> int:
+    """The free weights of the slice, which bound the dimension."""
+    return model.parameter_count - model.gauge.count
+
+
+def rank_of(model: Model) -> GenericRank:
+    return generic_rank(
+        model.program,
+        held=model.gauge,
+        upper=free_count(model),
+        samples=model.samples_needed(),
+        memory_limit=None,
+    )
+
+
+def proof_of(model: Model, found: GenericRank) -> BallProof | None:
+    """Balls on the columns that the modular rank found."""
+    layer = found.layer
+    return prove_rank(
+        model.program,
+        model.dyadic_point(found.samples, 0),
+        found.columns,
+        layer=layer,
+        outputs=layer.few(analytic=True) if layer else 0,
+        precisions=model.precisions,
+    )
 
 
 # -- 1. Figure 3 ------------------------------------------------------------------------------------------
 
 
 def figure_3(lines: list[str]) -> None:
-    shapes = [shape_of((d,) * 3, 2, 3, True) for d in FIGURE_3]
-    prove_rank(shapes[0])  # imports and thread pools are warm for everyone
+    models = [model_of((d,) * 3, 2, 3, True) for d in FIGURE_3]
+    proof_of(models[0], rank_of(models[0]))  # imports and thread pools are warm for everyone
     start = time.process_time()
-    proofs = [prove_rank(shape) for shape in shapes]
+    proofs = [proof_of(model, rank_of(model)) for model in models]
     proof_seconds = time.process_time() - start
-    assert all(proof and proof.rank == shape.free_count for proof, shape in zip(proofs, shapes, strict=True))
+    assert all(proof and proof.rank == free_count(model) for proof, model in zip(proofs, models, strict=True))
     start = time.process_time()
     answers = [
         dimension(f"softmax(d=[{d},{d},{d}],a=[2,2],t=3)", engine=False, certify=False) for d in FIGURE_3
     ]
     answer_seconds = time.process_time() - start
     rows = [
-        ["m2bridge, proof alone (balls and slice)", "proved", f"{proof_seconds:.3f}", "1"],
+        ["m2bridge, modular rank and proof (balls and slice)", "proved", f"{proof_seconds:.3f}", "1"],
         [
             "m2bridge.dimension, all witnesses",
             answers[0].certainty.value,
@@ -138,26 +170,25 @@ def torch_times() -> tuple[float | None, float | None]:
 
 def one(widths: tuple[int, ...], a: int, t: int, softmax: bool) -> dict[str, Any]:
     """One size in this process: what was found, seconds, peak memory."""
-    shape = shape_of(widths, a, t, softmax)
+    model = model_of(widths, a, t, softmax)
     start = time.process_time()
-    found = attention_rank(shape, memory_limit=None)
-    label = "proved" if found.rank == shape.free_count else "lower bound"
+    found = rank_of(model)
+    label = "proved" if found.rank == free_count(model) else "lower bound"
     precision = None
     if softmax:
         label = "heuristic"
-        proof = prove_rank(shape, columns=found.pivot_columns)
-        if proof is not None and proof.rank == shape.free_count:
+        proof = proof_of(model, found)
+        if proof is not None and proof.rank == free_count(model):
             label, precision = "proved", proof.precision
     return {
-        "parameters": shape.parameter_count,
+        "parameters": model.parameter_count,
         "rank": found.rank,
-        "bound": shape.free_count,
-        "columns": shape.inner_count,
+        "bound": free_count(model),
+        "columns": len(found.columns),
         "label": label,
         "precision": precision,
         "seconds": time.process_time() - start,
         "megabytes": peak_megabytes(),
-        "planned": found.memory_bytes / 2**20,
     }
 
 
@@ -226,25 +257,14 @@ def formula(widths: tuple[int, ...], a: int, softmax: bool) -> int:
 # -- 3. where floats fail ---------------------------------------------------------------------------------
 
 
-class Whole(AttentionSlice):
-    """The network without a slice: all weights are free, as in the public code."""
-
-    @property
-    def masks(self) -> Any:  # type: ignore[override]
-        sizes = zip(self.effective_ranks, self.widths[:-1], self.widths[1:], strict=True)
-        return tuple(tuple(np.ones(s, dtype=bool) for s in ((a, d), (a, d), (e, d))) for a, d, e in sizes)
-
-
 def naive_rank(d: int, seed: int, kind: type) -> int:
     """matrix_rank with its default tolerance of the whole Jacobian, N(0, 1) weights and inputs, in one float type."""
-    shape = Whole(widths=(d,) * 3, ranks=(2, 2), tokens=3, softmax=True)
+    model = model_of((d,) * 3, 2, 3, True)
     rng = np.random.default_rng(seed)
-    layers: Any = [tuple(rng.normal(size=m.shape).astype(kind) for m in masks) for masks in shape.masks]
-    samples = max(250, math.ceil(1.5 * shape.parameter_count / (3 * d)))
-    inputs = rng.normal(size=(samples, d, 3)).astype(kind)
-    forms = output_forms(shape, layers[-1][2], d, samples)
-    blocks, z = block_parts(shape, FloatRing(), layers, inputs, forms)
-    matrix = lay_out(shape, blocks, z, d, range(shape.inner_count))
+    given = {k: Lettered("", rng.normal(size=s).astype(kind)) for k, s in model.parameters.items()}
+    samples = max(250, math.ceil(1.5 * model.parameter_count / (3 * d)))
+    given["X"] = Lettered("N", rng.normal(size=(samples, d, 3)).astype(kind))
+    matrix = jacobian_block(model.program, Floats(kind), given, free_columns(model.program, NOTHING_HELD))
     assert matrix.dtype == kind
     return int(np.linalg.matrix_rank(matrix))
 
@@ -252,16 +272,17 @@ def naive_rank(d: int, seed: int, kind: type) -> int:
 def floats(lines: list[str], *, quick: bool) -> None:
     rows = []
     for d in (3, 5, 7, 8, 9, 10) if quick else (3, 5, 7, 8, 9, 10, 16, 24, 32):
-        shape = shape_of((d,) * 3, 2, 3, True)
+        model = model_of((d,) * 3, 2, 3, True)
         seeds = range(3 if d <= 10 else 1)
-        proof = prove_rank(shape)
-        ours, _ = numeric_attention_rank(shape)
+        found = rank_of(model)
+        proof = proof_of(model, found)
+        ours, _ = float_witness(model, found, seed=0, report=None)
         rows.append(
             [
                 str(d),
                 str(proof.rank if proof else "not proved"),
-                str(shape.free_count),
-                "undecided" if ours.rank is None else str(ours.rank),
+                str(free_count(model)),
+                "undecided" if ours is None or ours.rank is None else str(ours.rank),
                 ", ".join(str(naive_rank(d, seed, np.float64)) for seed in seeds),
                 ", ".join(str(naive_rank(d, seed, np.float32)) for seed in seeds),
             ]
