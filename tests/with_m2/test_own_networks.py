@@ -69,7 +69,7 @@ def test_it_goes_through_a_file_and_a_batch(tmp_path: Path, capsys: pytest.Captu
     model.save(file)
     assert parse_spec(f"file:{file}") == model
     jobs = tmp_path / "jobs.toml"
-    jobs.write_text(f'[[job]]\nanalysis = "dimension"\nspec = "file:mine.toml"\n')
+    jobs.write_text('[[job]]\nanalysis = "dimension"\nspec = "file:mine.toml"\n')
     assert main(["batch", str(jobs), "--store", str(tmp_path / "store"), "--workers", "1"]) == 0
     capsys.readouterr()
     assert main(["describe", "--program", f"file:{file}"]) == 0

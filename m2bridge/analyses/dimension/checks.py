@@ -40,6 +40,7 @@ def checked(model: Model, *, p: int, seed: int) -> tuple[Evidence, ...]:
                 certainty=Certainty.PROVED if witness == "symmetry" else Certainty.PROBABLE,
                 prime=p,
                 field=f"F_{p}",
+                ancestry="program",  # it may contradict, but that a symmetry holds does not support the answer
             )
             for witness, method, value in (
                 ("symmetry", symmetry.citation, False),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,8 +70,10 @@ def lower_bounds(
         },
     )
     if not found.heuristic:
-        more = _repeated(free, found, seed=seed, upper=upper, limits=limits) if found.rank < upper else ()
-        return Found(evidence=(item, *more), likely=max(found.rank, *(e.value for e in more), 0), rank=found)
+        if found.rank >= upper:
+            return Found(evidence=(item,), likely=found.rank, rank=found)
+        best, more = _repeated(free, found, seed=seed, upper=upper, limits=limits)
+        return Found(evidence=(item, *more), likely=best.rank, rank=best)
     ball = _balls(free, found, seed=seed, report=report)
     if ball is None:
         return Found(evidence=(item,), likely=found.rank, rank=found)
@@ -118,8 +120,10 @@ def _balls(model: Model, found: GenericRank, *, seed: int, report: Report | None
 
 def _repeated(
     model: Model, found: GenericRank, *, seed: int, upper: int, limits: Limits
-) -> tuple[Evidence, ...]:
-    """The same rank with other primes and seeds: the probability argument where the bounds do not meet.
+) -> tuple[GenericRank, tuple[Evidence, ...]]:
+    """The same rank with other primes and seeds: the best of them, and the probability argument where the bounds do not meet.
+
+    Any rank at an integer point modulo any prime is a proved lower bound, so that a larger one replaces the first.
 
     Schwartz and Zippel: a minor of degree D of the generic rank vanishes at a random point with chance <= D/p. The degree counts
     weights and inputs. A generic input that does not raise the rank shows that none will, so that a rank that stayed is the
@@ -134,26 +138,28 @@ def _repeated(
         )
         for k, q in enumerate(others, start=1)
     ]  # fmt: skip
-    best = max(found.rank, *(run.rank for run in runs))
+    best = max([found, *runs], key=lambda run: run.rank)
     primes = [found.p, *others]
     degree = degrees(model.program)[1]
-    return (
-        Evidence(
-            quantity="image_dim",
-            witness="modular",
-            method="Jacobian rank at random points, several primes and seeds",
-            value=best,
-            relation="=",
-            certainty=Certainty.PROBABLE,
-            error_probability=math.prod(min(1.0, upper * degree / q) for q in primes),
-            seconds=time.perf_counter() - start,
-            scope="generic",
-            detail={
-                "primes": primes,
-                "assumes": "no minor of the generic rank has all its coefficients divisible by every one of the primes",
-            },
-        ),
+    generic = Evidence(
+        quantity="image_dim",
+        witness="modular",
+        method="Jacobian rank at random points, several primes and seeds",
+        value=best.rank,
+        relation="=",
+        certainty=Certainty.PROBABLE,
+        error_probability=math.prod(min(1.0, upper * degree / q) for q in primes),
+        seconds=time.perf_counter() - start,
+        scope="generic",
+        detail={
+            "primes": primes,
+            "assumes": "no minor of the generic rank has all its coefficients divisible by every one of the primes",
+        },
     )
+    if best is found:
+        return found, (generic,)
+    larger = replace(generic, method=f"Jacobian rank modulo {best.p}", relation=">=", prime=best.p)
+    return best, (generic, replace(larger, certainty=Certainty.PROVED, error_probability=None, detail={}))
 
 
 def float_witness(

@@ -175,6 +175,7 @@ def _ranks(values: Values, p: int, spent: float, ancestry: Ancestry, *, stopped:
             prime=p,
             seconds=seconds,
             ancestry=ancestry,
+            field=f"F_{p}" if relation == "=" else None,
         )
         for method, relation, certainty, seconds in statements
     ]
