@@ -11,7 +11,7 @@ IMAGE_BUILD ?= $(or $(CONTAINERS),docker) build -t $(IMAGE) --build-arg REVISION
 IMAGE_RUN ?= $(if $(filter podman buildah,$(CONTAINERS)),podman,docker) run --rm --network none --read-only --tmpfs /tmp \
 	--cap-drop all --security-opt no-new-privileges
 
-.PHONY: run test test-all check format engine image image-test image-sizes benchmarks schemas clean help
+.PHONY: run test test-all lint check format engine image image-test image-sizes benchmarks schemas clean help
 
 help:            ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -25,11 +25,13 @@ test: engine     ## set everything up and run the tests, with the real Macaulay2
 test-all: engine ## the slower suites too: faults, long computations, browser (the image has image-test)
 	$(BIN)/python -m pytest -q -m "not image"
 
-check: $(STAMP)  ## format, lint, types, unit tests: before every commit
+lint: $(STAMP)   ## format, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/unit tests/property
+
+check: lint      ## format, lint, types, unit tests: before every commit
+	$(BIN)/python -m pytest -q -m "not slow" tests/unit tests/property
 
 format: $(STAMP) ## format the code
 	$(BIN)/ruff format .

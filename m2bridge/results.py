@@ -1,4 +1,4 @@
-"""Results stage: what an analysis answers, and what each number rests on.
+"""What an analysis answers, and what each number rests on.
 
 An answer is a set of quantities; each quantity is supported by :class:`Evidence` from witnesses that share no
 code. :func:`weigh` compares the witnesses: it never decides by majority, it reports a conflict.

@@ -1,4 +1,4 @@
-"""Analyses stage: one question a file. Importing this package imports every analysis, which registers its result type."""
+"""One question a file. Importing this package imports every analysis, which registers its result type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Analyses stage: a deadline and a memory budget for computations in Python, which ask it now and then whether to go on."""
+"""A deadline and a memory budget for computations in Python, which ask it now and then whether to go on."""
 
 from __future__ import annotations
 

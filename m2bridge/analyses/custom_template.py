@@ -1,4 +1,4 @@
-"""Analyses stage: a template of one's own: a ``.m2.j2`` file enters, the values it emits leave as a result.
+"""A template of one's own: a ``.m2.j2`` file enters, the values it emits leave as a result.
 
 The contract, which is that of the package's own templates:
 

@@ -1,4 +1,4 @@
-"""Analyses stage: an ideal that a user brings, as a file of polynomials: dimension, degree, radical, components, singularities.
+"""An ideal that a user brings, as a file of polynomials: dimension, degree, radical, components, singularities.
 
 Text enters and is parsed into polynomials (:mod:`m2bridge.models.ideal_text`); they travel to Macaulay2 as integers, never as
 text. The second witness is the Hilbert function in low degrees, by exact ranks of the generators' multiples over the same field.

@@ -1,4 +1,4 @@
-"""Analyses stage: the source of a map that is given by equations, cut into its irreducible components.
+"""The source of a map that is given by equations, cut into its irreducible components.
 
 A map with constraints enters; its components over QQ (over F_p where QQ is out of reach) leave, with the word of a second
 computation that together they are all of the source, and with points of each of them over extensions of F_p. Every question

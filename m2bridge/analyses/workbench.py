@@ -1,4 +1,4 @@
-"""Analyses stage: where an analysis asks Macaulay2. Renders, runs, reads, and remembers what was used for the record."""
+"""Where an analysis asks Macaulay2. Renders, runs, reads, and remembers what was used for the record."""
 
 from __future__ import annotations
 

@@ -152,6 +152,11 @@ def print_grounds(
     decided = {item.quantity for item in said}
     if open_ := dict.fromkeys(item.quantity for item in result.evidence if item.quantity not in decided):
         console.print(f"undecided: {', '.join(open_)} (--evidence says more)", markup=False)
+    print_closing_line(result, console, over=over)
+
+
+def print_closing_line(result: Result, console: Console, *, over: str) -> None:
+    """Whether witnesses agree, how sure the answer is, which engine, over which field, seed and time."""
     ground = f"{engine_text(result)}, {over}, seed={result.seed}, {result.seconds:.1f} s"
     console.print(f"\n{_AGREEMENT[result.agreement]}; {certainty_text(result.certainty)}; {escape(ground)}")
 

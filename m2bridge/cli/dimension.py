@@ -15,6 +15,7 @@ from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
 from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.results import Certainty, Evidence
 
 
 def register(app: typer.Typer) -> None:
@@ -83,7 +84,46 @@ def _show(result: Dimension, title: str, console: Console, *, evidence: bool) ->
     console.print(f"[bold]Dimension[/]  {escape(title)}", highlight=False)
     console.print(_facts(result))
     over = f"p={result.options['prime']}"
-    common.print_grounds(result, console, evidence=evidence, over=over, detailed=True)
+    if evidence or result.conflicts:
+        common.print_grounds(result, console, evidence=evidence, over=over, detailed=True)
+        return
+    console.print()
+    console.print(_bounds(result))
+    common.print_closing_line(result, console, over=over)
+
+
+def _bounds(result: Dimension) -> Table:
+    """What the dimension rests on, one line each: the best bounds, what else was computed, and what was checked."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    said = [item for item in result.evidence if item.quantity == "image_dim" and item.value is not None]
+    lower = max((item for item in said if item.relation == ">="), key=lambda item: item.value, default=None)
+    upper = min((item for item in said if item.relation == "<="), key=lambda item: item.value, default=None)
+    for word, item in (("at least", lower), ("at most", upper)):
+        if item is not None:
+            table.add_row(f"{word} {item.value}", escape(_ground(item)))
+    for item in said:
+        if item.relation == "=" and item.witness != "macaulay2":
+            table.add_row(f"likely {item.value}", escape(_ground(item)))
+    checks = dict.fromkeys(
+        item.quantity.partition(":")[0] for item in result.evidence if item.quantity != "image_dim"
+    )
+    if checks:
+        names = ", ".join(
+            name.replace("_", " ").replace("function changes under", "symmetries") for name in checks
+        )
+        table.add_row("checked", escape(f"{names}: as they should be (--evidence shows them)"))
+    if result.certainty is not Certainty.PROVED:
+        table.add_row(
+            "to prove it", "an upper bound is missing: more symmetries, or equations (m2bridge closure)"
+        )
+    return table
+
+
+def _ground(item: Evidence) -> str:
+    over = f" over F_{item.prime}" if item.prime else ""
+    return f"{item.method}{over} ({item.certainty.value})"
 
 
 def _facts(result: Dimension) -> Table:

@@ -1,1 +1,1 @@
-"""Figures stage: records in, pictures out. Nothing here runs Macaulay2; plotting libraries are imported only when used."""
+"""Records in, pictures out. Nothing here runs Macaulay2; plotting libraries are imported only when used."""

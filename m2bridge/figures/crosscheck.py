@@ -1,4 +1,4 @@
-"""Figures stage: the drawn surface against the implicit equation, on grids.
+"""The drawn surface against the implicit equation, on grids.
 
 Two witnesses, the parametrization and Macaulay2's kernel:
 

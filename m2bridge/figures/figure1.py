@@ -1,4 +1,4 @@
-"""Figures stage: Figure 1, a slice of M(2,1,2): the surface, its singular curve solid and dotted, the boundary points."""
+"""Figure 1, a slice of M(2,1,2): the surface, its singular curve solid and dotted, the boundary points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures stage: Figure 3, estimated and expected dimension against the width, from records of ``dimension``."""
+"""Figure 3, estimated and expected dimension against the width, from records of ``dimension``."""
 
 from __future__ import annotations
 

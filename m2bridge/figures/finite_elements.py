@@ -1,4 +1,4 @@
-"""Figures stage: the numerical method of the paper's Figure 3, for comparison: never a witness, it is drawn as it comes.
+"""The numerical method of the paper's Figure 3, for comparison: never a witness, it is drawn as it comes.
 
 N random inputs and the weights from a normal distribution, the Jacobian of all outputs, and the rank with the default tolerance,
 largest * size * epsilon (Henry, Marchetti, Kohn, Section 4; their code computes in float32).

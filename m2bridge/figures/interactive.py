@@ -1,4 +1,4 @@
-"""Figures stage: the interactive Figure 1, with the weights (A, V) of each point under the pointer."""
+"""The interactive Figure 1, with the weights (A, V) of each point under the pointer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures stage: Theorem 3.4 in pictures: one layer's orbits ordered by closure, from singular-locus and boundary records."""
+"""Theorem 3.4 in pictures: one layer's orbits ordered by closure, from singular-locus and boundary records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures stage: what all pictures share: libraries on demand, formats, colours, deterministic files, data beside the picture."""
+"""What all pictures share: libraries on demand, formats, colours, deterministic files, data beside the picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures stage: three-dimensional affine slices of the span of M(2,1,2), and the closure's equation restricted to them."""
+"""Three-dimensional affine slices of the span of M(2,1,2), and the closure's equation restricted to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures stage: the surface that a slice cuts out of M(2,1,2), from the parametrization alone.
+"""The surface that a slice cuts out of M(2,1,2), from the parametrization alone.
 
 A point of the slice has the quadrics a = alpha_1 nu and b = alpha_2 nu; both vanish at the root rho of nu. For a direction rho
 of the real plane, a(rho) = b(rho) = 0 are two affine equations in (x, y, z): a line. So the surface is ruled, one line for

@@ -1,4 +1,4 @@
-"""Models stage: which equations may define the source of a map."""
+"""Which equations may define the source of a map."""
 
 from __future__ import annotations
 

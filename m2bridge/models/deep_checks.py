@@ -1,4 +1,4 @@
-"""Models stage: which sizes and options of deep lightning attention make sense together."""
+"""Which sizes and options of deep lightning attention make sense together."""
 
 from __future__ import annotations
 

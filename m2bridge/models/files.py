@@ -1,4 +1,4 @@
-"""Models stage: a polynomial map in a TOML or JSON file.
+"""A polynomial map in a TOML or JSON file.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Models stage: torus weights of parameters and of coefficients, put together block by block."""
+"""Torus weights of parameters and of coefficients, put together block by block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models stage: an ideal as a user writes it: a text of polynomials enters, :class:`GivenIdeal` leaves.
+"""An ideal as a user writes it: a text of polynomials enters, :class:`GivenIdeal` leaves.
 
 Every part of the text keeps its place, so that an error names the line and column of the file.
 """

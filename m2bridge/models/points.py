@@ -1,4 +1,4 @@
-"""Models stage: random points over F_p on a variety given by few equations."""
+"""Random points over F_p on a variety given by few equations."""
 
 from __future__ import annotations
 

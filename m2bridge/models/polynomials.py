@@ -1,4 +1,4 @@
-"""Models stage: polynomials as text and as data, and the parser between them.
+"""Polynomials as text and as data, and the parser between them.
 
 Polynomial text (a user's file, or what Macaulay2's ``toString`` printed) enters; a sparse polynomial
 ``{exponents: coefficient}`` leaves. The parser knows integers, fractions, ``+ - * / ^``, parentheses, one sign in

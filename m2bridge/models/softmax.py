@@ -35,7 +35,7 @@ class Softmax(Model):
     temperature: a positive rational number.
     parametrization: ``weights`` or ``attention``.
 
-    The forward pass runs over floats, balls, and jets over these. There are no coordinates and no ideal: the
+    The program runs over floats and balls. There are no coordinates and no ideal: the
     functions do not lie in a finite-dimensional space of polynomials.
 
     Examples

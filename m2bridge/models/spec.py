@@ -1,4 +1,4 @@
-"""Models stage: the spec string, one spelling of a model for the command line, records and job files alike.
+"""The spec string, one spelling of a model for the command line, records and job files alike.
 
 ``family(key=value,...)``, or ``family:key=value,...`` where a shell would need quotes; lists are ``[2,3,2]``
 or ``2-3-2``. :func:`read` turns the text into :class:`Arguments`; what a family accepts is decided by the

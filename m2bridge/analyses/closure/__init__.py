@@ -1,4 +1,4 @@
-"""Analyses stage: the Zariski closure of a model's image: equations, invariants, and what is shown about them."""
+"""The Zariski closure of a model's image: equations, invariants, and what is shown about them."""
 
 from m2bridge.analyses.closure.analysis import METHODS, closure
 from m2bridge.analyses.closure.equations import Equation

@@ -1,4 +1,4 @@
-"""Analyses stage: the dimension of the image of a source that is given by equations.
+"""The dimension of the image of a source that is given by equations.
 
 The source is cut into its components; the dimension of the image is the largest over them. Lower bounds are ranks at points of
 every component, upper bounds are the components' dimensions. Without Macaulay2 there are only points that solving in turn

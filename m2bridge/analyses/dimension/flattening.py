@@ -1,4 +1,4 @@
-"""Analyses stage: upper bounds for perceptrons with one hidden layer, from flattenings.
+"""Upper bounds for perceptrons with one hidden layer, from flattenings.
 
 The network x -> W_2 (W_1 x)^r has coordinate functions f_j = sum_i c_ji l_i(x)^r, a sum of k terms c_i (x) l_i^r. A
 flattening is a matrix F(f) linear in f; if a single term has F of rank rho, then F has rank at most k rho on the whole image.

@@ -1,4 +1,4 @@
-"""Results stage: the answer to "what is the dimension?"."""
+"""The answer to "what is the dimension?"."""
 
 from __future__ import annotations
 
