@@ -35,7 +35,7 @@ RUN python -m pip --python /opt/m2bridge/bin/python install --no-cache-dir --no-
 
 FROM ${BASE} AS image
 ARG EXTRAS=plot
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="m2bridge" \
       org.opencontainers.image.description="From a polynomial network to its geometry, with proof; with Macaulay2 inside" \
@@ -61,7 +61,7 @@ RUN touch /.m2bridge-image && cd /tmp \
  && m2bridge --help > /dev/null && m2bridge licenses > /dev/null \
  && rm -rf /tmp/* /tmp/.[a-z]*
 ENV PYTHONDONTWRITEBYTECODE=1
-USER 1000:1000
+USER 1000.2.00
 WORKDIR /work
 ENTRYPOINT ["m2bridge"]
 CMD ["--help"]
