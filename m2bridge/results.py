@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from itertools import combinations
 from typing import Any, ClassVar, Literal, TypeVar
@@ -164,6 +164,28 @@ def weigh(evidence: Iterable[Evidence]) -> Agreement:
     if conflicts:
         return Agreement(verdict=False, conflicts=conflicts)
     return Agreement(verdict=True if any(supports(a, b) for a, b in pairs) else None)
+
+
+def labelled(evidence: Iterable[Evidence], at_point: tuple[str, ...] = ()) -> tuple[Evidence, ...]:
+    """Evidence with scope and field where these are plain: quantities that begin with a word of `at_point` are meant at a point.
+
+    The field of a quantity is QQ when all its statements are proved, F_p when all are computed modulo one p and none is proved.
+    Where statements of both kinds are made about one quantity, they stay comparable, and the field stays open.
+    """
+    items = list(evidence)
+    fields_of: dict[str, set[str]] = {}
+    for item in items:
+        over = "QQ" if item.certainty is Certainty.PROVED else f"F_{item.prime}" if item.prime else "open"
+        fields_of.setdefault(item.quantity, set()).add(over)
+    found = []
+    for item in items:
+        overs = fields_of[item.quantity]
+        only = next(iter(overs)) if len(overs) == 1 else "open"
+        scope: Scope = "at-point" if item.quantity.startswith(at_point) and at_point else "generic"
+        found.append(
+            replace(item, scope=item.scope or scope, field=item.field or (None if only == "open" else only))
+        )
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

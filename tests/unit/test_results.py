@@ -10,7 +10,7 @@ import pytest
 
 from m2bridge import records
 from m2bridge.analyses.dimension import dimension
-from m2bridge.results import RESULT_TYPES, Certainty, Evidence, Result, contradicts, settle, weigh
+from m2bridge.results import RESULT_TYPES, Certainty, Evidence, Result, contradicts, labelled, settle, weigh
 
 
 def says(
@@ -175,3 +175,19 @@ def test_a_repr_is_one_bounded_line_and_says_what_is_missing() -> None:
 def test_every_result_type_has_the_short_repr(kind: type[Result]) -> None:
     assert kind.__repr__ is Result.__repr__
     assert callable(kind._repr_html_)
+
+
+def test_labels_are_put_where_they_are_plain() -> None:
+    proved = {"certainty": Certainty.PROVED}
+    found = labelled(
+        [
+            says(1, quantity="degree", prime=101),
+            says(2, quantity="codim", **proved),
+            says(2, quantity="codim", witness="macaulay2", prime=101),
+            says(3, quantity="tangent (1,1,1)", **proved),
+        ],
+        ("tangent",),
+    )
+    assert [item.field for item in found] == ["F_101", None, None, "QQ"]
+    assert [item.scope for item in found] == ["generic", "generic", "generic", "at-point"]
+    assert weigh(found).verdict is True  # what is said of one quantity in two ways is still compared

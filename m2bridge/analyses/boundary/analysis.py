@@ -29,7 +29,7 @@ from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.models import Lightning, Model
 from m2bridge.protocol import Values
-from m2bridge.results import Certainty, Evidence, settle, weigh
+from m2bridge.results import Certainty, Evidence, labelled, settle, weigh
 from m2bridge.scripts import Script, render
 
 TEMPLATE = "boundary"
@@ -136,6 +136,7 @@ def _answer(checked: Lightning, given: Coordinates | None, bench: Workbench, see
     places = statements.orbit_places(checked)
     bench.announce("closedness")
     settled = settle(evidence)
+    said = labelled(evidence, ("where", "real weights"))
     return Boundary(
         model=checked.spec,
         options={} if given is None else {"point": [str(c) for c in given]},
@@ -150,8 +151,8 @@ def _answer(checked: Lightning, given: Coordinates | None, bench: Workbench, see
         corollary=statements.corollary(checked, places),
         closedness=experiment(checked, seed),
         certainty=Certainty.weakest(settled[name].certainty for name in _REPORTED if name in settled),
-        agreement=weigh(evidence).verdict,
-        evidence=tuple(evidence),
+        agreement=weigh(said).verdict,
+        evidence=said,
         engine=bench.engine_use,
         scripts=tuple(bench.scripts),
         seed=seed,

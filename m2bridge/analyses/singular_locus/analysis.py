@@ -25,7 +25,7 @@ from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.models import Lightning, Model
 from m2bridge.protocol import Values
-from m2bridge.results import Certainty, Evidence, settle, weigh
+from m2bridge.results import Certainty, Evidence, labelled, settle, weigh
 from m2bridge.scripts import Script, render
 
 TEMPLATE = "singular_locus"
@@ -219,6 +219,7 @@ def _answer(question: Question, bench: Workbench) -> SingularLocus:
                     prime=prime,
                 )
             )
+    said = labelled(evidence, ("tangent", "curves at", "Jacobian rank at", "ranks", "singular "))
     return SingularLocus(
         model=checked.spec,
         options={"prime": prime},
@@ -237,8 +238,8 @@ def _answer(question: Question, bench: Workbench) -> SingularLocus:
         strata=tuple(strata),
         theorem=theorem.compare(checked, image_dim.lower, strata),
         certainty=_certainty(strata, evidence),
-        agreement=weigh(evidence).verdict,
-        evidence=tuple(evidence),
+        agreement=weigh(said).verdict,
+        evidence=said,
         engine=bench.engine_use,
         scripts=tuple(bench.scripts),
         seed=seed,
