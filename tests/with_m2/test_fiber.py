@@ -42,6 +42,8 @@ def mutate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mutate:
         text = path.read_text()
         assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {template}"
         path.write_text(text.replace(old, new))
+        scripts.template_texts.cache_clear()  # a process reads templates once
+        scripts._environment.cache_clear()
 
     return change
 
