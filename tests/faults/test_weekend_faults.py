@@ -372,6 +372,14 @@ def test_pythons_own_want_of_memory_is_no_crash(tmp_path: Path) -> None:
     )
 
 
+def command_of(pid: int) -> str:
+    """The command line of a process; nothing for one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
 @pytest.mark.parametrize("kind", [ProcessEngine, ForkServerEngine])
 def test_limits_hold_when_the_keeper_is_stopped(engine_info: EngineInfo, kind: Any) -> None:
     found: list[Run] = []
@@ -386,10 +394,7 @@ def test_limits_hold_when_the_keeper_is_stopped(engine_info: EngineInfo, kind: A
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     assert begun.wait(60)
-    keepers = [
-        pid for pid in set(memory.descendants(os.getpid())) - before
-        if "keeping" in Path(f"/proc/{pid}/cmdline").read_text()
-    ]  # fmt: skip
+    keepers = [pid for pid in set(memory.descendants(os.getpid())) - before if "keeping" in command_of(pid)]
     for pid in keepers:
         os.kill(pid, signal.SIGSTOP)
     thread.join(40)
