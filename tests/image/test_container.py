@@ -22,7 +22,7 @@ Options = Callable[..., tuple[str, ...]]
 pytestmark = pytest.mark.image
 
 LOCUS = ("singular-locus", "--d", "2", "--dp", "1")
-LONG = "dimension", "softmax(d=[30,30,30],a=[2,2],t=3)"
+LONG = "dimension", "softmax(d=[300,300,300],a=[2,2],t=3)"
 LARGEST = 260e6
 """Bytes of the compressed image, with figures."""
 HERE = Path(__file__).parent
