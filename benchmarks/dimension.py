@@ -25,8 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.analyses.dimension import dimension
-from m2bridge.analyses.dimension.lower import float_witness
 from m2bridge.models import Model, parse_spec
 from m2bridge.programs.arithmetics import Floats
 from m2bridge.programs.blocks import free_columns, jacobian_block
@@ -34,6 +32,8 @@ from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.points import NOTHING_HELD
 from m2bridge.programs.proofs import BallProof, prove_rank
 from m2bridge.programs.ranks import GenericRank, generic_rank
+from m2bridge.questions.dimension import dimension
+from m2bridge.questions.dimension.lower import float_witness
 
 FIGURE_3 = tuple(range(3, 11))
 LARGE = (

@@ -18,7 +18,7 @@ from pathlib import Path
 
 DIMENSION = """
 import json, resource, sys, time
-from m2bridge.analyses.dimension import dimension
+from m2bridge.questions.dimension import dimension
 spec, repeats = sys.argv[1], int(sys.argv[2])
 if repeats > 1:
     dimension(spec, engine=False, certify=False)

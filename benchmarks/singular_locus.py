@@ -12,9 +12,9 @@ from __future__ import annotations
 import argparse
 import time
 
-from m2bridge.analyses.singular_locus import singular_locus
 from m2bridge.engine import Engine, Limits, Outcome, open_engine
 from m2bridge.models import Lightning
+from m2bridge.questions.singular_locus import singular_locus
 from m2bridge.scripts import Script
 
 _KERNEL = """

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from flint import nmod_mat
 
-from m2bridge.analyses.dimension import dimension
 from m2bridge.errors import NotPolynomialError
 from m2bridge.models import Lightning, Mod, OwnNetwork, from_callable, jacobian
+from m2bridge.questions.dimension import dimension
 
 PRIME = 8388593
 

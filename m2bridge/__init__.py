@@ -13,13 +13,6 @@ from typing import TYPE_CHECKING, Any
 from m2bridge._version import __version__
 
 if TYPE_CHECKING:
-    from m2bridge.analyses.boundary import Boundary, boundary
-    from m2bridge.analyses.closure import Closure, closure
-    from m2bridge.analyses.dimension import Dimension, dimension
-    from m2bridge.analyses.fiber import Fiber, fiber
-    from m2bridge.analyses.ideal import ideal
-    from m2bridge.analyses.singular_locus import SingularLocus, singular_locus
-    from m2bridge.analyses.singular_point import SingularPoint, singular_point
     from m2bridge.claims.ledger import Ledger
     from m2bridge.engine import Limits, open_engine
     from m2bridge.models import (
@@ -35,6 +28,13 @@ if TYPE_CHECKING:
         from_sympy,
         parse_spec,
     )
+    from m2bridge.questions.boundary import Boundary, boundary
+    from m2bridge.questions.closure import Closure, closure
+    from m2bridge.questions.dimension import Dimension, dimension
+    from m2bridge.questions.fiber import Fiber, fiber
+    from m2bridge.questions.ideal import ideal
+    from m2bridge.questions.singular_locus import SingularLocus, singular_locus
+    from m2bridge.questions.singular_point import SingularPoint, singular_point
     from m2bridge.records import load as load_record
     from m2bridge.records import save as save_record
     from m2bridge.results import Certainty, Evidence, Result
@@ -77,13 +77,13 @@ __all__ = [
 
 _RENAMED = {"load_record": "load", "save_record": "save"}
 _MODULES = {
-    "analyses.boundary": ("Boundary", "boundary"),
-    "analyses.closure": ("Closure", "closure"),
-    "analyses.dimension": ("Dimension", "dimension"),
-    "analyses.fiber": ("Fiber", "fiber"),
-    "analyses.ideal": ("ideal",),
-    "analyses.singular_locus": ("SingularLocus", "singular_locus"),
-    "analyses.singular_point": ("SingularPoint", "singular_point"),
+    "questions.boundary": ("Boundary", "boundary"),
+    "questions.closure": ("Closure", "closure"),
+    "questions.dimension": ("Dimension", "dimension"),
+    "questions.fiber": ("Fiber", "fiber"),
+    "questions.ideal": ("ideal",),
+    "questions.singular_locus": ("SingularLocus", "singular_locus"),
+    "questions.singular_point": ("SingularPoint", "singular_point"),
     "claims.ledger": ("Ledger",),
     "engine": ("Limits", "open_engine"),
     "models": (

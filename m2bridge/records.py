@@ -22,7 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, Union
 
-import m2bridge.analyses  # noqa: F401 - registers the result types
+import m2bridge.questions  # noqa: F401 - registers the result types
 from m2bridge._version import __version__
 from m2bridge.errors import InputError, RecordError
 from m2bridge.migrations import from_version_1

@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, Union
 
-import m2bridge.analyses  # noqa: F401 - registers the result types
+import m2bridge.questions  # noqa: F401 - registers the result types
 from m2bridge.errors import InputError
 from m2bridge.records import SCHEMA_VERSION, dumps, keyed_hints, write_atomically
 from m2bridge.results import RESULT_TYPES

@@ -32,7 +32,7 @@ from m2bridge.scripts import SUFFIX, template_directory, template_names, templat
 _GIVEN_BY_THE_RUNNER = frozenset({"engine", "limits", "progress", "keep"})
 _INCLUDE = re.compile(r'^--%\s*include\s+"([A-Za-z0-9_.]+)"', re.MULTILINE)
 _QUOTED = re.compile(r"\"(\w+)\"")
-_IMPORTED = re.compile(r"^\s*from (m2bridge\.analyses\.[\w.]+) import", re.MULTILINE)
+_IMPORTED = re.compile(r"^\s*from (m2bridge\.questions\.[\w.]+) import", re.MULTILINE)
 _ALWAYS = ("_params", "_emit")
 
 
@@ -133,7 +133,7 @@ def plugins() -> list[str]:
 @cache
 def analyses() -> dict[str, Analysis]:
     """Every analysis by its name, e.g. ``singular-locus``."""
-    importlib.import_module("m2bridge.analyses")
+    importlib.import_module("m2bridge.questions")
     for plugin in plugins():
         importlib.import_module(plugin)
     found = {}
@@ -232,7 +232,7 @@ def _templates_of(module: str, prefix: str) -> frozenset[str]:
 
 def _sources_of(module: str) -> list[Path]:
     """The Python files of the analysis that a module belongs to."""
-    if module.startswith("m2bridge.analyses."):
+    if module.startswith("m2bridge.questions."):
         module = ".".join(module.split(".")[:3])
     spec = importlib.util.find_spec(module) if module in sys.modules else None
     if spec is None or spec.origin is None:

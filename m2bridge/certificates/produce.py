@@ -25,7 +25,7 @@ from m2bridge.programs.run import evaluate
 from m2bridge.results import Evidence
 
 if TYPE_CHECKING:
-    from m2bridge.analyses.dimension.lower import Found
+    from m2bridge.questions.dimension.lower import Found
 
 VERSION = 2
 FORMAT = "m2bridge certificate"

@@ -9,12 +9,12 @@ from rich.console import Console, Group
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.analyses.boundary import Boundary, Point, boundary
-from m2bridge.analyses.boundary.analysis import check_model
-from m2bridge.analyses.boundary.points import read_point
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
+from m2bridge.questions.boundary import Boundary, Point, boundary
+from m2bridge.questions.boundary.analysis import check_model
+from m2bridge.questions.boundary.points import read_point
 from m2bridge.results import TheoremCheck
 
 _LONGEST = 160

@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.analyses.closure import FORMATS, Closure, closure
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime
+from m2bridge.questions.closure import FORMATS, Closure, closure
 
 _SHORT_EQUATION = 160
 

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.analyses.dimension import Dimension, dimension
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
 from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.results import Certainty, Evidence
 
 

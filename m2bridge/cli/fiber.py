@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.analyses.fiber import Fiber, fiber
-from m2bridge.analyses.fiber.primes import DEFAULT_PRIME
-from m2bridge.analyses.fiber.resolve import resolve
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
+from m2bridge.questions.fiber import Fiber, fiber
+from m2bridge.questions.fiber.primes import DEFAULT_PRIME
+from m2bridge.questions.fiber.resolve import resolve
 
 _COLOUR = {
     "identifiable-up-to-symmetry": "green",

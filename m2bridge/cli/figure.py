@@ -9,11 +9,6 @@ from typing import Annotated
 import typer
 
 from m2bridge import records
-from m2bridge.analyses.boundary import Boundary, boundary
-from m2bridge.analyses.boundary.analysis import check_model as check_boundary
-from m2bridge.analyses.dimension import Dimension, dimension
-from m2bridge.analyses.singular_locus import SingularLocus, singular_locus
-from m2bridge.analyses.singular_locus.analysis import DEFAULT_PRIME, check_model
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.cli.target import Target
@@ -21,6 +16,11 @@ from m2bridge.engine import open_engine
 from m2bridge.errors import DisagreementError, InputError
 from m2bridge.figures import figure1, figure3, finite_elements, orbits, plotting, slices
 from m2bridge.models import DeepLightning, Softmax, parse_spec
+from m2bridge.questions.boundary import Boundary, boundary
+from m2bridge.questions.boundary.analysis import check_model as check_boundary
+from m2bridge.questions.dimension import Dimension, dimension
+from m2bridge.questions.singular_locus import SingularLocus, singular_locus
+from m2bridge.questions.singular_locus.analysis import DEFAULT_PRIME, check_model
 from m2bridge.results import Result
 
 _FILE = (

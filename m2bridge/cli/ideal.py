@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.analyses.ideal import IdealSummary, ideal
 from m2bridge.cli import common
 from m2bridge.cli.closure import parse_field
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
 from m2bridge.models.ideal_text import read_ideal
+from m2bridge.questions.ideal import IdealSummary, ideal
 
 _LARGEST_FILE = 16 * 2**20
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-import m2bridge.analyses
+import m2bridge.questions
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.errors import InputError
@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
 
 def script_makers() -> dict[str, str]:
     """Analyses whose module has a function ``script(model, *, prime, seed)``, by their name on the command line."""
-    modules = (f"m2bridge.analyses.{m.name}" for m in pkgutil.iter_modules(m2bridge.analyses.__path__))
+    modules = (f"m2bridge.questions.{m.name}" for m in pkgutil.iter_modules(m2bridge.questions.__path__))
     named = {name.rpartition(".")[2].replace("_", "-"): name for name in modules}
     return {
         name: module for name, module in named.items() if hasattr(importlib.import_module(module), "script")

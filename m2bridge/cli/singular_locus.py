@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.analyses.singular_locus import Component, SingularLocus, singular_locus
-from m2bridge.analyses.singular_locus.analysis import DEFAULT_PRIME, check_model
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
+from m2bridge.questions.singular_locus import Component, SingularLocus, singular_locus
+from m2bridge.questions.singular_locus.analysis import DEFAULT_PRIME, check_model
 
 _LONGEST = 160
 """Equations are printed when they are not longer than this."""

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.analyses.singular_point import SingularPoint, singular_point
 from m2bridge.cli import common
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
+from m2bridge.questions.singular_point import SingularPoint, singular_point
 
 
 def register(app: typer.Typer) -> None:

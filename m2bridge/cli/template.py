@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.analyses.custom_template import TemplateValues, parse_setting, run_template
 from m2bridge.cli import common
 from m2bridge.engine import open_engine
 from m2bridge.models import parse_spec
+from m2bridge.questions.custom_template import TemplateValues, parse_setting, run_template
 
 
 def register(app: typer.Typer) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from m2bridge.analyses.dimension.result import Dimension
 from m2bridge.errors import InputError
 from m2bridge.figures import plotting
 from m2bridge.models import DeepLightning, Softmax, parse_spec
+from m2bridge.questions.dimension.result import Dimension
 from m2bridge.results import Certainty
 
 

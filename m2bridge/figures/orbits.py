@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from m2bridge.analyses.boundary.result import Boundary
-from m2bridge.analyses.singular_locus.result import SingularLocus
-from m2bridge.analyses.singular_locus.theorem import predicts_singular
 from m2bridge.errors import InputError
 from m2bridge.figures import figure1, plotting
 from m2bridge.models import parse_spec
+from m2bridge.questions.boundary.result import Boundary
+from m2bridge.questions.singular_locus.result import SingularLocus
+from m2bridge.questions.singular_locus.theorem import predicts_singular
 
 _FILL = {"singular": plotting.ORANGE, "smooth": plotting.SKY, "undecided": "#DDDDDD"}
 

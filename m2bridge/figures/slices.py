@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.analyses.boundary import forms
-from m2bridge.analyses.boundary.points import as_point, number
 from m2bridge.errors import DisagreementError, InputError
 from m2bridge.models import Lightning
 from m2bridge.models.polynomials import parse_polynomial
+from m2bridge.questions.boundary import forms
+from m2bridge.questions.boundary.points import as_point, number
 
 MODEL = Lightning(d=2, dp=1, a=2, t=2, parametrization="attention", coordinate_system="segre")
 AXES = ("x", "y", "z")

@@ -10,14 +10,14 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from m2bridge.analyses.custom_template import TemplateValues
-from m2bridge.analyses.dimension import Dimension
-from m2bridge.analyses.ideal import IdealSummary, script_of
-from m2bridge.analyses.singular_locus import SingularLocus
-from m2bridge.analyses.singular_locus.orbits import Orbit
 from m2bridge.claims.ledger import Ledger
 from m2bridge.errors import InputError, M2BridgeError
 from m2bridge.models import parse_spec
+from m2bridge.questions.custom_template import TemplateValues
+from m2bridge.questions.dimension import Dimension
+from m2bridge.questions.ideal import IdealSummary, script_of
+from m2bridge.questions.singular_locus import SingularLocus
+from m2bridge.questions.singular_locus.orbits import Orbit
 from m2bridge.report import own
 from m2bridge.report.ledger import ledger_markdown
 from m2bridge.results import Certainty, Result, settle

@@ -6,9 +6,9 @@ import json
 import shlex
 from typing import Any
 
-from m2bridge.analyses.custom_template import TemplateValues
-from m2bridge.analyses.ideal import IdealSummary
 from m2bridge.models import parse_spec
+from m2bridge.questions.custom_template import TemplateValues
+from m2bridge.questions.ideal import IdealSummary
 
 _LONGEST = 200
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from m2bridge.analyses.closure import Closure, closure
 from m2bridge.engine import Limits, open_engine
 from m2bridge.models import parse_spec
+from m2bridge.questions.closure import Closure, closure
 
 ATTENTION = (
     (2, 1, 1), (2, 1, 2), (2, 2, 1), (2, 2, 2), (2, 3, 1), (2, 3, 2), (3, 1, 1), (3, 1, 2), (3, 1, 3), (3, 2, 1), (3, 2, 2),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from pathlib import Path
 
-from m2bridge.analyses.dimension import Dimension, dimension
+from m2bridge.questions.dimension import Dimension, dimension
 
 HERE = Path(__file__).parent
 

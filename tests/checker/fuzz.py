@@ -22,7 +22,6 @@ import makers as M  # noqa: N812
 import numpy as np
 
 from m2bridge import checker
-from m2bridge.analyses.dimension import dimension
 from m2bridge.certificates.statements import (
     closure_certificate,
     same_function_certificate,
@@ -31,6 +30,7 @@ from m2bridge.certificates.statements import (
     symmetry_certificate,
 )
 from m2bridge.programs import ProgramError, parse_program
+from m2bridge.questions.dimension import dimension
 
 Document = dict[str, Any]
 QUARTIC = {

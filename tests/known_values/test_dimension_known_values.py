@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from m2bridge.analyses.dimension import dimension
+from m2bridge.questions.dimension import dimension
 from m2bridge.results import Certainty
 
 PROVED = [

@@ -30,13 +30,13 @@ from math import comb
 import numpy as np
 import pytest
 
-from m2bridge.analyses.singular_locus import SingularLocus, singular_locus
-from m2bridge.analyses.singular_locus.equations import interpolated, lifted
-from m2bridge.analyses.singular_locus.orbits import Orbit, all_orbits
-from m2bridge.analyses.singular_locus.strata import examine
-from m2bridge.analyses.singular_locus.witnesses import ImageDim
 from m2bridge.engine import Engine
 from m2bridge.models import Lightning
+from m2bridge.questions.singular_locus import SingularLocus, singular_locus
+from m2bridge.questions.singular_locus.equations import interpolated, lifted
+from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits
+from m2bridge.questions.singular_locus.strata import examine
+from m2bridge.questions.singular_locus.witnesses import ImageDim
 
 Size = tuple[int, int, int]
 ZERO = (0, 0, 0)

@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from m2bridge.analyses.closure import interpolate
-from m2bridge.analyses.closure.image import image_of
-from m2bridge.analyses.closure.interpolation import evaluate
 from m2bridge.errors import InputError
 from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.models.custom import from_text
 from m2bridge.models.ideal_text import read_ideal
+from m2bridge.questions.closure import interpolate
+from m2bridge.questions.closure.image import image_of
+from m2bridge.questions.closure.interpolation import evaluate
 
 EXPONENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=5, unique=True)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from m2bridge import protocol, scripts
-from m2bridge.analyses.singular_locus import script
 from m2bridge.cli import main
 from m2bridge.engine import Engine, find_engine
 from m2bridge.models import Lightning
+from m2bridge.questions.singular_locus import script
 from m2bridge.scripts import Script, render
 
 FILES = sorted(scripts.template_directory().glob("*.m2.j2"))

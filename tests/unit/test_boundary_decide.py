@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import sympy
 
-from m2bridge.analyses.boundary import forms
-from m2bridge.analyses.boundary.analysis import place_of_fiber
-from m2bridge.analyses.boundary.decide import as_surds, decide, split
-from m2bridge.analyses.boundary.examples import draw_examples
-from m2bridge.analyses.boundary.points import as_point, read_point, span_matrix
-from m2bridge.analyses.boundary.search import search
-from m2bridge.analyses.boundary.statements import corollary, orbit_places, theorem
-from m2bridge.analyses.boundary.surds import Surd, square_root
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
+from m2bridge.questions.boundary import forms
+from m2bridge.questions.boundary.analysis import place_of_fiber
+from m2bridge.questions.boundary.decide import as_surds, decide, split
+from m2bridge.questions.boundary.examples import draw_examples
+from m2bridge.questions.boundary.points import as_point, read_point, span_matrix
+from m2bridge.questions.boundary.search import search
+from m2bridge.questions.boundary.statements import corollary, orbit_places, theorem
+from m2bridge.questions.boundary.surds import Surd, square_root
 
 SIZES = [(2, 1, 1), (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 2, 2), (3, 3, 3), (4, 2, 3)]
 

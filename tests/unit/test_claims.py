@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.fiber import Fiber
 from m2bridge.claims import all_claims, claim
 from m2bridge.claims import ledger as ledgers
 from m2bridge.claims.base import Claim, Context, Size, Status, Verdict, fails, holds
@@ -20,6 +19,7 @@ from m2bridge.cli import main
 from m2bridge.engine import ReplayEngine
 from m2bridge.errors import InputError, OutOfReachError, OutputError, TimeLimitError
 from m2bridge.models import parse_spec
+from m2bridge.questions.fiber import Fiber
 from m2bridge.results import Certainty, Evidence
 
 IDS = [item.id for item in all_claims()]

@@ -7,14 +7,14 @@ import time
 import numpy as np
 import pytest
 
-from m2bridge.analyses.clock import Clock
-from m2bridge.analyses.closure import interpolate
-from m2bridge.analyses.closure.image import image_of
-from m2bridge.analyses.closure.interpolation import evaluate
-from m2bridge.analyses.closure.symmetry import coordinate_permutations, torus_weights
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models import parse_spec
 from m2bridge.models.custom import from_text
+from m2bridge.questions.clock import Clock
+from m2bridge.questions.closure import interpolate
+from m2bridge.questions.closure.image import image_of
+from m2bridge.questions.closure.interpolation import evaluate
+from m2bridge.questions.closure.symmetry import coordinate_permutations, torus_weights
 
 
 def test_equations_vanish_at_fresh_points() -> None:

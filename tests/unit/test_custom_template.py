@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from m2bridge.analyses.custom_template import parse_setting
 from m2bridge.errors import InputError
+from m2bridge.questions.custom_template import parse_setting
 
 
 def test_settings_are_json() -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.dimension import Dimension, dimension, upper
 from m2bridge.cli import main
 from m2bridge.engine import Limits
 from m2bridge.errors import InputError, OutOfReachError
@@ -22,6 +21,7 @@ from m2bridge.programs.blocks import flat_columns, free_columns, jacobian_block,
 from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.points import draw_inputs, draw_weights
 from m2bridge.programs.ranks import generic_rank
+from m2bridge.questions.dimension import Dimension, dimension, upper
 from m2bridge.results import Certainty, weigh
 
 

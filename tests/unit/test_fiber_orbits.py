@@ -12,14 +12,14 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from m2bridge.analyses.fiber.arguments import all_orbits
-from m2bridge.analyses.fiber.differential import kernel_dim, numeric_rank_at, sample_count
-from m2bridge.analyses.fiber.dimensions import dimensions_of
-from m2bridge.analyses.fiber.linear_orbits import finitely_many, orbit_count, two_layer_dim
-from m2bridge.analyses.fiber.points import given_point, random_point
-from m2bridge.analyses.fiber.primes import BIG_PRIME, good_prime, rank_prime
-from m2bridge.analyses.fiber.resolve import stratum_point
 from m2bridge.models import parse_spec
+from m2bridge.questions.fiber.arguments import all_orbits
+from m2bridge.questions.fiber.differential import kernel_dim, numeric_rank_at, sample_count
+from m2bridge.questions.fiber.dimensions import dimensions_of
+from m2bridge.questions.fiber.linear_orbits import finitely_many, orbit_count, two_layer_dim
+from m2bridge.questions.fiber.points import given_point, random_point
+from m2bridge.questions.fiber.primes import BIG_PRIME, good_prime, rank_prime
+from m2bridge.questions.fiber.resolve import stratum_point
 from m2bridge.results import weigh
 
 

@@ -11,12 +11,12 @@ import jsonschema
 import numpy as np
 import pytest
 
-from m2bridge.analyses.fiber import given_point, random_point, stratum_point
-from m2bridge.analyses.fiber.points import read_weights, virtual_point
-from m2bridge.analyses.fiber.primes import good_prime, second_prime
-from m2bridge.analyses.fiber.theorem import one_layer_orbit
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning, parse_spec
+from m2bridge.questions.fiber import given_point, random_point, stratum_point
+from m2bridge.questions.fiber.points import read_weights, virtual_point
+from m2bridge.questions.fiber.primes import good_prime, second_prime
+from m2bridge.questions.fiber.theorem import one_layer_orbit
 
 LAYER = Lightning(d=2, dp=1, parametrization="attention")
 DEEP = parse_spec("deep-lightning(d=[2,2,2],parametrization=virtual)")

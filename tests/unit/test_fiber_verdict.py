@@ -7,21 +7,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from m2bridge.analyses.fiber import random_point, stratum_point, structured
-from m2bridge.analyses.fiber.computing import Outcome
-from m2bridge.analyses.fiber.differential import generic_rank, kernel_dim, known_points, symmetry_dim
-from m2bridge.analyses.fiber.dimensions import Dimensions
-from m2bridge.analyses.fiber.lifting import coarser
-from m2bridge.analyses.fiber.primes import BIG_PRIME
-from m2bridge.analyses.fiber.question import degrees, equation_span, estimated_terms
-from m2bridge.analyses.fiber.result import FiberComponent
-from m2bridge.analyses.fiber.slices import slice_of
-from m2bridge.analyses.fiber.theorem import hypotheses_37, one_layer_orbit, predicted_dims
-from m2bridge.analyses.fiber.verdict import judged
 from m2bridge.engine import EngineInfo, Limits, Run
 from m2bridge.engine.base import Outcome as RunOutcome
 from m2bridge.models import Lightning, parse_spec
 from m2bridge.protocol import Values
+from m2bridge.questions.fiber import random_point, stratum_point, structured
+from m2bridge.questions.fiber.computing import Outcome
+from m2bridge.questions.fiber.differential import generic_rank, kernel_dim, known_points, symmetry_dim
+from m2bridge.questions.fiber.dimensions import Dimensions
+from m2bridge.questions.fiber.lifting import coarser
+from m2bridge.questions.fiber.primes import BIG_PRIME
+from m2bridge.questions.fiber.question import degrees, equation_span, estimated_terms
+from m2bridge.questions.fiber.result import FiberComponent
+from m2bridge.questions.fiber.slices import slice_of
+from m2bridge.questions.fiber.theorem import hypotheses_37, one_layer_orbit, predicted_dims
+from m2bridge.questions.fiber.verdict import judged
 from m2bridge.results import Certainty
 from m2bridge.scripts import Script
 

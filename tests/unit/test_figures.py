@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.boundary.decide import decide
-from m2bridge.analyses.dimension import Dimension, dimension
 from m2bridge.cli import main
 from m2bridge.errors import DisagreementError, InputError
 from m2bridge.figures import figure1, figure3, plotting, slices
 from m2bridge.figures.finite_elements import measured_rank
 from m2bridge.figures.interactive import interactive
 from m2bridge.models import DeepLightning, Softmax
+from m2bridge.questions.boundary.decide import decide
+from m2bridge.questions.dimension import Dimension, dimension
 
 # the resultant of two binary quadrics (Sylvester's determinant): the equation of M(2,1,2), as Macaulay2 writes it
 RESULTANT = "z2^2*z3^2-z1*z2*z3*z4+z0*z2*z4^2+z1^2*z3*z5-2*z0*z2*z3*z5-z0*z1*z4*z5+z0^2*z5^2"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.dimension import dimension
 from m2bridge.cli import main
 from m2bridge.models import DeepLightning
+from m2bridge.questions.dimension import dimension
 
 OPENING = {"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-", "svg": b"<?xml", "html": b"<!doctype html>"}
 

@@ -1,6 +1,6 @@
 """Data walks one way through the house: a stage imports only from stages to its left.
 
-    models -> scripts -> engine -> protocol -> analyses -> records -> cli
+    models -> scripts -> engine -> protocol -> questions -> records -> cli
 
 The imports are read from the source of every module, those inside functions too; only imports for type checkers
 are left out.
@@ -37,12 +37,12 @@ LEFT_OF = {
     "certificates": FOUNDATION | {"linear", "programs", "models", "rank", "results"},
     "checker": set(),  # checks certificates alone: nothing that helped to make them
 }
-LEFT_OF["analyses"] = set(LEFT_OF) - {"checker"}
+LEFT_OF["questions"] = set(LEFT_OF) - {"checker"}
 LEFT_OF["migrations"] = FOUNDATION | {"results"}
-LEFT_OF["records"] = LEFT_OF["schemas"] = LEFT_OF["analyses"] | {"analyses", "migrations", "records"}
+LEFT_OF["records"] = LEFT_OF["schemas"] = LEFT_OF["questions"] | {"questions", "migrations", "records"}
 LEFT_OF["claims"] = LEFT_OF["records"] | {"schemas"}
 LEFT_OF["batch"] = LEFT_OF["claims"] | {"claims"}
-LEFT_OF["figures"] = FOUNDATION | {"programs", "models", "results", "analyses", "records", "schemas"}
+LEFT_OF["figures"] = FOUNDATION | {"programs", "models", "results", "questions", "records", "schemas"}
 LEFT_OF["report"] = LEFT_OF["figures"] | {"figures", "claims"}
 LEFT_OF["cli"] = LEFT_OF["batch"] | {"batch", "figures", "report", "checker"}
 LEFT_OF["__main__"] = {"cli"}
@@ -105,7 +105,7 @@ def test_stage_imports_only_from_its_left(path: Path) -> None:
 
 
 def test_rank_is_independent_of_everything_that_touches_macaulay2() -> None:
-    assert not LEFT_OF["rank"] & {"scripts", "engine", "protocol", "analyses", "records", "cli"}
+    assert not LEFT_OF["rank"] & {"scripts", "engine", "protocol", "questions", "records", "cli"}
 
 
 @pytest.mark.parametrize("stage", ["figures", "report"])

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.fiber import Fiber
 from m2bridge.cli import main
 from m2bridge.errors import RecordError
+from m2bridge.questions.fiber import Fiber
 
 EVIDENCE = {
     "quantity": "generic_fiber_dim", "witness": "modular", "method": "rank", "value": 36, "relation": "=",

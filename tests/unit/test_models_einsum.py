@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from m2bridge.analyses.dimension import dimension
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models import Mod, from_callable, jacobian
 from m2bridge.models.systems import PolynomialSystem
+from m2bridge.questions.dimension import dimension
 
 Program = Callable[..., Any]
 SHAPES = {"A": (2, 3), "B": (3, 3), "c": (3,), "T": (2, 3, 2)}

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from m2bridge.analyses.dimension import dimension
 from m2bridge.models import DeepLightning, base, from_callable
 from m2bridge.models.symmetries import Symmetry
 from m2bridge.programs import lettered, reverse, run
 from m2bridge.programs.checks import Probe
 from m2bridge.programs.lettered import Lettered
+from m2bridge.questions.dimension import dimension
 from m2bridge.results import Certainty
 from tests.networks import NETWORKS
 

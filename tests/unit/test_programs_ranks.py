@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from m2bridge.analyses.dimension import dimension
 from m2bridge.models import Model, from_callable, parse_spec
 from m2bridge.programs import ranks
 from m2bridge.programs.blocks import last_layer
 from m2bridge.programs.points import Held
 from m2bridge.programs.ranks import generic_rank
+from m2bridge.questions.dimension import dimension
 from tests.networks import ANALYTIC_NETWORKS, NETWORKS, Shapes
 from tests.unit import dual_numbers
 

@@ -63,7 +63,7 @@ def test_the_names_that_users_rely_on() -> None:
 
 def test_a_function_is_not_hidden_by_the_module_of_the_same_name() -> None:
     """``m2bridge.singular_locus`` is the question, also after its module was imported by another path."""
-    import m2bridge.analyses.singular_locus
+    import m2bridge.questions.singular_locus
 
     assert inspect.isfunction(m2bridge.singular_locus)
 

@@ -8,13 +8,13 @@ import flint
 import numpy as np
 import pytest
 
-from m2bridge.analyses.dimension.lower import float_witness
 from m2bridge.linear.balls import Ball, full_rank_residual
 from m2bridge.models import parse_spec
 from m2bridge.programs.balls import Balls
 from m2bridge.programs.blocks import free_columns, last_layer
 from m2bridge.programs.proofs import enclosure, prove_rank
 from m2bridge.programs.ranks import generic_rank
+from m2bridge.questions.dimension.lower import float_witness
 
 
 def contains(ball: Ball, index: tuple[int, ...], value: Fraction) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.singular_locus import Component, SingularLocus, Stratum
 from m2bridge.errors import InputError, RecordError
+from m2bridge.questions.singular_locus import Component, SingularLocus, Stratum
 from m2bridge.results import RESULT_TYPES, Certainty, EngineUse, Evidence, ScriptUse, TheoremCheck
 
 RESULT = SingularLocus(

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.dimension import Dimension, dimension
 from m2bridge.claims import claim
 from m2bridge.claims.base import Context
 from m2bridge.claims.ledger import Ledger, verify
 from m2bridge.cli import main
 from m2bridge.engine import ReplayEngine
 from m2bridge.models import parse_spec
+from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.report import ledger_markdown
 from m2bridge.report.explain import explain
 from m2bridge.results import Certainty, Evidence, Result

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.custom_template import TemplateValues
-from m2bridge.analyses.ideal import IdealComponent, IdealSummary, script_of
 from m2bridge.cli import main
+from m2bridge.questions.custom_template import TemplateValues
+from m2bridge.questions.ideal import IdealComponent, IdealSummary, script_of
 from m2bridge.report.explain import explain, reproducing_script
 from m2bridge.results import Certainty, EngineUse, Evidence, ScriptUse
 

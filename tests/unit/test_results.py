@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.dimension import dimension
+from m2bridge.questions.dimension import dimension
 from m2bridge.results import RESULT_TYPES, Certainty, Evidence, Result, contradicts, labelled, settle, weigh
 
 

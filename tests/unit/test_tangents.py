@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import sympy
 
-from m2bridge.analyses.singular_locus import strata as strata_of
-from m2bridge.analyses.singular_locus.equations import (
+from m2bridge.errors import InputError
+from m2bridge.models import Lightning
+from m2bridge.questions.singular_locus import strata as strata_of
+from m2bridge.questions.singular_locus.equations import (
     Equation,
     check_prime,
     decisive,
@@ -18,12 +20,10 @@ from m2bridge.analyses.singular_locus.equations import (
     lifted,
     read,
 )
-from m2bridge.analyses.singular_locus.orbits import Orbit, all_orbits, orbit_dim
-from m2bridge.analyses.singular_locus.strata import examine
-from m2bridge.analyses.singular_locus.tangents import exact_span
-from m2bridge.analyses.singular_locus.witnesses import ImageDim, image_dim
-from m2bridge.errors import InputError
-from m2bridge.models import Lightning
+from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits, orbit_dim
+from m2bridge.questions.singular_locus.strata import examine
+from m2bridge.questions.singular_locus.tangents import exact_span
+from m2bridge.questions.singular_locus.witnesses import ImageDim, image_dim
 
 P = 32003
 RESULTANT = "z0^2*z5^2-z0*z1*z4*z5-2*z0*z2*z3*z5+z0*z2*z4^2+z1^2*z3*z5-z1*z2*z3*z4+z2^2*z3^2"

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from m2bridge import cli, records
-from m2bridge.analyses.dimension import dimension
 from m2bridge.batch.recording import stable
 from m2bridge.batch.store import Store
 from m2bridge.engine import Engine
 from m2bridge.models import parse_spec
+from m2bridge.questions.dimension import dimension
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -41,7 +41,7 @@ PLUGIN = '''
 import os, signal, time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
-from m2bridge.analyses.workbench import Workbench
+from m2bridge.questions.workbench import Workbench
 from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
 from m2bridge.errors import InputError
 from m2bridge.scripts import Script

@@ -12,12 +12,12 @@ import jsonschema
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.boundary import Boundary, analysis, boundary, script
-from m2bridge.analyses.boundary.analysis import check_model
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, open_engine
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.models import Lightning, Softmax
+from m2bridge.questions.boundary import Boundary, analysis, boundary, script
+from m2bridge.questions.boundary.analysis import check_model
 from m2bridge.results import Certainty
 from m2bridge.schemas import schema
 from m2bridge.scripts import template_directory
@@ -97,7 +97,7 @@ def test_wrong_algebra_is_caught(
 
 
 def test_wrong_decisions_are_caught(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    from m2bridge.analyses.boundary import forms
+    from m2bridge.questions.boundary import forms
 
     true_e2 = forms.e2
     monkeypatch.setattr(forms, "e2", lambda S: -true_e2(S))

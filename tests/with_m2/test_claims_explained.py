@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.boundary import boundary
-from m2bridge.analyses.fiber import fiber
-from m2bridge.analyses.singular_locus import SingularLocus, singular_locus
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, Outcome, ProcessEngine
 from m2bridge.models import Lightning
 from m2bridge.protocol import parse
+from m2bridge.questions.boundary import boundary
+from m2bridge.questions.fiber import fiber
+from m2bridge.questions.singular_locus import SingularLocus, singular_locus
 from m2bridge.report.explain import explain, reproducing_script
 from m2bridge.results import Result
 from m2bridge.scripts import Script

@@ -15,10 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from m2bridge.analyses.boundary import closedness, forms, statements
-from m2bridge.analyses.fiber import gauge
-from m2bridge.analyses.fiber.analysis import fiber
-from m2bridge.analyses.singular_locus import equations, strata
 from m2bridge.claims import all_claims, claim
 from m2bridge.claims.base import Context, Status, Verdict
 from m2bridge.claims.lightning_attention import (
@@ -33,6 +29,10 @@ from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import DeepLightning, Lightning, Model, Softmax, base, deep, lightning, segre, virtual
 from m2bridge.programs import checks as programs_checks
 from m2bridge.programs import reverse
+from m2bridge.questions.boundary import closedness, forms, statements
+from m2bridge.questions.fiber import gauge
+from m2bridge.questions.fiber.analysis import fiber
+from m2bridge.questions.singular_locus import equations, strata
 
 Patch = pytest.MonkeyPatch
 

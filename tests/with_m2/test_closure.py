@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from m2bridge import scripts
-from m2bridge.analyses.clock import Clock
-from m2bridge.analyses.closure import closure
-from m2bridge.analyses.closure.accounting import account, hilbert_evidence, vanish_at_fresh_points
-from m2bridge.analyses.closure.asking import Asking
-from m2bridge.analyses.closure.image import image_of
-from m2bridge.analyses.closure.interpolation import interpolate
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, Limits, open_engine
 from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
 from m2bridge.models.custom import from_text
+from m2bridge.questions.clock import Clock
+from m2bridge.questions.closure import closure
+from m2bridge.questions.closure.accounting import account, hilbert_evidence, vanish_at_fresh_points
+from m2bridge.questions.closure.asking import Asking
+from m2bridge.questions.closure.image import image_of
+from m2bridge.questions.closure.interpolation import interpolate
 from m2bridge.records import from_document, to_document
 from m2bridge.results import Certainty, weigh
 
@@ -278,6 +278,6 @@ def test_a_kernel_that_does_not_vanish_on_the_map_is_not_proved(
 ) -> None:
     """The kernel of another map, as a mistake in the template would give."""
     wrong = from_text("another", ["s", "t"], ["s^3", "s^2*t", "s*t^2", "2*t^3"])
-    monkeypatch.setattr("m2bridge.analyses.closure.kernels.best_source", lambda _: wrong)
+    monkeypatch.setattr("m2bridge.questions.closure.kernels.best_source", lambda _: wrong)
     found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", method="kernel", field="QQ", engine=engine)
     assert (found.certainty, found.agreement) == (Certainty.PROBABLE, False)

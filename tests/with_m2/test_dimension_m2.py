@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from m2bridge import scripts
-from m2bridge.analyses.dimension import dimension
-from m2bridge.analyses.dimension import macaulay2 as witness
-from m2bridge.analyses.dimension.macaulay2 import Asked, ask_macaulay2
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, Limits, open_engine
 from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Model, parse_spec
 from m2bridge.models.own import from_callable
+from m2bridge.questions.dimension import dimension
+from m2bridge.questions.dimension import macaulay2 as witness
+from m2bridge.questions.dimension.macaulay2 import Asked, ask_macaulay2
 from m2bridge.results import weigh
 from tests.networks import NETWORKS
 
@@ -282,7 +282,7 @@ def test_no_engine_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(*_: object) -> None:
         raise NoEngineError("none", candidates=())
 
-    monkeypatch.setattr("m2bridge.analyses.workbench.open_engine", nothing)
+    monkeypatch.setattr("m2bridge.questions.workbench.open_engine", nothing)
     found = dimension("lightning(d=2,dp=1)", certify=False)
     assert found.image_dim == 5
     assert any("no Macaulay2" in item.method for item in found.evidence)

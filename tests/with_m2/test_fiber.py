@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from m2bridge import records, scripts
-from m2bridge.analyses.fiber import Fiber, analysis, computing, fiber, random_point, script, stratum_point
-from m2bridge.analyses.fiber.question import Question
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, Limits, ProcessEngine
 from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
+from m2bridge.questions.fiber import Fiber, analysis, computing, fiber, random_point, script, stratum_point
+from m2bridge.questions.fiber.question import Question
 from m2bridge.schemas import schema
 
 LAYER = "lightning(d=2,dp=1,parametrization=attention)"

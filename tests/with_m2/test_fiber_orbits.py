@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import sympy
 
-from m2bridge.analyses.fiber import Fiber, fiber
 from m2bridge.engine import Engine
+from m2bridge.questions.fiber import Fiber, fiber
 
 
 def ask(engine: Engine, spec: str, at: object = None, seed: int = 0) -> Fiber:

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.boundary import Boundary, boundary
-from m2bridge.analyses.singular_locus import SingularLocus, singular_locus
 from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError
 from m2bridge.figures import orbits
 from m2bridge.models import Lightning
+from m2bridge.questions.boundary import Boundary, boundary
+from m2bridge.questions.singular_locus import SingularLocus, singular_locus
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.analyses.custom_template import run_template
-from m2bridge.analyses.ideal import ideal
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, ProcessEngine
 from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
+from m2bridge.questions.custom_template import run_template
+from m2bridge.questions.ideal import ideal
 from m2bridge.results import Certainty
 
 TEMPLATE = """\

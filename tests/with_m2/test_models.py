@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from m2bridge.analyses.dimension import dimension
 from m2bridge.engine import Engine, EngineInfo, ProcessEngine
 from m2bridge.models import Mod, Model, from_callable, jacobian, parse_spec
 from m2bridge.protocol import read
+from m2bridge.questions.dimension import dimension
 from m2bridge.scripts import render, template_directory
 from tests.unit.test_programs_mutations import forget_a_head
 

@@ -14,13 +14,13 @@ import pytest
 
 import m2bridge
 from m2bridge import records, scripts
-from m2bridge.analyses.singular_locus import singular_locus
-from m2bridge.analyses.singular_locus.equations import read
-from m2bridge.analyses.singular_locus.orbits import Orbit
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, Limits, ProcessEngine
 from m2bridge.errors import ScriptError
 from m2bridge.models import Lightning
+from m2bridge.questions.singular_locus import singular_locus
+from m2bridge.questions.singular_locus.equations import read
+from m2bridge.questions.singular_locus.orbits import Orbit
 from m2bridge.schemas import schema
 
 Mutate = Callable[[str, str, str], None]

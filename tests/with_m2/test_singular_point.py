@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from m2bridge import records
-from m2bridge.analyses.closure import closure
-from m2bridge.analyses.fiber.resolve import resolve
-from m2bridge.analyses.singular_point import singular_point, tangent_upper
 from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models import parse_spec
+from m2bridge.questions.closure import closure
+from m2bridge.questions.fiber.resolve import resolve
+from m2bridge.questions.singular_point import singular_point, tangent_upper
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 
 from m2bridge import scripts
-from m2bridge.analyses import source as sources
-from m2bridge.analyses.closure import closure
-from m2bridge.analyses.dimension import dimension
-from m2bridge.analyses.singular_point import singular_point
-from m2bridge.analyses.source import ClosedPoint, PointField, Source, field_rank
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, ProcessEngine, find_engine
 from m2bridge.errors import InputError
+from m2bridge.questions import source as sources
+from m2bridge.questions.closure import closure
+from m2bridge.questions.dimension import dimension
+from m2bridge.questions.singular_point import singular_point
+from m2bridge.questions.source import ClosedPoint, PointField, Source, field_rank
 from m2bridge.results import Certainty
 from m2bridge.scripts import Script
 
@@ -232,7 +232,7 @@ def lose_one(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
         return replace(found, components=tuple(kept))
 
     monkeypatch.setattr(sources, "decomposed", fewer)
-    monkeypatch.setattr("m2bridge.analyses.closure.union.decomposed", fewer)
+    monkeypatch.setattr("m2bridge.questions.closure.union.decomposed", fewer)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -288,8 +288,8 @@ def test_a_wrong_differential_in_the_template_is_a_contradiction(
 def test_when_decomposition_is_out_of_reach_only_what_was_seen_is_claimed(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("m2bridge.analyses.closure.union.decomposed", lambda *_, **__: None)
-    monkeypatch.setattr("m2bridge.analyses.source.decomposed", lambda *_, **__: None)
+    monkeypatch.setattr("m2bridge.questions.closure.union.decomposed", lambda *_, **__: None)
+    monkeypatch.setattr("m2bridge.questions.source.decomposed", lambda *_, **__: None)
     found = closure("map:a,s->a*s;s|a^7-2", engine=engine)
     assert (found.completeness, found.degree, found.certainty) == ("seen-part", None, Certainty.PROBABLE)
     assert any("every component" in line for line in found.not_shown)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from m2bridge.analyses.dimension import dimension
 from m2bridge.claims.base import Claim, Context, Size, Verdict
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.claims.lightning_attention.corollary_3_8 import equation_14
 from m2bridge.claims.lightning_attention.dimensions import verdict_on
 from m2bridge.models import Softmax
+from m2bridge.questions.dimension import dimension
 
 
 def equation_16(d: tuple[int, ...], a: tuple[int, ...]) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from m2bridge.analyses.dimension import dimension
 from m2bridge.claims.base import Claim, Context, Correction, Size, Verdict, fails, holds
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.claims.lightning_attention.dimensions import WITNESSES, compared
 from m2bridge.models import DeepLightning
+from m2bridge.questions.dimension import dimension
 from m2bridge.results import Certainty
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from m2bridge.analyses.dimension import Dimension, dimension
 from m2bridge.claims.base import Context, Verdict, disagreement, fails, holds, out_of_reach
 from m2bridge.models import Model
+from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.results import Certainty
 
 WITNESSES = (

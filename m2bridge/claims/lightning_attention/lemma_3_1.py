@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.analyses.fiber.gauge import (
+from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds
+from m2bridge.claims.lightning_attention import PAPER
+from m2bridge.questions.fiber.gauge import (
     Matrix,
     NoChangeOfBasisError,
     attention_gauge,
@@ -18,8 +20,6 @@ from m2bridge.analyses.fiber.gauge import (
     transpose,
     virtual,
 )
-from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds
-from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.results import Certainty
 
 _TRIALS = 5

@@ -6,12 +6,12 @@ from math import comb
 
 import numpy as np
 
-from m2bridge.analyses.singular_locus import singular_locus
 from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import Lightning, Model
 from m2bridge.models.symbolic import symbolic_map
+from m2bridge.questions.singular_locus import singular_locus
 from m2bridge.results import Certainty
 
 

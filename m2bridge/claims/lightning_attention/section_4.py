@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from m2bridge.analyses.dimension import dimension
 from m2bridge.claims.base import (
     Claim,
     Context,
@@ -20,6 +19,7 @@ from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.claims.lightning_attention.dimensions import ONE_LAYER_WITNESSES
 from m2bridge.models import DeepLightning
 from m2bridge.models.symbolic import rational_variables, variable_array
+from m2bridge.questions.dimension import dimension
 from m2bridge.results import Certainty
 
 

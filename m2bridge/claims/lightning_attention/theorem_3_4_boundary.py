@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from m2bridge.analyses.boundary import boundary
 from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds, out_of_reach
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.models import Lightning
+from m2bridge.questions.boundary import boundary
 from m2bridge.results import Certainty, TheoremCheck
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from m2bridge.analyses.singular_locus import SingularLocus, Stratum, singular_locus
 from m2bridge.claims.base import (
     Claim,
     Context,
@@ -19,6 +18,7 @@ from m2bridge.claims.base import (
 )
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.models import Lightning
+from m2bridge.questions.singular_locus import SingularLocus, Stratum, singular_locus
 from m2bridge.results import Certainty
 
 Prediction = Callable[[Lightning, Stratum], bool]

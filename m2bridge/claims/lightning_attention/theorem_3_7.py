@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from m2bridge.analyses.fiber import Fiber, fiber
 from m2bridge.claims.base import (
     Claim,
     Context,
@@ -18,6 +17,7 @@ from m2bridge.claims.base import (
 )
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.models import DeepLightning
+from m2bridge.questions.fiber import Fiber, fiber
 from m2bridge.results import Certainty
 
 

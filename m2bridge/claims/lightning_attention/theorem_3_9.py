@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from m2bridge.analyses.dimension import dimension
 from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds, out_of_reach
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.models import Softmax
+from m2bridge.questions.dimension import dimension
 from m2bridge.results import Certainty
 
 Network = Callable[[np.ndarray], np.ndarray]

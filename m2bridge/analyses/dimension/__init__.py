@@ -1,7 +1,0 @@
-"""The dimension of a neuromanifold and of the generic fiber, proved from both sides where that can be done."""
-
-from m2bridge.analyses.dimension.analysis import dimension
-from m2bridge.analyses.dimension.macaulay2 import script
-from m2bridge.analyses.dimension.result import Dimension, FormulaCheck, NumericWitness
-
-__all__ = ["Dimension", "FormulaCheck", "NumericWitness", "dimension", "script"]

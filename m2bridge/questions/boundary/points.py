@@ -1,0 +1,158 @@
+"""Points that a user gives: coordinates or weights, in a file or inline, read exactly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.models import Lightning
+from m2bridge.questions.boundary import forms
+
+Coordinates = tuple[Fraction, ...]
+_MOST_CHARACTERS = 1_000_000
+_HOW = 'write a list of coordinates, or an object such as {"A": [[1,0],[0,1]], "V": [[1,"1/2"]]}'
+
+
+def read_point(model: Lightning, text: str) -> Coordinates:
+    """The point that a file, or an inline text, describes.
+
+    It is a JSON list of coordinates (Segre ones, or all those of the ambient space of Sym3), an object with ``coordinates``,
+    or one with the weights ``A`` and ``V`` (or ``Q``, ``K`` and ``V``). Numbers are integers, decimals (read exactly) or
+    strings like "1/3". Inline, commas alone make a list: ``1,0,-1/2,0,0,0``.
+    """
+    source = f"--point {text[:60]!r}"
+    path = Path(text)
+    if _is_file(path):
+        source = f"--point {path}"
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{source} cannot be read: {error}") from None
+    elif text.endswith(".json"):
+        raise InputError(f"{source}: there is no such file")
+    if len(text) > _MOST_CHARACTERS:
+        raise InputError(f"{source} is longer than {_MOST_CHARACTERS} characters")
+    stripped = text.strip()
+    if stripped[:1] in ("[", "{"):
+        try:
+            value = json.loads(stripped, parse_float=Fraction, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{source} is not JSON: {error}; {_HOW}") from None
+    else:
+        value = [part.strip() for part in stripped.split(",")]
+    return as_point(model, value, source)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number")
+
+
+def as_point(model: Lightning, value: Any, source: str = "the point") -> Coordinates:
+    """Segre coordinates of a point given by coordinates or by weights."""
+    if isinstance(value, Mapping):
+        if "coordinates" in value:
+            value = value["coordinates"]
+        elif "V" in value and ("A" in value or {"Q", "K"} <= set(value)):
+            return _from_weights(model, value, source)
+        else:
+            raise InputError(f"{source} has neither coordinates nor weights A and V; {_HOW}")
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise InputError(f"{source} is no list; {_HOW}")
+    numbers = tuple(number(entry, source) for entry in value)
+    if len(numbers) == model.coordinate_count:
+        return numbers
+    if len(numbers) == model.ambient_dim:
+        return from_ambient(model, numbers, source)
+    raise InputError(
+        f"{source} has {len(numbers)} coordinates; {model.spec} has {model.coordinate_count} "
+        f"(Segre) or {model.ambient_dim} (all coefficients)"
+    )
+
+
+def number(entry: Any, source: str) -> Fraction:
+    """An exact number from an integer, a Fraction or a text; a float is refused."""
+    if isinstance(entry, bool) or not isinstance(entry, (int, Fraction, str, np.integer)):
+        raise InputError(f"{source}: {entry!r} is no exact number; write 3, 0.25 or 1/3 (quoted in JSON)")
+    try:
+        return Fraction(int(entry) if isinstance(entry, np.integer) else entry)
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{source}: {entry!r} is no exact number; write 3, 0.25 or 1/3") from None
+
+
+def _from_weights(model: Lightning, value: Mapping[str, Any], source: str) -> Coordinates:
+    def matrix(name: str, rows: int, columns: int) -> np.ndarray:
+        table = value[name]
+        shaped = isinstance(table, Sequence) and len(table) == rows
+        if not shaped or any(
+            not isinstance(r, Sequence) or isinstance(r, str) or len(r) != columns for r in table
+        ):
+            raise InputError(f"{source}: {name} should be a {rows} x {columns} matrix, a list of rows")
+        entries = np.empty((rows, columns), dtype=object)
+        for i, j in np.ndindex(rows, columns):
+            entries[i, j] = number(table[i][j], source)
+        return entries
+
+    V = matrix("V", model.dp, model.d)
+    shapes = {"A": (model.d, model.d)} if "A" in value else {"K": (model.a, model.d), "Q": (model.a, model.d)}
+    first, *rest = (matrix(name, *shape) for name, shape in shapes.items())
+    A = first.T @ rest[0] if rest else first
+    if forms.rank(A) > model.attention_rank:
+        raise InputError(f"{source}: rk A = {forms.rank(A)}, but a = {model.a} allows no more than that")
+    return tuple(Fraction(c) for c in model.coordinates({"A": A, "V": V}))
+
+
+def span_matrix(model: Lightning) -> np.ndarray:
+    """The linear map from Segre coordinates to all coefficients of the network: an integer matrix.
+
+    Coordinates of both kinds are bilinear in (A, V), so products of unit matrices determine it.
+    """
+    full = replace(model, coordinate_system="full")
+    small, large = [], []
+    for i, j in np.ndindex(model.d, model.d):
+        for n, k in np.ndindex(model.dp, model.d):
+            A, V = np.zeros((model.d, model.d), dtype=np.int64), np.zeros((model.dp, model.d), dtype=np.int64)
+            A[i, j] = V[n, k] = 1
+            small.append(model.coordinates({"A": A, "V": V}))
+            large.append(full.coordinates({"A": A, "V": V}))
+    # small @ L = large has a solution because the Segre coordinates determine the network (Proposition A.5)
+    independent = _independent_rows(np.array(small))
+    solution = forms.solve(np.array(small)[independent], np.array(large)[independent])
+    if solution is None:
+        raise AssertionError("the Segre coordinates do not determine the network")
+    return forms.integers(solution.T)
+
+
+def _independent_rows(matrix: np.ndarray) -> list[int]:
+    chosen: list[int] = []
+    for row in range(len(matrix)):
+        if forms.rank(matrix[[*chosen, row]]) > len(chosen):
+            chosen.append(row)
+    return chosen
+
+
+def from_ambient(model: Lightning, numbers: Sequence[Fraction], source: str) -> Coordinates:
+    """Segre coordinates of a point given by all its coefficients; refused outside the linear span of the networks."""
+    right = np.array(numbers, dtype=object)[:, None]
+    solution = forms.solve(span_matrix(model), right)
+    if solution is None:
+        raise InputError(
+            f"{source} lies outside the {model.coordinate_count}-dimensional span of the networks in the "
+            f"{model.ambient_dim}-dimensional space of functions"
+        )
+    return tuple(solution[:, 0])

@@ -1,0 +1,119 @@
+"""What the question "what can the network reach?" answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from m2bridge.questions.boundary.decide import Where
+from m2bridge.results import Result, TheoremCheck, register_result
+
+Matrix = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A point of the span, where it lies, and exact weights.
+
+    Attributes
+    ----------
+    name: ``point`` for the user's, a kind for an example.
+    coordinates: Segre coordinates.
+    where: image, boundary (in the image, and a limit of points that are not), closure-only, or outside of the closure.
+    weights: exact A and V, row by row, entries such as ``1/2+3*sqrt(5)``; real in the image, complex for closure-only, None
+        outside.
+    conjugate: the other pair of weights where there are two: k and v exchanged; the complex-conjugate pair for closure-only.
+    rank_a, rank_v: ranks of the flattenings (of A and V for a point of the closure); rank_s, e2: of the quadric where both are 1.
+    distance: the least distance that the numerical search over real weights found, relative to the point's norm.
+    reason: the argument in a sentence.
+    """
+
+    name: str
+    coordinates: tuple[Fraction, ...]
+    where: Where
+    weights: Mapping[str, Matrix] | None
+    conjugate: Mapping[str, Matrix] | None
+    rank_a: int
+    rank_v: int
+    rank_s: int | None
+    e2: Fraction | None
+    distance: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A semialgebraic part of the closure: what it is, its affine dimension (-1 when empty), equations and inequalities.
+
+    `degree` is that of the complex closure, None when not computed; `equations` are empty where they are too many to list.
+    """
+
+    name: str
+    description: str
+    dim: int
+    degree: int | None
+    equations: tuple[str, ...]
+    inequality: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrbitPlace:
+    """An orbit of weights (rk A, rk V, meet), where its image lies, and whether they are critical for (A, V) -> network."""
+
+    rank_a: int
+    rank_v: int
+    meet: int
+    where: Where
+    critical: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sequence:
+    """A convergent sequence: norms of weights (None where there are none), distances as it goes on, and where its limit lies."""
+
+    name: str
+    distances: tuple[float, ...]
+    weight_norms: tuple[float, ...] | None
+    limit: Where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """Convergent sequences, looked at in floating point. An experiment: it shows no theorem and counts as no evidence."""
+
+    label: str
+    description: str
+    sequences: tuple[Sequence, ...]
+    limits_in_image: bool
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boundary(Result):
+    """Image, boundary and closure of one layer of attention over the real numbers. All dimensions are affine, -1 means empty.
+
+    Attributes
+    ----------
+    image_dim, boundary_dim, closure_only_dim: of the image, of its relative boundary, and of the closure without the image.
+    parts: these three as sets, with equations and inequalities.
+    examples: exact random points of each kind; point: the user's.
+    orbits: where each orbit of weights goes.
+    theorem, corollary: Theorem 3.4 (boundary points) and Corollary A.6, compared with what was computed.
+    closedness: an experiment on Euclidean closedness.
+    """
+
+    ANALYSIS: ClassVar[str] = "boundary"
+    VERSION: ClassVar[int] = 1
+
+    image_dim: int
+    boundary_dim: int
+    closure_only_dim: int
+    point: Point | None
+    parts: tuple[Part, ...]
+    examples: tuple[Point, ...]
+    orbits: tuple[OrbitPlace, ...]
+    theorem: TheoremCheck
+    corollary: TheoremCheck
+    closedness: Experiment

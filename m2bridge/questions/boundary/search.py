@@ -1,0 +1,132 @@
+"""The second witness: least squares over real weights, from many starts, in float64.
+
+It knows nothing of quadrics or ranks. The target is a function of two tokens; the network is its own forward pass, and weights
+are sought whose outputs match. The network is linear in each of its weight matrices, so its Jacobian is the forward pass at unit
+matrices. The method is Levenberg's and Marquardt's, all starts at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from m2bridge.models import Lightning
+from m2bridge.questions.boundary import forms
+
+REACHED = 1e-7
+MISSED = 1e-3
+"""Relative distances below which a point counts as reached and above which as missed; between them nothing is said."""
+LARGEST_HEIGHT = 2000
+"""A point whose primitive integer multiple has larger entries may lie outside and yet nearer than floats can tell: then a
+distance of zero says nothing."""
+_STARTS = 20
+_STEPS = 300
+_PATIENCE = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What the search found: the least distance to the point, relative to its norm, from how many starts, with which weights."""
+
+    distance: float
+    starts: int
+    weights: dict[str, np.ndarray]
+    height: int
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether real weights give the point; None where floats cannot tell."""
+        if self.distance <= REACHED:
+            return True if self.height <= LARGEST_HEIGHT else None
+        return False if self.distance >= MISSED else None
+
+
+def search(
+    model: Lightning, coordinates: Sequence[Fraction], rng: np.random.Generator, *, starts: int = _STARTS
+) -> Search:
+    """Real weights whose network comes closest to a point in the mean square over random inputs.
+
+    Raises no error when nothing comes close: the distance says so.
+    """
+    free = model.free
+    problem = _Problem(free, model, coordinates, rng)
+    scale = np.cbrt(problem.norm) if len(free.parameters) == 3 else np.sqrt(problem.norm)
+    flat = rng.standard_normal((starts, free.parameter_count)) * scale
+    flat, cost = _levenberg_marquardt(problem, flat)
+    best = int(np.argmin(cost))
+    distance = float(np.sqrt(cost[best])) / problem.norm if problem.norm else 0.0
+    height = max(abs(int(c)) for c in forms.primitive(coordinates)) if any(coordinates) else 0
+    return Search(distance=distance, starts=starts, weights=free.unflatten(flat[best]), height=height)
+
+
+class _Problem:
+    """The least squares problem: the first output token's part that is linear in token one and quadratic in token two."""
+
+    def __init__(
+        self, free: Lightning, model: Lightning, coordinates: Sequence[Fraction], rng: np.random.Generator
+    ) -> None:
+        self.model = free
+        samples = model.coordinate_count // model.dp + 6
+        tokens = rng.standard_normal((samples, model.d, 2)) / np.sqrt(model.d)
+        self.both = np.zeros((samples, model.d, model.t))
+        self.both[:, :, :2] = tokens
+        self.alone = self.both.copy()
+        self.alone[:, :, 1] = 0.0
+        table = forms.table_of(model, coordinates).astype(np.float64)
+        i, j = np.triu_indices(model.d)
+        monomials = tokens[:, i, 1] * tokens[:, j, 1]
+        target = np.einsum("nmp,sm,sp->sn", table, tokens[:, :, 0], monomials)
+        self.norm = float(np.linalg.norm(target))
+        self.target = target.ravel()
+
+    def outputs(self, weights: dict[str, np.ndarray]) -> np.ndarray:
+        """Values at the samples, flat in the last axis; leading axes are batches."""
+        batched = {name: value[..., None, :, :] for name, value in weights.items()}
+        both, alone = (self.model.forward(batched, x)[..., 0] for x in (self.both, self.alone))
+        difference = np.asarray(both - alone)
+        return difference.reshape(*difference.shape[:-2], -1)
+
+    def residuals(self, flat: np.ndarray) -> np.ndarray:
+        return np.asarray(self.outputs(self.model.unflatten(flat)) - self.target)
+
+    def jacobian(self, flat: np.ndarray) -> np.ndarray:
+        """Derivatives, with axes (start, weight, value)."""
+        weights = {name: value[:, None] for name, value in self.model.unflatten(flat).items()}
+        parts = []
+        for name, shape in self.model.parameters.items():
+            unit = np.eye(int(np.prod(shape))).reshape(1, -1, *shape)
+            parts.append(self.outputs({**weights, name: unit}))
+        return np.concatenate(parts, axis=1)
+
+
+def _levenberg_marquardt(problem: _Problem, flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    count, size = flat.shape
+    damping = np.full(count, 1e-2)
+    residual = problem.residuals(flat)
+    cost = (residual**2).sum(axis=1)
+    floor = (1e-11 * problem.norm) ** 2
+    idle = np.zeros(count, dtype=int)
+    identity = np.eye(size)
+    for _ in range(_STEPS):
+        J = problem.jacobian(flat)
+        normal = J @ np.swapaxes(J, 1, 2)
+        gradient = np.einsum("bpv,bv->bp", J, residual)
+        scale = np.trace(normal, axis1=1, axis2=2)[:, None, None] / size + np.finfo(float).tiny
+        system = normal + damping[:, None, None] * scale * identity
+        step = -np.linalg.solve(system, gradient[:, :, None])[:, :, 0]
+        tried = flat + step
+        new_residual = problem.residuals(tried)
+        new_cost = (new_residual**2).sum(axis=1)
+        better = new_cost < cost
+        flat = np.where(better[:, None], tried, flat)
+        residual = np.where(better[:, None], new_residual, residual)
+        gain = np.where(better, cost - new_cost, 0.0)
+        cost = np.where(better, new_cost, cost)
+        damping = np.clip(np.where(better, damping / 3, damping * 4), 1e-12, 1e12)
+        idle = np.where(gain > 1e-4 * cost, 0, idle + 1)
+        if cost.min() <= floor or bool((idle >= _PATIENCE).all()):
+            break
+    return flat, cost

@@ -1,0 +1,157 @@
+"""Analyses stage, closure: the methods inside Macaulay2, each with interpolation as its second witness."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from m2bridge.questions.closure import accounting, kernels
+from m2bridge.questions.closure.comparing import lift_forms, substitute
+from m2bridge.questions.closure.image import Span
+from m2bridge.questions.closure.interpolation import Interpolator
+from m2bridge.questions.closure.lifting import reduce_polynomial
+from m2bridge.questions.closure.work import Work, counts_evidence
+from m2bridge.results import Evidence
+
+_KERNEL_SPAN = 20
+
+
+def kernel_may_settle(work: Work) -> bool:
+    """Whether completeness is still open and the kernel may be in reach."""
+    return (
+        not work.complete
+        and work.limit is None
+        and work.span.dim <= _KERNEL_SPAN
+        and not work.image.homogenized
+    )
+
+
+def compare_with_kernel(work: Work, seconds: float | None) -> None:
+    """Compute the kernel too: the same generators and Hilbert function make the interpolated ideal complete."""
+    work.tell("kernel")
+    p = 0 if work.rational and work.span.dim <= 6 else work.prime
+    found, _ = kernels.kernel(
+        work.asking, work.model, p=p, hilbert_degrees=work.degree_bound, seconds=seconds
+    )
+    if found is None or found.hilbert_function is None:
+        work.not_shown.append("the kernel of the ring map: Macaulay2 did not finish it in time")
+        return
+    work.kernel_used = True
+    _witness_kernel(work, found, p)
+    if found.counts == work.counts and found.hilbert_function == work.hilbert_function:
+        work.complete = True
+        work.shown.append(
+            "the kernel of the ring map has as many generators in each degree: the ideals are equal"
+        )
+
+
+def _witness_kernel(work: Work, found: kernels.Kernel, p: int) -> None:
+    method = "kernel of the ring map" + ("" if p else " over QQ")
+    inside = {k: v for k, v in found.counts.items() if k <= work.degree_bound or work.complete}
+    work.evidence.append(counts_evidence("macaulay2", method, inside, p or None))
+    if found.hilbert_function is not None:
+        work.evidence.append(Evidence(
+            quantity="hilbert_function", witness="macaulay2", method=method,
+            value=list(found.hilbert_function[: len(work.hilbert_function)]), prime=p or None, seconds=found.seconds,
+        ))  # fmt: skip
+    if found.degree is not None:
+        work.evidence.append(
+            Evidence(
+                quantity="degree", witness="macaulay2", method=method, value=found.degree, prime=p or None
+            )
+        )
+    if found.codim is not None:
+        value = len(found.basis) - found.codim - work.image.homogenized
+        work.evidence.append(
+            Evidence(quantity="image_dim", witness="macaulay2", method=method, value=value, prime=p or None)
+        )
+
+
+def by_kernel(work: Work, max_degree: int | None) -> None:
+    """The kernel of the ring map; interpolation up to the highest generator's degree is the second witness."""
+    work.measure()
+    rng = np.random.default_rng(work.seed)
+    work.span = work.image.span(rng, work.prime)
+    work.codim = work.codim_in(work.span)
+    p = 0 if work.rational else work.prime
+    work.tell("kernel")
+    found, work.limit = kernels.kernel(
+        work.asking, work.model, p=p, hilbert_degrees=max_degree or kernels.HILBERT_DEGREES
+    )
+    work.kernel_used = True
+    if found is None:
+        work.not_shown.append("anything about equations: the kernel was not finished")
+        return
+    work.span = Span(basis=found.basis, linear_forms=work.span.linear_forms, ambient=work.span.ambient)
+    work.counts = found.counts
+    work.degree_bound = max([max_degree or 1, *found.counts])
+    work.degree, work.complete = found.degree, True
+    work.hilbert_function = found.hilbert_function or ()
+    work.shown.append(
+        f"the ideal is the kernel of the ring map over {'QQ' if work.rational else f'F_{work.prime}'}"
+    )
+    if work.rational:
+        work.polynomials = [reduce_polynomial(f, work.prime) for f in found.polynomials]
+        work.lifted_forms = lift_forms(work)
+        work.lifted = None if work.lifted_forms is None else list(found.polynomials)
+        if work.lifted is None:
+            work.not_shown.append("the linear forms over QQ: six primes did not determine them")
+        exact = substitute(work)
+        work.proved = bool(exact) or (exact is None and work.lifted is not None and not work.lifted_forms)
+    else:
+        work.polynomials = list(found.polynomials)
+    if found.codim is None or found.degree is None:
+        work.not_shown.append("codimension and degree: Macaulay2 reached a limit")
+    work.claim_vanishing("kernel", "kernel of the ring map")
+    work.count_degree()
+    _witness_kernel(work, found, p)
+    _witness_interpolation(work)
+
+
+def _witness_interpolation(work: Work) -> None:
+    """Fresh points, and interpolation up to the degrees of the generators at hand."""
+    work.evidence.append(
+        accounting.vanish_at_fresh_points(work.polynomials, work.image, work.span, work.prime, work.seed)
+    )
+    other = Interpolator(work.image, prime=work.prime, seed=work.seed, clock=work.asking.clock)
+    top = max(work.counts, default=1)
+    while other.degree_reached < top and other.limit is None:
+        other.advance()
+    if other.limit is not None:
+        work.not_shown.append("agreement with interpolation: a limit came first")
+        return
+    counts = {k: v for k, v in other.snapshot().counts.items() if k <= top}
+    work.evidence.append(counts_evidence("modular", f"interpolation up to degree {top}", counts, work.prime))
+    ranks = other.hilbert_function[: len(work.hilbert_function)]
+    if ranks == list(work.hilbert_function[: len(ranks)]) or not work.hilbert_function:
+        work.hilbert_function = work.hilbert_function or tuple(ranks)
+    else:
+        work.evidence.append(Evidence(
+            quantity="hilbert_function", witness="modular", method="ranks of all monomials at random image points",
+            value=ranks, prime=work.prime,
+        ))  # fmt: skip
+
+
+def by_graded_kernel(work: Work, max_degree: int) -> None:
+    """Macaulay2's MultigradedImplicitization up to a degree, with our grading; interpolation is the second witness."""
+    work.measure()
+    interpolator = Interpolator(work.image, prime=work.prime, seed=work.seed, clock=work.asking.clock)
+    work.span = interpolator.span
+    work.codim = work.codim_in(work.span)
+    work.tell("components of the kernel")
+    found, work.limit = kernels.graded_kernel(
+        work.asking, work.image, work.span, interpolator.snapshot().grading, max_degree, p=work.prime
+    )
+    if found is None:
+        work.not_shown.append("anything about equations: the components of the kernel were not finished")
+        return
+    work.polynomials, work.counts, work.degree_bound = found.polynomials, found.counts, max_degree
+    work.evidence.append(counts_evidence("macaulay2", "componentsOfKernel", found.counts, work.prime))
+    while interpolator.degree_reached < max_degree and interpolator.limit is None:
+        interpolator.advance()
+    work.hilbert_function = tuple(interpolator.hilbert_function)
+    if interpolator.limit is None:
+        work.evidence.append(
+            counts_evidence("modular", "interpolation", interpolator.snapshot().counts, work.prime)
+        )
+    work.count_degree()
+    work.conclude(work.account())

@@ -1,0 +1,125 @@
+"""Analyses stage, closure: from residues modulo several primes to rational numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from math import gcd, isqrt, lcm
+from typing import Any
+
+from m2bridge.linear.integer import rank_over_q
+from m2bridge.questions.clock import Clock
+
+Residues = Mapping[tuple[int, ...], int]
+
+
+def rational(residue: int, modulus: int) -> Fraction | None:
+    """The fraction a/b with a = residue * b mod modulus and |a|, b <= sqrt(modulus/2), or None; it is unique.
+
+    >>> rational(pow(3, -1, 10007) * -2 % 10007, 10007)
+    Fraction(-2, 3)
+    """
+    bound = isqrt(modulus // 2)
+    r0, r1, t0, t1 = modulus, residue % modulus, 0, 1
+    while r1 > bound:
+        q = r0 // r1
+        r0, r1, t0, t1 = r1, r0 - q * r1, t1, t0 - q * t1
+    if t1 == 0 or abs(t1) > bound or gcd(r1, abs(t1)) != 1:
+        return None
+    return Fraction(r1, t1)
+
+
+def combine(residues: Sequence[int], moduli: Sequence[int]) -> tuple[int, int]:
+    """The residue modulo the product of coprime moduli (Chinese remainders), with the product.
+
+    >>> combine([2, 3], [5, 7])
+    (17, 35)
+    """
+    value, modulus = 0, 1
+    for residue, m in zip(residues, moduli, strict=True):
+        value += modulus * ((residue - value) * pow(modulus, -1, m) % m)
+        modulus *= m
+    return value, modulus
+
+
+def lift_polynomials(
+    systems: Sequence[Sequence[Residues]], primes: Sequence[int]
+) -> list[dict[tuple[int, ...], Fraction]] | None:
+    """Rational polynomials from their residues modulo several primes, or None when these do not determine them.
+
+    `systems[k]` lists the same polynomials modulo `primes[k]`, normalised alike. The last prime is only used to check what
+    the others give.
+    """
+    if len(primes) < 2 or len({len(system) for system in systems}) != 1:
+        return None
+    lifted: list[dict[tuple[int, ...], Fraction]] = []
+    for versions in zip(*systems, strict=True):
+        monomials = set().union(*versions)
+        polynomial: dict[tuple[int, ...], Fraction] = {}
+        for monomial in monomials:
+            value, modulus = combine([f.get(monomial, 0) for f in versions[:-1]], primes[:-1])
+            fraction = rational(value, modulus)
+            if fraction is None or fraction.denominator % primes[-1] == 0:
+                return None
+            expected = fraction.numerator * pow(fraction.denominator, -1, primes[-1]) % primes[-1]
+            if expected != versions[-1].get(monomial, 0):
+                return None
+            polynomial[monomial] = fraction
+        lifted.append(polynomial)
+    return lifted
+
+
+def reduce_polynomial(polynomial: Mapping[tuple[int, ...], Fraction], p: int) -> dict[tuple[int, ...], int]:
+    """Residues of a rational polynomial modulo a prime that divides no denominator."""
+    residues = {m: c.numerator * pow(c.denominator, -1, p) % p for m, c in polynomial.items()}
+    return {m: c for m, c in residues.items() if c}
+
+
+def vanishes_exactly(
+    polynomial: Mapping[tuple[int, ...], Fraction], coordinates: Sequence[Any], clock: Clock | None = None
+) -> bool:
+    """Whether a rational polynomial in the coordinates is the zero polynomial in the weights: exact substitution over ZZ.
+
+    `coordinates` are python-flint integer polynomials in the weights, one for each variable of `polynomial`.
+    """
+    common = lcm(*(c.denominator for c in polynomial.values()))
+    total = coordinates[0] * 0
+    products: dict[tuple[int, ...], Any] = {}
+    for monomial, coefficient in polynomial.items():
+        if clock is not None:
+            clock.check()
+        factors = tuple(i for i, e in enumerate(monomial) for _ in range(e))
+        total = total + _product(factors, coordinates, products) * int(coefficient * common)
+    return bool(total == 0)
+
+
+def _product(
+    factors: tuple[int, ...], coordinates: Sequence[Any], products: dict[tuple[int, ...], Any]
+) -> Any:
+    if not factors:
+        return coordinates[0] * 0 + 1
+    if factors not in products:
+        products[factors] = _product(factors[:-1], coordinates, products) * coordinates[factors[-1]]
+    return products[factors]
+
+
+def generated_rank(polynomials: Sequence[Mapping[tuple[int, ...], Fraction]], degree: int, count: int) -> int:
+    """The dimension over QQ of what homogeneous polynomials in `count` variables generate in a degree: an exact rank.
+
+    >>> generated_rank([{(2, 0): Fraction(1)}, {(1, 1): Fraction(1, 2)}], 3, 2)
+    3
+    """
+    columns: dict[tuple[int, ...], int] = {}
+    rows: list[dict[int, int]] = []
+    for f in polynomials:
+        common = lcm(*(c.denominator for c in f.values()))
+        for factors in combinations_with_replacement(range(count), degree - sum(next(iter(f)))):
+            shift = [factors.count(i) for i in range(count)]
+            row: dict[int, int] = {}
+            for monomial, c in f.items():
+                product = tuple(a + b for a, b in zip(monomial, shift, strict=True))
+                row[columns.setdefault(product, len(columns))] = int(c * common)
+            rows.append(row)
+    table = [[row.get(i, 0) for i in range(len(columns))] for row in rows]
+    return rank_over_q(table) if table else 0

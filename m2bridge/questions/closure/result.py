@@ -1,0 +1,183 @@
+"""Analyses stage, closure: the answer, :class:`Closure`, and what can be done with it without computing again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+from m2bridge.errors import InputError
+from m2bridge.questions.closure import formats
+from m2bridge.questions.closure.equations import Equation
+from m2bridge.results import Certainty, Result, html_table, register_result
+
+Completeness = Literal["complete", "up-to-degree", "partial", "seen-part"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageComponent:
+    """An irreducible component, over the field of the answer, of the closure of the image of a source with equations.
+
+    dim (affine), degree; source_component: the number of a component of the source whose image it closes; equations in the span,
+    without the linear forms.
+    """
+
+    dim: int
+    degree: int
+    source_component: int
+    equations: tuple[Equation, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """Whether a point satisfies the equations, and in which sense; true or false in an ``if``.
+
+    `arithmetic` is ``exact`` (over QQ), ``mod p`` or ``real``; for ``real`` the largest residual, relative to the
+    largest term of its equation, was compared with `tolerance`.
+    """
+
+    verdict: bool
+    arithmetic: str
+    residual: float | None = None
+    tolerance: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.verdict
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closure(Result):
+    """The Zariski closure of the image of a model: its equations, invariants, and what is shown about them.
+
+    Attributes
+    ----------
+    ambient_dim: dimension of the model's function space; `coordinate_count`: of the coordinates used.
+    span_dim: dimension of the linear span of the image; `linear_forms`: how many independent linear equations there are.
+    image_dim: dimension of the image (affine); `codim`, `degree`: of the closure in its span. None when not reached.
+    generator_counts: degree -> number of minimal generators, in the span; called ``generators`` in JSON. The generators
+        themselves, as SymPy polynomials, are made on demand by the property `generators`.
+    hilbert_function: of the image in degrees 0, 1, ...; by evaluation ranks, or of the kernel.
+    completeness: ``complete``: the generators generate the ideal of the closure; ``up-to-degree``: they generate it up
+        to degree `degree_bound`; ``partial``: a limit was reached, the same holds for the smaller `degree_bound`;
+        ``seen-part``: the source has equations, and points of all its components were not had: the generators are equations of
+        what was seen, and the closure may be larger.
+    components: the irreducible components of the closure over `field`, for a source with equations; `codim` and `degree` are
+        then those of the part of largest dimension. None for other models.
+    shown, not_shown: what these words rest on, in sentences.
+    homogenized: the image is no cone; degrees and generators are those of its cone, one coordinate of which is 1.
+    equations: linear forms first, then the minimal generators; None when they were not asked for.
+    variables: what z0, z1, ... stand for; None without equations.
+    """
+
+    ANALYSIS: ClassVar[str] = "closure"
+    VERSION: ClassVar[int] = 1
+
+    ambient_dim: int
+    coordinate_count: int
+    span_dim: int
+    linear_forms: int
+    image_dim: int | None
+    codim: int | None
+    degree: int | None
+    generator_counts: Mapping[int, int] = dataclass_field(metadata={"key": "generators"})
+    hilbert_function: tuple[int, ...]
+    completeness: Completeness
+    degree_bound: int
+    method: str
+    field: str
+    homogenized: bool = False
+    shown: tuple[str, ...] = ()
+    not_shown: tuple[str, ...] = ()
+    equations: tuple[Equation, ...] | None = None
+    variables: tuple[str, ...] | None = None
+    components: tuple[ImageComponent, ...] | None = None
+
+    @property
+    def characteristic(self) -> int:
+        """0 for equations over QQ, else the prime."""
+        return 0 if self.field == "QQ" else int(self.field.removeprefix("F_"))
+
+    def _equations(self) -> tuple[Equation, ...]:
+        if self.equations is None:
+            raise InputError("this record was saved without equations; compute it again with equations")
+        return self.equations
+
+    @property
+    def generators(self) -> tuple[Any, ...]:
+        """The minimal generators in the span as SymPy polynomials in z0, z1, ...; without the linear forms."""
+        return self.polynomials[self.linear_forms :]
+
+    @property
+    def polynomials(self) -> tuple[Any, ...]:
+        """All equations, linear forms first, as SymPy polynomials in z0, z1, ..., over QQ or the finite field; made on demand."""
+        return formats.sympy_polynomials(self._equations(), self.coordinate_count, self.characteristic)
+
+    def written(self, form: str) -> str:
+        """The equations as text: ``m2``, ``singular``, ``sympy``, ``latex`` or ``json``."""
+        return formats.written(self._equations(), self.coordinate_count, self.characteristic, form)
+
+    def to_m2(self) -> str:
+        """Macaulay2 source that defines the ring S and the ideal I."""
+        return self.written("m2")
+
+    def contains(self, point: Sequence[Any], *, tolerance: float = 1e-9) -> Membership:
+        """Whether a point of the coordinate space satisfies all equations.
+
+        Integers and Fractions are decided exactly when the equations are over QQ, and modulo p when they are over F_p (then a
+        "no" is certain for integer points only if the equations lift). Floats are decided up to `tolerance`, and only
+        for equations over QQ. A yes means membership in the zero set of the equations that were found.
+        """
+        values = list(point)
+        if len(values) != self.coordinate_count:
+            raise InputError(f"a point has {self.coordinate_count} coordinates here, not {len(values)}")
+        exact = all(isinstance(v, (int, Fraction)) or hasattr(v, "__index__") for v in values)
+        if exact:
+            return self._contains_exactly([v if isinstance(v, Fraction) else int(v) for v in values])
+        if self.characteristic:
+            raise InputError("equations over F_p say nothing about real points; compute the closure over QQ")
+        worst = max((f.relative_residual([float(v) for v in values]) for f in self._equations()), default=0.0)
+        return Membership(verdict=worst <= tolerance, arithmetic="real", residual=worst, tolerance=tolerance)
+
+    def _contains_exactly(self, values: list[int | Fraction]) -> Membership:
+        p = self.characteristic
+        if not p:
+            return Membership(verdict=all(f.at(values) == 0 for f in self._equations()), arithmetic="exact")
+        residues = [
+            v % p if isinstance(v, int) else v.numerator * pow(v.denominator, -1, p) % p for v in values
+        ]
+        return Membership(
+            verdict=all(f.at(residues) % p == 0 for f in self._equations()), arithmetic=f"mod {p}"
+        )
+
+    @property
+    def summary(self) -> str:
+        """One line: generators, codimension, degree, completeness."""
+        counts = (
+            ", ".join(f"{count} of degree {deg}" for deg, count in sorted(self.generator_counts.items()))
+            or "none"
+        )
+        return (
+            f"equations in the span of dimension {self.span_dim}: {counts}; codimension {self.codim}, "
+            f"degree {self.degree}; {self.completeness} ({self.certainty.value})"
+        )
+
+    def _repr_latex_(self) -> str:
+        if self.equations is None or len(self.equations) > 12:
+            return f"$$\\text{{{formats.latex_text(self.summary)}}}$$"
+        return (
+            "$$\\begin{aligned}"
+            + r" \\ ".join(f"&{f.latex()} {formats.latex_zero(self.characteristic)}" for f in self.equations)
+            + "\\end{aligned}$$"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "model": self.model, "field": self.field, "span": self.span_dim, "image": self.image_dim,
+            "codimension": self.codim, "degree": self.degree,
+            "generators": ", ".join(f"{c} of degree {d}" for d, c in sorted(self.generator_counts.items())) or "none",
+            "completeness": self.completeness, "certainty": Certainty(self.certainty).value,
+        }  # fmt: skip
+        return html_table(rows)

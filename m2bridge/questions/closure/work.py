@@ -1,0 +1,429 @@
+"""Analyses stage, closure: one computation of a closure, step by step, with the evidence it gathers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.linear.primes import primes_below
+from m2bridge.models.base import Model
+from m2bridge.questions.closure import accounting, degrees
+from m2bridge.questions.closure.accounting import Account
+from m2bridge.questions.closure.asking import Asking
+from m2bridge.questions.closure.equations import Equation, equation
+from m2bridge.questions.closure.image import Image, Span
+from m2bridge.questions.closure.interpolation import Interpolation, Interpolator, Polynomial
+from m2bridge.questions.closure.result import Closure, Completeness, ImageComponent
+from m2bridge.results import Certainty, Evidence
+
+Rational = Mapping[tuple[int, ...], Fraction]
+_DEGREE_CAP = 12
+_DEGREE_CAP_UNKNOWN = 6
+_SMALL_SPAN = 14
+_LARGE_SPACE = 250
+_SMALLEST_SECTION_PRIME = 1000
+
+
+@dataclass(slots=True, kw_only=True)
+class Work:
+    """The state of one computation; :meth:`result` turns it into the answer."""
+
+    model: Model
+    image: Image
+    asking: Asking
+    prime: int
+    rational: bool
+    seed: int
+    progress: Callable[[str], None] | None = None
+    patience: float = 20.0
+    thorough: bool = False
+
+    evidence: list[Evidence] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+    not_shown: list[str] = field(default_factory=list)
+    polynomials: Sequence[Polynomial] = ()
+    lifted: Sequence[Rational] | None = None
+    lifted_forms: Sequence[Rational] | None = None
+    span: Span = field(init=False)
+    cone_dim: int = field(init=False)
+    codim: int | None = None
+    degree: int | None = None
+    counts: dict[int, int] = field(default_factory=dict)
+    hilbert_function: tuple[int, ...] = ()
+    degree_bound: int = 1
+    complete: bool = False
+    proved: bool = False
+    limit: str | None = None
+    kernel_used: bool = False
+    components: tuple[ImageComponent, ...] | None = None
+    seen_part_only: bool = False
+    unlucky: bool = False
+
+    def tell(self, step: str) -> None:
+        if self.progress is not None:
+            self.progress(step)
+
+    def other_primes(self, count: int) -> list[int]:
+        """Large primes that divide nothing that was given, other than the one of the computation."""
+        return primes_below(
+            self.image.large_prime, count=count, without=self.prime, numbers=self.image.numbers
+        )
+
+    # -- what is known of the image without equations ---------------------------------------------------------
+
+    def measure(self) -> None:
+        """Dimension of the image: ranks at random points, a lower bound over QQ and one over F_p; the literature's formula."""
+        primes = (self.image.large_prime, self.image.second_prime, self.prime)
+        ranks = {p: self.image.dim(np.random.default_rng([self.seed, 1]), p) for p in primes}
+        best = max(primes, key=lambda p: ranks[p])  # each rank is a lower bound over QQ
+        self.cone_dim = ranks[best]
+        method = "rank of the parametrization's Jacobian at a random point"
+        sure = Certainty.PROBABLE if self.image.constrained else Certainty.PROVED
+        for rank, p, over in (
+            (self.cone_dim, best, "QQ"), (ranks[self.prime], self.prime, f"F_{self.prime}"),
+        ):  # fmt: skip
+            self.evidence.append(Evidence(
+                quantity="image_dim", witness="modular", method=method, value=rank - self.image.homogenized, relation=">=",
+                certainty=sure, prime=p, field=over,
+            ))  # fmt: skip
+        formula = self.model.formula
+        if formula is not None and formula.applies and formula.value is not None:
+            self.evidence.append(Evidence(
+                quantity="image_dim", witness="formula", method=formula.citation, value=formula.value,
+                certainty=Certainty.PROBABLE, field="QQ",
+            ))  # fmt: skip
+
+    def codim_in(self, span: Span) -> int:
+        """Codimension of the image in its linear span; over an unlucky prime the span is smaller than the image.
+
+        Raises
+        ------
+        InputError
+            The prime is unlucky.
+        """
+        if span.dim < self.cone_dim:
+            raise InputError(
+                f"modulo {self.prime} the image spans {span.dim} dimensions, over QQ it has {self.cone_dim}: use another prime"
+            )
+        return span.dim - self.cone_dim
+
+    def count_degree(self) -> None:
+        """The degree, counted without equations: by a formula where one is proved, else on the parametrization.
+
+        With `thorough` both. Not where nothing is to be counted (the span itself, a point), nor over a small field, where a
+        random section is often special.
+        """
+        if not self.codim or self.cone_dim == 0:
+            return
+        formula = degrees.formula_degree(self.model)
+        if formula is not None:
+            self.evidence.append(formula)
+            if not self.thorough:
+                self.degree = self.known_degree
+                return
+        if self.prime < _SMALLEST_SECTION_PRIME:
+            self.not_shown.append(
+                f"an independent count of the degree: {self.prime} is too small for random sections"
+            )
+            self.degree = self.known_degree
+            return
+        self.tell("degree of the parametrization")
+        counted = degrees.section_degree(
+            self.asking, self.image, self.span, self.prime, self.seed, self.patience
+        )
+        if counted is not None:
+            self.evidence.append(counted)
+        elif formula is None:
+            self.not_shown.append(
+                "an independent count of the degree: no formula, and no section of the parametrization in time"
+            )
+        self.degree = self.known_degree
+
+    @property
+    def known_degree(self) -> int | None:
+        """The independently counted degree, when the counts agree."""
+        values = {
+            e.value
+            for e in self.evidence
+            if e.quantity == "degree" and e.witness in ("formula", "parametrization")
+        }
+        return int(values.pop()) if len(values) == 1 else None
+
+    # -- interpolation ----------------------------------------------------------------------------------------
+
+    def by_interpolation(self, max_degree: int | None) -> Interpolation:
+        """Interpolate degree by degree until the account is settled, then lift when equations over QQ are wanted."""
+        self.measure()
+        interpolator = Interpolator(self.image, prime=self.prime, seed=self.seed, clock=self.asking.clock)
+        self.span = interpolator.span
+        self.codim = self.codim_in(self.span)
+        self.count_degree()
+        account_ = self._advance(interpolator, max_degree)
+        found = interpolator.snapshot()
+        self._take(found)
+        if account_ is None and self.limit is None:
+            account_ = self.account()
+        self.conclude(account_)
+        return found
+
+    def _advance(self, interpolator: Interpolator, max_degree: int | None) -> Account | None:
+        """Go on to `max_degree`, or until a degree brings nothing new and dimension and degree are those of the image.
+
+        Macaulay2 is asked only when the equations already define the image near a general point, and not before a degree
+        without new generators, unless the next degree is large.
+        """
+        known = self.known_degree
+        bound = max_degree or (min(known + 1, _DEGREE_CAP) if known is not None else _DEGREE_CAP_UNKNOWN)
+        points = self.image.points(np.random.default_rng([self.seed, 2]), 1, self.prime)[
+            :, list(self.span.basis)
+        ]
+        asked = -1
+        while interpolator.degree_reached < bound and self.codim:
+            self.tell(f"equations of degree {interpolator.degree_reached + 1}")
+            if not interpolator.advance():
+                self.limit = interpolator.limit
+                return None
+            if max_degree is not None:
+                continue
+            self._take(interpolator.snapshot())
+            fresh = bool(interpolator.generators[interpolator.degree_reached])
+            large = interpolator.weight_spaces[interpolator.degree_reached][2] > _LARGE_SPACE
+            if (fresh and not large and interpolator.degree_reached < bound) or asked == len(
+                self.polynomials
+            ):
+                continue
+            if not accounting.smooth_at_image(self.polynomials, points, self.codim, self.prime):
+                continue
+            asked = len(self.polynomials)
+            account_ = self.account()
+            settled = account_.codim == self.codim and (
+                account_.degree == known or (known is None and not fresh)
+            )
+            if account_.limit is not None or settled:
+                return account_
+        return None
+
+    def _take(self, found: Interpolation) -> None:
+        self.polynomials = tuple(f for degree in sorted(found.generators) for f in found.generators[degree])
+        self.counts = found.counts
+        self.hilbert_function = found.hilbert_function
+        self.degree_bound = found.degree_reached
+
+    def account(self) -> Account:
+        self.tell("accounting")
+        return accounting.account(
+            self.asking, self.image, self.span, self.polynomials, p=self.prime, seed=self.seed, image_dim=self.cone_dim,
+            hilbert_degrees=self.degree_bound + 1,
+        )  # fmt: skip
+
+    def claim_vanishing(self, witness: str, method: str) -> None:
+        """The method's own word that its equations vanish on the image, to be contradicted by the others."""
+        self.evidence.append(
+            Evidence(quantity="vanishing", witness=witness, method=method, value=True, prime=self.prime)
+        )
+
+    def conclude(self, account_: Account | None) -> None:
+        """Weigh Macaulay2's account: what is shown, what is not."""
+        self.claim_vanishing("interpolation", "solutions of linear equations at random image points")
+        self.evidence.append(
+            accounting.vanish_at_fresh_points(self.polynomials, self.image, self.span, self.prime, self.seed)
+        )
+        self.shown.append(
+            f"every equation of degree at most {self.degree_bound} over F_{self.prime} is generated by these"
+        )
+        if account_ is None:
+            self.not_shown.append("codimension and degree of the equations' ideal: a limit came first")
+            return
+        self.evidence += account_.evidence
+        self.evidence += accounting.hilbert_evidence(account_, self.hilbert_function, self.prime)
+        if account_.codim is None or account_.degree is None:
+            self.limit = self.limit or account_.limit
+            self.not_shown.append("codimension and degree of the equations' ideal: Macaulay2 reached a limit")
+            return
+        dims = account_.codim == self.codim
+        known = self.known_degree
+        if dims:
+            self.shown.append("the equations' ideal has the dimension of the image")
+            if known is None or account_.degree == known:
+                self.degree = account_.degree
+        else:
+            self.not_shown.append(
+                f"the equations found so far define a larger set, of codimension {account_.codim}: more exist in higher degree"
+            )
+        if known is not None:
+            self.degree = known
+        same_degree = dims and known is not None and account_.degree == known
+        if same_degree:
+            self.shown.append("the equations' ideal has the degree of the image, counted independently")
+        elif dims and known is not None:
+            self.not_shown.append(f"the equations' ideal has degree {account_.degree}, the image {known}")
+        if not self._settle_hypersurface():
+            self._settle_unmixedness(account_, same_degree)
+        item = accounting.degree_evidence(
+            account_, self.cone_dim, self.span, self.prime, complete=self.complete
+        )
+        self.evidence += [item] if item is not None else []
+
+    def _settle_hypersurface(self) -> bool:
+        """A prime ideal of codimension one is generated by its element of lowest degree, whatever the degree of the image."""
+        if self.codim == 0:
+            self.shown.append("the image is dense in its linear span")
+            self.complete, self.degree = True, 1
+            self.proved = True
+            return True
+        if self.codim != 1 or sum(self.counts.values()) != 1:
+            return False
+        self.shown.append(
+            "the closure is a hypersurface, and its ideal is generated by its equation of lowest degree"
+        )
+        self.complete = self.proved = True
+        self.degree = next(iter(self.counts))
+        return True
+
+    def _settle_unmixedness(self, account_: Account, same_degree: bool) -> None:
+        if not same_degree:
+            return
+        if account_.cohen_macaulay:
+            self.shown.append(
+                "its coordinate ring is Cohen-Macaulay, so the ideal is unmixed and equals the prime ideal of the closure"
+            )
+            self.complete = True
+            self.proved = any(
+                e.quantity == "degree" and e.certainty is Certainty.PROVED for e in self.evidence
+            )
+            return
+        verdict = None
+        if self.span.dim <= _SMALL_SPAN:
+            self.tell("unmixedness")
+            verdict = accounting.unmixed(self.asking, self.span, self.polynomials, self.prime, self.patience)
+        if verdict:
+            self.shown.append(
+                "the ideal is unmixed (topComponents), so it equals the prime ideal of the closure"
+            )
+            self.complete = True
+        elif verdict is False:
+            self.not_shown.append(
+                "the ideal has embedded or smaller components: equations of higher degree exist"
+            )
+        else:
+            self.not_shown.append(
+                "that the ideal is unmixed (not Cohen-Macaulay; the general test was not tried or took too long)"
+            )
+
+    def only_seen(self) -> None:
+        """Take back what would need all of a source with equations: the points lie on components that solving in turn met."""
+        self.complete = self.proved = False
+        self.seen_part_only = True
+        self.degree = None
+        self.evidence = [
+            e for e in self.evidence
+            if e.quantity not in ("degree", "image_dim") or (e.relation == ">=" and e.quantity == "image_dim")
+        ]  # fmt: skip
+        self.shown = [
+            "the equations vanish at the points of the source that were found by solving its equations in turn"
+        ]
+        self.not_shown.append(
+            "that these points lie on every component of the source: the equations are not known to hold on all of it, "
+            "dimension and degree are not known either, and the image may be larger; use --method kernel"
+        )
+
+    # -- the answer -------------------------------------------------------------------------------------------
+
+    def result(
+        self,
+        *,
+        method: str,
+        agreement: bool | None,
+        equations: bool,
+        seconds: float,
+        options: dict[str, Any],
+    ) -> Closure:
+        """The answer as a record."""
+        lifted = self.rational and self.lifted is not None
+        over = "QQ" if lifted else f"F_{self.prime}"
+        completeness: Completeness = (
+            "complete" if self.complete else "partial" if self.limit else "up-to-degree"
+        )
+        if self.seen_part_only:
+            completeness = "seen-part"
+        proved = self.proved and self.rational and lifted and self.complete
+        names = self.image.names
+        return Closure(
+            model=self.model.spec, options=options, certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
+            agreement=agreement, evidence=tuple(with_fields(self.evidence, self.prime)), engine=self.asking.engine_use,
+            scripts=tuple(self.asking.scripts), seed=self.seed, seconds=seconds,
+            peak_memory_bytes=self.asking.peak_memory_bytes, limit=self.limit,
+            ambient_dim=self.model.ambient_dim, coordinate_count=self.model.coordinate_count,
+            span_dim=self.span.dim - self.image.homogenized, linear_forms=len(self.span.linear_forms),
+            image_dim=self.cone_dim - self.image.homogenized, codim=self.codim, degree=self.degree,
+            generator_counts=dict(sorted(self.counts.items())), hilbert_function=self.hilbert_function,
+            completeness=completeness, degree_bound=self.degree_bound, method=method, field=over,
+            homogenized=self.image.homogenized, shown=tuple(self.shown), not_shown=tuple(self.not_shown),
+            equations=self._equations(lifted) if equations else None, components=self._components(keep=equations),
+            variables=tuple(names[: self.model.coordinate_count]) if equations else None,
+        )  # fmt: skip
+
+    def _components(self, *, keep: bool) -> tuple[ImageComponent, ...] | None:
+        if self.components is None or keep:
+            return self.components
+        return tuple(replace(c, equations=None) for c in self.components)
+
+    def _equations(self, lifted: bool) -> tuple[Equation, ...]:
+        p = 0 if lifted else self.prime
+        everything = range(self.span.ambient)
+        constant = self.span.ambient - 1 if self.image.homogenized else None
+        forms: Sequence[Mapping[tuple[int, ...], Any]] = as_polynomials(self.span)
+        if lifted and self.lifted_forms is not None:
+            forms = self.lifted_forms
+        polynomials: Sequence[Mapping[tuple[int, ...], Any]] = self.polynomials
+        if lifted and self.lifted is not None:
+            polynomials = self.lifted
+        return (
+            *(equation(f, everything, p=p, constant=constant) for f in forms),
+            *(equation(f, self.span.basis, p=p, constant=constant) for f in polynomials),
+        )
+
+
+def written_equations(
+    work: Work, polynomials: Sequence[Mapping[tuple[int, ...], Any]], p: int
+) -> tuple[Equation, ...]:
+    """Polynomials in the coordinates of the span as equations in all coordinates; over QQ for p = 0."""
+    constant = work.span.ambient - 1 if work.image.homogenized else None
+    return tuple(equation(f, work.span.basis, p=p, constant=constant) for f in polynomials)
+
+
+def as_polynomials(span: Span) -> list[dict[tuple[int, ...], int]]:
+    """The linear forms with exponents in all coordinates."""
+    unit = np.eye(span.ambient, dtype=int)
+    return [{tuple(unit[i].tolist()): c for i, c in form.items()} for form in span.linear_forms]
+
+
+def with_fields(evidence: Sequence[Evidence], prime: int) -> list[Evidence]:
+    """Each piece of evidence with the field that it is about: a number over F_p and the same over QQ are different quantities.
+
+    What was computed modulo p is about F_p, unless it says otherwise. The formula for the degree holds over every field.
+    """
+    found: list[Evidence] = []
+    for item in evidence:
+        if item.field is not None:
+            found.append(item)
+        elif item.witness == "formula":
+            found += [replace(item, field=over) for over in ("QQ", f"F_{prime}")]
+        else:
+            found.append(replace(item, field=f"F_{item.prime}" if item.prime else "QQ"))
+    return found
+
+
+def counts_evidence(witness: str, method: str, counts: Mapping[int, int], p: int | None) -> Evidence:
+    return Evidence(
+        quantity="generators",
+        witness=witness,
+        method=method,
+        value={str(k): v for k, v in sorted(counts.items())},
+        prime=p,
+    )

@@ -1,0 +1,163 @@
+"""A template of one's own: a ``.m2.j2`` file enters, the values it emits leave as a result.
+
+The contract, which is that of the package's own templates:
+
+* default values come first, one assignment a line at column 0 (``n = 3;``); they name the parameters;
+* then ``rendered = false;`` and the line ``--% include "_params.m2.j2"``, where the caller's values are put;
+* values are sent with ``emit("tag", value)`` as soon as they are known: integers, booleans, null, one-line strings, and lists of
+  these (anything else as ``toString``); a tag is a lower-case letter, then lower-case letters, digits and underscores, and is
+  sent once; ``announce "text"`` names a step; ``emitEnd()`` is the last line;
+* with a model, the script also has ``R``, ``weights`` and ``coordinates`` of that model.
+
+For example::
+
+    n = 3;
+    rendered = false;
+    --% include "_params.m2.j2"
+    S = ZZ/32003[vars(0..n-1)];
+    emit("hilbert", apply(5, k -> hilbertFunction(k, S)));
+    emitEnd();
+
+A script can do what Macaulay2 can: run only templates that you trust.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from m2bridge.engine import open_engine
+from m2bridge.engine.base import Engine, Limits
+from m2bridge.errors import InputError, OutputError, ScriptError
+from m2bridge.literals import NAME
+from m2bridge.models.base import Model
+from m2bridge.questions.clock import Clock
+from m2bridge.questions.closure.asking import Asking
+from m2bridge.results import Certainty, Result, register_result
+from m2bridge.scripts import line_in_template
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateValues(Result):
+    """What a user's template emitted, by tag, in the order of emission; `complete` when it reached its last line.
+
+    m2bridge has checked nothing about these values but their form: the certainty is the template's own affair.
+    """
+
+    ANALYSIS: ClassVar[str] = "template"
+    VERSION: ClassVar[int] = 1
+
+    template: str
+    complete: bool
+    values: Mapping[str, Any]
+
+
+def run_template(
+    path: Path,
+    parameters: Mapping[str, object] | None = None,
+    *,
+    model: Model | None = None,
+    prime: int | None = None,
+    engine: Engine | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    keep: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> TemplateValues:
+    """Run a template of one's own and return what it emitted.
+
+    Parameters
+    ----------
+    path: the ``.m2.j2`` file.
+    parameters: values for the parameters it declares.
+    model: a model whose ``R``, ``weights`` and ``coordinates`` the script gets; `prime` is then the field's characteristic
+        (32003 unless given).
+
+    Raises
+    ------
+    InputError
+        The template cannot be rendered, Macaulay2 stops in it (fields `line`, in the file, and `run`), or what it prints is not
+        what :mod:`m2bridge.protocol` reads.
+    """
+    if not path.name.endswith(".m2.j2"):
+        raise InputError(f"template {path}: the name of a template ends in .m2.j2")
+    if not path.is_file():
+        raise InputError(f"template {path} does not exist")
+    started = time.monotonic()
+    limits = limits or Limits()
+    given = dict(parameters or {})
+    if model is not None:
+        given.setdefault("p", 32003 if prime is None else prime)
+    with open_engine() if engine is None else nullcontext(engine) as opened:
+        asking = Asking(
+            opened, limits, Clock(limits.wall_seconds, limits.memory_bytes), keep=keep, progress=progress
+        )
+        try:
+            values, limit = asking.ask(path, given, model)
+        except (ScriptError, OutputError) as error:
+            raise _mistake(path, error) from error
+        return TemplateValues(
+            model="none" if model is None else model.spec, options={k: _plain(v) for k, v in given.items()},
+            certainty=Certainty.PROBABLE, agreement=None, evidence=(), engine=asking.engine_use,
+            scripts=tuple(asking.scripts), seed=seed, seconds=time.monotonic() - started,
+            peak_memory_bytes=asking.peak_memory_bytes, limit=limit, template=path.name, complete=values.complete,
+            values=dict(values.entries),
+        )  # fmt: skip
+
+
+def _mistake(path: Path, error: ScriptError | OutputError) -> InputError:
+    """An error in a user's own template, with its line in the user's file where that is known."""
+    if isinstance(error, OutputError):
+        return InputError(f"template {path.name}: {error.message}", line=None, run=error.run)
+    line = error.line and line_in_template(
+        path.read_text(encoding="utf-8"), error.run.script.text, error.line
+    )
+    if not line:
+        return InputError(f"template {path.name}: {error.message}", line=None, run=error.run)
+    return InputError(
+        f"template {path.name}, line {line} (line {error.line} of the rendered script, which --keep keeps), "
+        f"column {error.column}: Macaulay2 stopped: {error.said}",
+        line=line,
+        run=error.run,
+    )
+
+
+def parse_setting(text: str) -> tuple[str, object]:
+    """A parameter from ``name=value``, the value in JSON.
+
+    >>> parse_setting("n=[1,2]"), parse_setting('kind="odd"')
+    (('n', [1, 2]), ('kind', 'odd'))
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not NAME.fullmatch(name.strip()):
+        raise InputError(f"--set {text!r}: write name=value")
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        raise InputError(_no_json(name.strip(), value.strip())) from None
+    if _has_float(parsed):
+        raise InputError(f"--set {text!r}: only exact values, no decimal fractions or objects")
+    return name.strip(), parsed
+
+
+def _no_json(name: str, value: str) -> str:
+    text = f"--set {name}={value[:40]}: the value is not JSON"
+    if NAME.fullmatch(value):
+        return f"{text}; a string is written --set {name}='\"{value[:40]}\"'"
+    return f"{text}: write an integer, true, false, null, a list of these, or a string in double quotes"
+
+
+def _has_float(value: object) -> bool:
+    if isinstance(value, list):
+        return any(_has_float(item) for item in value)
+    return isinstance(value, (float, dict))
+
+
+def _plain(value: object) -> Any:
+    return json.loads(json.dumps(value, default=str))

@@ -1,0 +1,195 @@
+"""The dimension of the image of a source that is given by equations.
+
+The source is cut into its components; the dimension of the image is the largest over them. Lower bounds are ranks at points of
+every component, upper bounds are the components' dimensions. Without Macaulay2 there are only points that solving in turn
+happens to meet, and then nothing is said about the components that they miss.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from m2bridge.engine import Engine, Limits
+from m2bridge.errors import InputError, NoEngineError
+from m2bridge.linear.mod import Mod
+from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.primes import MACAULAY2_PRIME, given_numbers, prime_for
+from m2bridge.models.custom import PolynomialMap
+from m2bridge.questions.clock import Clock
+from m2bridge.questions.closure.asking import Asking
+from m2bridge.questions.dimension.result import Dimension
+from m2bridge.questions.source import Source, lost_component, rank_at, rank_evidence, source_of
+from m2bridge.questions.workbench import opened
+from m2bridge.results import Certainty, Evidence, weigh
+
+_DRAWS = 12
+
+Report = Callable[[str], None]
+
+
+def constrained_dimension(
+    model: PolynomialMap,
+    engine: Engine | bool | None,
+    *,
+    p: int,
+    seed: int,
+    limits: Limits,
+    keep: Path | None,
+    progress: Report | None,
+    start: float,
+) -> Dimension:
+    """The dimension of the image: the largest over the components of the source."""
+    asking, source = _decomposed(model, engine, p=p, seed=seed, limits=limits, keep=keep, progress=progress)
+    evidence = [_ambient(model), *_drawn(model, p=p, seed=seed)]
+    evidence += [_expected(model)] if source is None else _by_components(model, source)
+    lower = max([0, *(e.value for e in evidence if e.relation == ">=" and e.certainty is Certainty.PROVED)])
+    upper = min(e.value for e in evidence if e.relation == "<=" and e.certainty is Certainty.PROVED)
+    answer = max([0, *(e.value for e in evidence if e.quantity == "image_dim" and e.relation == ">=")])
+    parameters, fiber = _sizes(model, source, answer)
+    proved = lower == upper
+    return Dimension(
+        model=model.spec,
+        options={"prime": p},
+        certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
+        agreement=weigh(evidence).verdict,
+        evidence=tuple(evidence),
+        engine=None if asking is None else asking.engine_use,
+        scripts=() if asking is None else tuple(asking.scripts),
+        seed=seed,
+        seconds=time.perf_counter() - start,
+        peak_memory_bytes=None if asking is None else asking.peak_memory_bytes,
+        limit=None,
+        parameters=parameters,
+        image_dim=answer,
+        generic_fiber_dim=fiber,
+        lower_bound=lower,
+        upper_bound=upper,
+        symmetry_dim=0,
+        span_dim=model.coordinate_count,
+        expected_dim=min(parameters, model.coordinate_count),
+        defect=min(parameters, model.coordinate_count) - answer,
+        formula=None,
+        numeric_rank=None,
+        numeric=None,
+        statement=_statement(source, lower=lower, upper=upper, answer=answer),
+        certificate=None,
+    )
+
+
+def _decomposed(
+    model: PolynomialMap, engine: Engine | bool | None, *,
+    p: int, seed: int, limits: Limits, keep: Path | None, progress: Report | None,
+) -> tuple[Asking | None, Source | None]:  # fmt: skip
+    """The source by Macaulay2; None without one, or when it reached its limits."""
+    if engine is False:
+        return None, None
+    q = prime_for(given_numbers(model), chosen=None, default=min(p, MACAULAY2_PRIME))
+    try:
+        with opened(None if engine is None or engine is True else engine) as ready:
+            clock = Clock(limits.wall_seconds, limits.memory_bytes)
+            asking = Asking(ready, limits, clock, keep=keep, progress=progress)
+            return asking, source_of(model, asking, prime=q, seed=seed)
+    except NoEngineError:
+        if engine is True:
+            raise
+        return None, None
+
+
+def _by_components(model: PolynomialMap, source: Source) -> list[Evidence]:
+    """Upper bounds by the components' dimensions, ranks at points of each, and what contradicts the decomposition."""
+    over_q = source.characteristic == 0
+    sure = over_q and source.covered is True
+    bound = max(min(c.dim, model.coordinate_count) for c in source.components)
+    found = [
+        Evidence(
+            quantity="image_dim", witness="components", method=f"dimension of the source's largest component over {source.field}",
+            value=bound, relation="<=", certainty=Certainty.PROVED if sure else Certainty.PROBABLE,
+            prime=source.characteristic or None, detail={"dims": [c.dim for c in source.components]},
+        )
+    ]  # fmt: skip
+    if source.covered is False:
+        found += lost_component(source.field, source.characteristic)
+    return found + rank_evidence(source, [rank_at(model, source, point) for point in source.points])
+
+
+def _ambient(model: PolynomialMap) -> Evidence:
+    return Evidence(
+        quantity="image_dim", witness="ambient", method="number of coordinates, number of variables",
+        value=min(model.coordinate_count, len(model.variables)), relation="<=", certainty=Certainty.PROVED,
+    )  # fmt: skip
+
+
+def _expected(model: PolynomialMap) -> Evidence:
+    """Variables minus constraints: a proved bound where the constraints are few enough to be seen through without Macaulay2."""
+    return Evidence(
+        quantity="image_dim", witness="parameters", method="number of variables minus number of constraints",
+        value=model.parameter_dim, relation="<=",
+        certainty=Certainty.PROVED if model.parameter_dim_proved else Certainty.PROBABLE,
+    )  # fmt: skip
+
+
+def _drawn(model: PolynomialMap, *, p: int, seed: int) -> list[Evidence]:
+    """Ranks at points that solving in turn finds, some variables being 0 at times so that several components are met.
+
+    Where the differentials of the constraints are independent, the point lifts to characteristic zero by Hensel's lemma, and
+    the rank on the tangent space is a proved lower bound. Nothing is said about components that were not met.
+    """
+    rng = np.random.default_rng([seed, 17])
+    best: int | None = None
+    for draw in range(_DRAWS):
+        zero = (
+            rng.random(len(model.variables)) < 0.4 if draw % 2 else np.zeros(len(model.variables), dtype=bool)
+        )
+        try:
+            x = model.draw_point(rng, p, zero=tuple(np.flatnonzero(zero).tolist()))
+        except InputError:
+            continue
+        point = Mod(x, p)
+        normals = model.equations.jacobian(point).values
+        own = rank_mod(normals, p)
+        if own < len(model.constraints):
+            continue
+        rank = rank_mod(np.concatenate([model.system.jacobian(point).values, normals]), p) - own
+        best = rank if best is None else max(best, rank)
+    if best is None:
+        return []
+    return [
+        Evidence(
+            quantity="image_dim", witness="modular", method="rank at points of the source that lift to characteristic zero",
+            value=best, relation=">=", certainty=Certainty.PROVED, prime=p,
+        )
+    ]  # fmt: skip
+
+
+def _sizes(model: PolynomialMap, source: Source | None, answer: int) -> tuple[int, int]:
+    """The dimension of the source, and that of a generic fiber over a part of the image of dimension `answer`."""
+    if source is None:
+        return model.parameter_dim, model.parameter_dim - answer
+    ranks: dict[int, int] = {}
+    for point in source.points:
+        if point.smooth:
+            ranks[point.component] = max(ranks.get(point.component, 0), point.rank)
+    largest = [c.dim for i, c in enumerate(source.components) if ranks.get(i) == answer]
+    return source.dim, max(largest, default=source.dim) - answer
+
+
+def _statement(source: Source | None, *, lower: int, upper: int, answer: int) -> str:
+    if source is None:
+        said = "The components of the source were not computed: only points that solving its equations in turn meets were seen, "
+        said += "perhaps of one component only."
+    elif source.covered is None:
+        said = f"{source.sentence[0].upper()}{source.sentence[1:]}; that these are all was not checked a second time."
+    else:
+        said = f"{source.sentence[0].upper()}{source.sentence[1:]}."
+    if lower == upper:
+        return f"The dimension is {answer}: a lower and an upper bound meet, both proved. {said}"
+    rest = (
+        "not known to be more"
+        if source is None
+        else "probable, being the largest rank at random points of all components"
+    )
+    return f"The dimension is proved to lie between {lower} and {upper}; {answer} is {rest}. {said}"

@@ -1,0 +1,220 @@
+"""Lower bounds of a dimension: exact ranks of the program's Jacobian over F_p, balls for analytic networks, and float64."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from m2bridge.engine import Limits
+from m2bridge.linear.numeric import NumericRank, numeric_rank
+from m2bridge.linear.primes import given_numbers, primes_below
+from m2bridge.models import Model
+from m2bridge.programs.arithmetics import Floats
+from m2bridge.programs.blocks import free_columns, jacobian_block, last_layer
+from m2bridge.programs.degrees import degrees
+from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.proofs import BallProof, prove_rank
+from m2bridge.programs.ranks import GenericRank, generic_rank
+from m2bridge.questions.dimension.result import NumericWitness
+from m2bridge.results import Certainty, Evidence
+
+MOST_NUMERIC_COLUMNS = 700
+MOST_BALL_COLUMNS = 6000
+_REPEATS = 2
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the lower-bound witnesses found, with the minor and the proof that a certificate needs."""
+
+    evidence: tuple[Evidence, ...]
+    likely: int
+    rank: GenericRank
+    ball: BallProof | None = None
+
+
+def lower_bounds(
+    model: Model, *, p: int, seed: int, upper: int, limits: Limits, report: Report | None
+) -> Found:
+    """The rank of the network's Jacobian at a random point: proved, or for analytic networks a heuristic and a proof by balls."""
+    free = model.free
+    samples = free.samples_needed()
+    found = generic_rank(
+        free.program, p=p, seed=seed, held=free.gauge, upper=upper, samples=samples,
+        memory_limit=limits.memory_bytes, report=report,
+    )  # fmt: skip
+    item = Evidence(
+        quantity="image_dim",
+        witness="modular",
+        method="heuristic: Jacobian rank with random units for exponentials"
+        if found.heuristic
+        else "Jacobian rank at a random integer point" + (" of the slice" if free.gauge.count else ""),
+        value=found.rank,
+        relation=">=",
+        certainty=Certainty.PROBABLE if found.heuristic else Certainty.PROVED,
+        prime=p,
+        seconds=found.seconds,
+        scope="generic",
+        detail={
+            "samples": found.samples,
+            "columns": len(found.columns),
+            "tokens": len(found.token_pivots),
+            "settled": found.settled,
+            "heuristic": found.heuristic,
+        },
+    )
+    if not found.heuristic:
+        if found.rank >= upper:
+            return Found(evidence=(item,), likely=found.rank, rank=found)
+        best, more = _repeated(free, found, seed=seed, upper=upper, limits=limits)
+        return Found(evidence=(item, *more), likely=best.rank, rank=best)
+    ball = _balls(free, found, seed=seed, report=report)
+    if ball is None:
+        return Found(evidence=(item,), likely=found.rank, rank=found)
+    proof = Evidence(
+        quantity="image_dim",
+        witness="ball",
+        method="non-zero minor of the Jacobian at a dyadic point, in balls",
+        value=ball.rank,
+        relation=">=",
+        certainty=Certainty.PROVED,
+        seconds=ball.seconds,
+        scope="generic",
+        detail={
+            "precision": ball.precision,
+            "residual": ball.residual,
+            "samples": ball.point.samples,
+            "columns": len(ball.columns),
+            "bits": ball.point.bits,
+        },
+    )
+    return Found(evidence=(proof, item), likely=max(found.rank, ball.rank), rank=found, ball=ball)
+
+
+def _balls(model: Model, found: GenericRank, *, seed: int, report: Report | None) -> BallProof | None:
+    """Balls on the columns that F_p found independent; with a last layer they need tokens of full rank."""
+    layer = found.layer
+    if layer is not None and len(found.token_pivots) < layer.width:
+        return None
+    outputs = layer.few(analytic=True) if layer else 0
+    width = len(found.columns) + (outputs * layer.width if layer else 0)
+    if width > MOST_BALL_COLUMNS:
+        return None
+    point = model.dyadic_point(found.samples, seed)
+    return prove_rank(
+        model.program,
+        point,
+        found.columns,
+        layer=layer,
+        outputs=outputs,
+        precisions=model.precisions,
+        report=report,
+    )
+
+
+def _repeated(
+    model: Model, found: GenericRank, *, seed: int, upper: int, limits: Limits
+) -> tuple[GenericRank, tuple[Evidence, ...]]:
+    """The same rank with other primes and seeds: the best of them, and the probability argument where the bounds do not meet.
+
+    Any rank at an integer point modulo any prime is a proved lower bound, so that a larger one replaces the first.
+
+    Schwartz and Zippel: a minor of degree D of the generic rank vanishes at a random point with chance <= D/p. The degree counts
+    weights and inputs. A generic input that does not raise the rank shows that none will, so that a rank that stayed is the
+    generic one unless a point was special.
+    """
+    start = time.perf_counter()
+    others = primes_below(found.p - 1, count=_REPEATS, numbers=given_numbers(model))
+    runs = [
+        generic_rank(
+            model.program, p=q, seed=seed + k, held=model.gauge, upper=upper, samples=found.samples,
+            grow=False, memory_limit=limits.memory_bytes,
+        )
+        for k, q in enumerate(others, start=1)
+    ]  # fmt: skip
+    best = max([found, *runs], key=lambda run: run.rank)
+    primes = [found.p, *others]
+    degree = degrees(model.program)[1]
+    generic = Evidence(
+        quantity="image_dim",
+        witness="modular",
+        method="Jacobian rank at random points, several primes and seeds",
+        value=best.rank,
+        relation="=",
+        certainty=Certainty.PROBABLE,
+        error_probability=math.prod(min(1.0, upper * degree / q) for q in primes),
+        seconds=time.perf_counter() - start,
+        scope="generic",
+        detail={
+            "primes": primes,
+            "assumes": "no minor of the generic rank has all its coefficients divisible by every one of the primes",
+        },
+    )
+    if best is found:
+        return found, (generic,)
+    larger = replace(generic, method=f"Jacobian rank modulo {best.p}", relation=">=", prime=best.p)
+    return best, (generic, replace(larger, certainty=Certainty.PROVED, error_probability=None, detail={}))
+
+
+def float_witness(
+    model: Model, found: GenericRank, *, seed: int, report: Report | None
+) -> tuple[NumericWitness | None, tuple[Evidence, ...]]:
+    """The numerical rank in float64, or nothing when the matrix would be large."""
+    free = model.free
+    program, held = free.program, free.gauge
+    layer = last_layer(program, held)
+    columns = free_columns(program, held, layer)
+    outputs = layer.few(not program.polynomial) if layer else 0
+    width = sum(len(places) for places in columns.values()) + (outputs * layer.width if layer else 0)
+    if width > MOST_NUMERIC_COLUMNS:
+        return None, ()
+    if report:
+        report("float64 rank")
+    start = time.perf_counter()
+    samples = math.ceil(1.5 * found.samples) + 1
+    weights, inputs = free.real_point(samples, seed)
+    given = {name: Lettered("", value) for name, value in weights.items()}
+    given |= {name: Lettered("N", value) for name, value in inputs.items()}
+    size, said = (0, width), NumericRank(rank=None, gap=0.0, candidate=0, singular_values=())
+    try:
+        with np.errstate(over="raise", under="raise", invalid="raise", divide="raise"):
+            entries = (
+                None
+                if layer or not inputs
+                else _some_entries(program.output_count, found.outputs, samples, seed)
+            )
+            matrix = jacobian_block(
+                program, Floats(), given, columns, layer=layer, outputs=outputs, entries=entries
+            )
+        size, said = matrix.shape, numeric_rank(matrix)
+    except FloatingPointError:  # out of float64's range: no contradiction, no answer
+        pass
+    rest = (layer.outputs - outputs) * layer.width if layer else 0
+    if rest and len(found.token_pivots) < (layer.width if layer else 0):
+        said = NumericRank(rank=None, gap=said.gap, candidate=said.candidate, singular_values=())
+    rank = None if said.rank is None else said.rank + rest
+    gap = said.gap if math.isfinite(said.gap) else None
+    item = Evidence(
+        quantity="image_dim",
+        witness="numpy",
+        method="float64 rank of the Jacobian, rows and columns scaled",
+        value=rank,
+        relation="=",
+        certainty=Certainty.NUMERIC,
+        seconds=time.perf_counter() - start,
+        scope="generic",
+        detail={"gap": gap, "candidate": said.candidate + rest, "rows": size[0], "columns": size[1]},
+    )
+    return NumericWitness(rank=rank, gap=gap, rows=size[0], columns=size[1]), (item,)
+
+
+def _some_entries(count: int, chosen: int, samples: int, seed: int) -> np.ndarray:
+    """For each sample some output entries, at random."""
+    rng = np.random.default_rng([seed, 9])
+    return np.stack([np.sort(rng.permutation(count)[:chosen]) for _ in range(samples)])

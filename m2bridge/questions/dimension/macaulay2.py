@@ -1,0 +1,248 @@
+"""Macaulay2 as a further witness of a dimension: the second definition of a network meets the first at a random point.
+
+Both compute the outputs at the same weights and inputs over F_p, and their derivatives in the same direction: a dropped
+transpose, a wrong sign or a missing head in either is a contradiction. With few weights Macaulay2 also computes the
+whole Jacobian.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from m2bridge.engine import Engine, Limits
+from m2bridge.errors import EngineError, NoEngineError
+from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.models import Model
+from m2bridge.models.custom import PolynomialMap
+from m2bridge.models.own import OwnNetwork
+from m2bridge.programs.checks import Probe
+from m2bridge.programs.macaulay2 import multiplications, program_for_macaulay2
+from m2bridge.programs.points import draw_inputs
+from m2bridge.protocol import Values
+from m2bridge.questions.workbench import Workbench, opened
+from m2bridge.results import Ancestry, Certainty, EngineUse, Evidence, Relation, ScriptUse
+from m2bridge.scripts import Script, render
+
+TEMPLATE = "dimension"
+M2_SECONDS = 20.0
+MOST_WEIGHTS = 20_000
+MOST_JACOBIAN_WEIGHTS = 60
+MOST_JACOBIAN_WORK = 20_000_000
+"""Multiplications for a whole Jacobian: inputs times weights times those of the network."""
+MOST_INTERPRETED = 1_000_000
+"""Multiplications of a user's own network, which Macaulay2 interprets entry by entry."""
+MOST_EXPONENTS = 500_000
+"""Exponents of all terms of a polynomial map, which a script lists."""
+MOST_NUMBERS = 64
+"""More numbers than this are compared by random linear forms of them."""
+_FORMS = 8
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What Macaulay2 said, or why it was not asked."""
+
+    evidence: tuple[Evidence, ...] = ()
+    engine: EngineUse | None = None
+    scripts: tuple[ScriptUse, ...] = field(default=())
+
+
+def script(model: Model, *, prime: int = DEFAULT_PRIME, seed: int = 0) -> Script:
+    """The script that :func:`~m2bridge.questions.dimension.dimension` runs."""
+    return _script(model.free, _probe(model.free, prime, seed))
+
+
+def _probe(free: Model, p: int, seed: int) -> Probe:
+    """The program's values at the point where the two definitions meet."""
+    return Probe(free.program, p, seed, free.draw_weights(np.random.default_rng([seed, 9]), p))
+
+
+def _script(free: Model, probe: Probe) -> Script:
+    """The question to Macaulay2 at the same weights, direction and inputs; more inputs follow for the whole Jacobian."""
+    program, whole, shown = free.program, _whole_jacobian(free), len(probe.outputs())
+    samples = free.parameter_count + 1 if whole else shown
+    drawn = draw_inputs(program, probe.p, probe.seed + 1, max(samples, shown)).values()
+    inputs: list[object] = [
+        np.concatenate([array[k].reshape(-1) for array in drawn]) for k in range(samples) if drawn
+    ]
+    if isinstance(free, OwnNetwork):
+        partial, sizes = "_program", program_for_macaulay2(program)
+    else:
+        partial, sizes = free.m2_partial, free.m2_parameters
+    values = {
+        "p": probe.p,
+        "point": free.flatten(probe.weights),
+        "direction": free.flatten(probe.random_direction()),
+        "inputs": inputs or [[]],
+        "shownInputs": shown,
+        "wholeJacobian": whole,
+    }
+    return render(TEMPLATE, {**sizes, **values}, partial=partial)
+
+
+def _whole_jacobian(free: Model) -> bool:
+    """Whether there are so few weights that Macaulay2 is asked for the rank of the Jacobian too."""
+    program, count = free.program, free.parameter_count
+    samples = 2 + count // program.output_count if program.inputs else 1
+    work = samples * count * multiplications(program)
+    return count <= MOST_JACOBIAN_WEIGHTS and work <= MOST_JACOBIAN_WORK
+
+
+def _reason_not_to_ask(free: Model) -> str | None:
+    """Why Macaulay2 is not asked about a model; None when it is."""
+    if not free.polynomial:
+        return "no second definition in Macaulay2: the network is not polynomial"
+    if free.parameter_count > MOST_WEIGHTS:
+        return f"not asked: more than {MOST_WEIGHTS} weights"
+    if isinstance(free, OwnNetwork) and multiplications(free.program) > MOST_INTERPRETED:
+        return f"not asked: more than {MOST_INTERPRETED} multiplications to interpret"
+    if isinstance(free, PolynomialMap):
+        exponents = len(free.variables) * sum(map(len, free.polynomials))
+        if exponents > MOST_EXPONENTS:
+            return f"not asked: more than {MOST_EXPONENTS} exponents to send"
+    return None
+
+
+def ask_macaulay2(
+    model: Model,
+    engine: Engine | bool | None,
+    *,
+    p: int,
+    seed: int,
+    limits: Limits,
+    keep: Path | None,
+    report: Report | None,
+) -> Asked:
+    """What Macaulay2 says of the network at a random point, beside what the program says there."""
+    if engine is False:
+        return _unasked("not asked")
+    free = model.free
+    if (reason := _reason_not_to_ask(free)) is not None:
+        return _unasked(reason)
+    seconds = limits.wall_seconds or M2_SECONDS
+    if engine is None:
+        seconds = min(seconds, M2_SECONDS)
+    capped = Limits(wall_seconds=seconds, memory_bytes=limits.memory_bytes)
+    probe = _probe(free, p, seed)
+    question = _script(free, probe)
+    try:
+        with opened(None if engine is True else engine) as ready:
+            bench = Workbench(ready, limits=capped, keep=keep, progress=report)
+            start = time.perf_counter()
+            values, stopped = bench.run_within_limits(question)
+            spent = time.perf_counter() - start
+            use, scripts = bench.engine_use, tuple(bench.scripts)
+    except NoEngineError:
+        return _unasked("no Macaulay2 found; the other witnesses answer")
+    except EngineError as error:
+        if engine is not None and engine is not True:
+            raise
+        return _unasked(f"Macaulay2 failed: {error}")
+    ancestry: Ancestry = "program" if isinstance(free, OwnNetwork) else "template"
+    found = [
+        *_ranks(values, p, spent, ancestry, stopped=stopped is not None),
+        *_meetings(values, probe, ancestry),
+    ]
+    return Asked(evidence=tuple(found), engine=use, scripts=scripts)
+
+
+def _ranks(values: Values, p: int, spent: float, ancestry: Ancestry, *, stopped: bool) -> list[Evidence]:
+    rank = values.integer("jacobian_rank") if "jacobian_rank" in values else None
+    if rank is None:
+        reason = (
+            "stopped by its limit" if stopped else "too many weights for it to compute the whole Jacobian"
+        )
+        return [_nothing(reason, seconds=spent)]
+    statements: list[tuple[str, Relation, Certainty, float]] = [
+        ("rank of the Jacobian at a random point", ">=", Certainty.PROVED, spent),
+        ("that rank is generic unless the point is special", "=", Certainty.PROBABLE, 0.0),
+    ]
+    return [
+        Evidence(
+            quantity="image_dim",
+            witness="macaulay2",
+            method=method,
+            value=rank,
+            relation=relation,
+            certainty=certainty,
+            prime=p,
+            seconds=seconds,
+            ancestry=ancestry,
+            field=f"F_{p}" if relation == "=" else None,
+        )
+        for method, relation, certainty, seconds in statements
+    ]
+
+
+def _meetings(values: Values, probe: Probe, ancestry: Ancestry) -> list[Evidence]:
+    """Values and derivatives by both definitions: pairs that contradict each other when a definition is wrong."""
+    own = {
+        "network_values": probe.outputs(),
+        "directional_derivative": probe.derivatives(probe.random_direction()),
+    }
+    how = (
+        "Macaulay2's definition of the network" if ancestry == "template" else "the program run by Macaulay2"
+    )
+    found = []
+    for quantity, ours in own.items():
+        if quantity not in values:
+            continue
+        forms = _forms(sum(map(len, ours)), probe.p, probe.seed)
+        said: list[tuple[str, Ancestry, str, list[list[int]]]] = [
+            ("macaulay2", ancestry, how, values[quantity]),
+            ("modular", "program", "the recorded program", ours),
+        ]
+        for witness, stands_on, method, listed in said:
+            found.append(
+                Evidence(
+                    quantity=quantity,
+                    witness=witness,
+                    method=f"{method}, at random weights and inputs" + (", by random forms" if forms else ""),
+                    value=_condensed(listed, forms, probe.p),
+                    certainty=Certainty.PROVED,
+                    prime=probe.p,
+                    scope="at-point",
+                    field=f"F_{probe.p}",
+                    ancestry=stands_on,
+                )
+            )
+    return found
+
+
+def _forms(count: int, p: int, seed: int) -> list[list[int]]:
+    """Random linear forms in so many numbers; none when the numbers are few enough to be shown themselves."""
+    if count <= MOST_NUMBERS:
+        return []
+    rng = np.random.default_rng([seed, p, 15])
+    drawn: list[list[int]] = rng.integers(0, p, size=(_FORMS, count)).tolist()
+    return drawn
+
+
+def _condensed(listed: list[list[int]], forms: list[list[int]], p: int) -> list[int]:
+    flat = [int(number) for row in listed for number in row]
+    if not forms:
+        return flat
+    return [sum(a * b for a, b in zip(form, flat, strict=False)) % p for form in forms] + [len(flat)]
+
+
+def _unasked(reason: str) -> Asked:
+    return Asked(evidence=(_nothing(reason),))
+
+
+def _nothing(reason: str, seconds: float = 0.0) -> Evidence:
+    return Evidence(
+        quantity="image_dim",
+        witness="macaulay2",
+        method=reason,
+        value=None,
+        relation=">=",
+        certainty=Certainty.PROBABLE,
+        seconds=seconds,
+    )

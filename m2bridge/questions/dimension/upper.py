@@ -1,0 +1,220 @@
+"""Proved upper bounds of the dimension.
+
+* symmetry: the weights minus the dimension of an orbit of the proved symmetries, whose infinitesimal action has at
+  one integer point modulo p a rank that a generic orbit can only exceed;
+* slice: the free entries of the gauge slice (:mod:`m2bridge.models.attention`);
+* virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
+* layers: what each layer's function can depend on, for several heads and skip connections;
+* ambient: the number of target coordinates;
+* flattening: minors that vanish on sums of few powers, see :mod:`m2bridge.questions.dimension.flattening`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from m2bridge.errors import NotPolynomialError, OutOfReachError
+from m2bridge.linear.modular import rank_mod
+from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
+from m2bridge.models.attention import AttentionSizes
+from m2bridge.programs.points import Held
+from m2bridge.questions.dimension.flattening import flattening_bound, matrix_bound
+from m2bridge.results import Certainty, Evidence
+
+MOST_SYMMETRY_ENTRIES = 10_000_000
+
+
+def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
+    """All upper bounds that are known for a model, each with its argument."""
+    found = [_parameters(model)]
+    sizes: AttentionSizes | None = getattr(model, "attention_sizes", None)
+    if sizes is not None:
+        found += [
+            slice_bound(model.free),
+            virtual_bound(sizes, model.free.gauge, analytic=not model.polynomial),
+        ]
+    found += symmetry_bounds(model, p=p, seed=seed)
+    if isinstance(model, DeepLightning):
+        found.append(layers_bound(model))
+    ambient = _ambient(model)
+    if ambient is not None:
+        found.append(_bound("ambient", "number of target coordinates", ambient))
+    if isinstance(model, (Linear, MLP)):
+        linear = isinstance(model, Linear) or model.r == 1
+        flattened = (matrix_bound if linear else flattening_bound)(model, p=p, seed=seed)  # type: ignore[arg-type]
+        if flattened is not None:
+            found.append(flattened)
+    least = min(item.value for item in found)
+    closed = model.dimension_bound
+    if closed is not None and closed.value is not None and closed.value < least:
+        found.append(_bound("literature", "closed upper bound", closed.value, citation=closed.citation))
+    return found
+
+
+def symmetry_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
+    """Weights minus the rank of the infinitesimal symmetries at a random point over F_p.
+
+    Where every a_i >= d_(i-1), the parametrization by (A, V) has the same image and may have more symmetries (the
+    mixing of heads); then it is used too.
+    """
+    sources: list[Model] = [model.free]
+    if (
+        isinstance(model, DeepLightning)
+        and model.parametrization == "weights"
+        and all(rank >= width for rank, width in zip(model.a, model.d[:-1], strict=True))
+    ):
+        sources.append(replace(model, parametrization="attention"))
+    found = []
+    for source in sources:
+        start = time.perf_counter()
+        rank = symmetry_rank(source, p=p, seed=seed)
+        point = symmetry_point(source, p=p, seed=seed)
+        if rank is None:
+            continue
+        names = [f"{item.group}: {item.name}" for item in source.symmetries]
+        text = "weights minus rank of the infinitesimal symmetries"
+        found.append(
+            Evidence(
+                quantity="image_dim",
+                witness="symmetry",
+                method=text if source is model.free else f"{text} of (A, V)",
+                value=source.parameter_count - rank,
+                relation="<=",
+                certainty=Certainty.PROVED,
+                prime=p,
+                seconds=time.perf_counter() - start,
+                detail={
+                    "symmetries": names,
+                    "source": source.spec,
+                    "orbit_dim": rank,
+                    "parameters": source.parameter_count,
+                    "weights": {name: value.tolist() for name, value in point.items()},
+                },
+            )
+        )
+    return found
+
+
+def symmetry_rank(model: Model, *, p: int, seed: int) -> int | None:
+    """Rank over F_p of the infinitesimal symmetries at a random point; None when there are too many to write down."""
+    if _group_dim(model) * model.parameter_count > MOST_SYMMETRY_ENTRIES:
+        return None
+    if not model.symmetries:
+        return 0
+    weights = symmetry_point(model, p=p, seed=seed)
+    rows = [
+        item.generators({name: Mod(value, p) for name, value in weights.items()}) for item in model.symmetries
+    ]
+    return rank_mod(np.concatenate([part.values for part in rows], axis=0), p)
+
+
+def _group_dim(model: Model) -> int:
+    """About the dimension of the groups, without building them: n^2 for each square size among the weights."""
+    return sum(min(shape[-2:]) ** 2 if len(shape) > 1 else 1 for shape in model.parameters.values())
+
+
+def symmetry_point(model: Model, *, p: int, seed: int) -> dict[str, NDArray[np.int64]]:
+    """The point at which the symmetries of a model are ranked."""
+    return model.draw_weights(np.random.default_rng([seed, 5]), p)
+
+
+def slice_bound(model: Model) -> Evidence:
+    """The number of free entries of the gauge slice, onto which the symmetries move a dense set of weights."""
+    scaled = "" if not model.polynomial else ", one entry of each Q"
+    fixed = f"K = [I | *]{scaled}"
+    if any(name.startswith("V") for name in model.gauge.masks):
+        fixed += ", V_1 = [I | *], V_2, ..., V_(l-1) = I"
+    return _bound(
+        "slice", "free weights of the gauge slice", model.parameter_count - model.gauge.count, fixed=fixed
+    )
+
+
+def virtual_bound(sizes: AttentionSizes, held: Held, *, analytic: bool) -> Evidence:
+    """What the function can depend on at all: (M_i, L) in determinantal varieties, up to scaling.
+
+    M_i = L_(i-1)^T A_i L_(i-1) is d_0 x d_0 of rank at most min(a_i, d_0, ..., d_(i-1)), L is d_l x d_0 of
+    rank at most the least width; l scalings (Eq. 13) act on them in the lightning case. When a token matrix
+    before layer i has rank one, which is so for t = 1 and after a layer with a = 1, the scores are (y^T A_i
+    y) v v^T and show the symmetric part of A_i only, of rank at most 2 a_i. The same count is made on the
+    slice, where it bounds the narrowing networks better.
+    """
+    widths, ranks, t = sizes.widths, sizes.ranks, sizes.tokens
+    effective = [min(a, d) for a, d in zip(ranks, widths[:-1], strict=True)]
+    least = min(widths)
+    last = least * (widths[0] + widths[-1] - least)
+    if analytic and t == 1:
+        return _bound("virtual", "one token: the network is the linear map L", last)
+    on_virtual = last - (0 if analytic else len(ranks))
+    saved = 0
+    seen_symmetric = False
+    for i, a in enumerate(ranks):
+        only_symmetric = not analytic and (t == 1 or 1 in effective[:i])
+        seen_symmetric |= only_symmetric
+        on_virtual += _attention_dim(widths[0], min(a, *widths[: i + 1]), only_symmetric)
+        full = _attention_dim(widths[i], effective[i], False)
+        saved += full - _attention_dim(widths[i], effective[i], only_symmetric)
+    text = "virtual weights (M, L) in their determinantal varieties" + ("" if analytic else ", up to scaling")
+    if seen_symmetric:
+        text += "; symmetric parts where tokens have rank one"
+    free = sum(a * b for a, b in sizes.shapes.values()) - held.count
+    return _bound("virtual", text, min(on_virtual, free - saved))
+
+
+def layers_bound(model: DeepLightning) -> Evidence:
+    """The sum over the layers of what a layer's function can depend on, heads and skip connections included.
+
+    A layer is determined by sum_h A_h (x) V_h. That is H pairs up to scaling, (dim D_a + d d' - 1) each; a matrix of
+    size d^2 x d d' and rank at most h = min(H, d^2, d d'), a variety of dimension h (d^2 + d d') - h^2; and it is
+    seen only through its image in Sym^2 (x) C^d (x) C^d', of dimension d d' C(d+1, 2). With one output row (d' = 1) its d
+    quadrics lie in the ideal of the H rows V_h, a linear space of codimension n = min(H, d). With one token only symmetric
+    parts of the A_h are seen.
+    """
+    total = 0
+    for a, heads, d, e in zip(model.a, model.heads, model.d[:-1], model.d[1:], strict=True):
+        h = min(heads, d * d, d * e)
+        pairs = heads * (_attention_dim(d, min(a, d), model.t == 1) + d * e - 1)
+        n = min(heads, d)
+        shared = n * (d - n) + d * (comb(d + 1, 2) - comb(d - n + 1, 2)) if e == 1 else pairs
+        total += min(pairs, shared, h * (d * d + d * e) - h * h, d * e * comb(d + 1, 2))
+    return _bound("layers", "sum over layers of sum_h A_h (x) V_h in its variety", total)
+
+
+def _attention_dim(d: int, rank: int, symmetric: bool) -> int:
+    """Dimension of d x d matrices of rank <= `rank`, or of their symmetric parts if that is less."""
+    full = rank * (2 * d - rank)
+    if not symmetric:
+        return full
+    s = min(2 * rank, d)
+    return min(full, s * d - s * (s - 1) // 2)
+
+
+def _parameters(model: Model) -> Evidence:
+    found = _bound("parameters", "dimension of the space of weights", model.parameter_dim)
+    if not model.parameter_dim_proved:  # seen at one point: another component might be larger
+        return replace(found, certainty=Certainty.PROBABLE)
+    return found
+
+
+def _ambient(model: Model) -> int | None:
+    try:
+        return model.coordinate_count
+    except (NotPolynomialError, OutOfReachError):
+        return None
+
+
+def _bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
+    return Evidence(
+        quantity="image_dim",
+        witness=witness,
+        method=method,
+        value=value,
+        relation="<=",
+        certainty=Certainty.PROVED,
+        detail=detail,
+    )

@@ -1,0 +1,261 @@
+"""Analyses stage, fiber: a point in the space of weights, given or small random integers; exact over QQ.
+
+A point is kept as Fractions and reduced modulo a prime when a computation needs it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.linear.integer import rank_over_q
+from m2bridge.models import DeepLightning, Lightning, Mod, Model
+from m2bridge.models.custom import PolynomialMap
+from m2bridge.models.virtual import virtual_weights
+from m2bridge.programs.arithmetics import object_array
+from m2bridge.questions.fiber import gauge
+
+SPREAD = 60
+"""Random weights are integers from -SPREAD to SPREAD, never 0: small enough to be read, and to be real points too."""
+_LARGEST_FILE = 4 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """Weights over QQ. `kind` is random, weights or stratum; `detail` says which stratum, or where the weights came from."""
+
+    model: Model
+    kind: str
+    weights: Mapping[str, np.ndarray]
+    detail: str | None = None
+
+    @property
+    def generic(self) -> bool:
+        return self.kind == "random"
+
+    def mod(self, p: int) -> dict[str, Mod]:
+        """The weights over F_p."""
+        return {name: Mod(residues(array, p), p) for name, array in self.weights.items()}
+
+    def floats(self) -> dict[str, np.ndarray]:
+        return {name: array.astype(np.float64) for name, array in self.weights.items()}
+
+    @cached_property
+    def vector(self) -> np.ndarray:
+        """All weights, flattened in the order of the model."""
+        return np.concatenate([self.weights[name].ravel() for name in self.model.parameters])
+
+    def matrix(self, name: str) -> gauge.Matrix:
+        return gauge.exact(self.weights[name].tolist(), name)
+
+    def document(self, prime: int | None) -> dict[str, Any]:
+        """The point as JSON values."""
+        shown = {name: _texts(array.tolist()) for name, array in self.weights.items()}
+        return {"kind": self.kind, "detail": self.detail, "prime": prime, "weights": shown}
+
+
+def residues(array: np.ndarray, p: int) -> np.ndarray:
+    flat = [int(x.numerator * pow(x.denominator, -1, p) % p) for x in array.ravel()]
+    return np.array(flat, dtype=np.int64).reshape(array.shape)
+
+
+def _texts(value: Any) -> Any:
+    return [_texts(item) for item in value] if isinstance(value, list) else str(value)
+
+
+def fractions_of(array: Any) -> np.ndarray:
+    plain = np.asarray(array, dtype=object)
+    return object_array(
+        [Fraction(int(x)) if not isinstance(x, Fraction) else x for x in plain.ravel()], plain.shape
+    )
+
+
+# -- random ----------------------------------------------------------------------------------------------------------------------
+
+
+def random_point(model: Model, seed: int) -> Point:
+    """Random small integers for the model's weights (for those of its free parametrization when there are constraints)."""
+    rng = np.random.default_rng([seed, 91])
+    if model.input_shape is None and bool(getattr(model, "constraints", False)):
+        raise InputError(
+            f"{model.spec}: the source has equations, and a rational point of it is not known; give one with --at weights.json"
+        )
+    drawn = {name: draw(rng, shape) for name, shape in model.free.parameters.items()}
+    return Point(model=model, kind="random", weights=_constrained(model, drawn))
+
+
+def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    signs = rng.choice([-1, 1], size=shape)
+    return fractions_of(rng.integers(1, SPREAD + 1, size=shape) * signs)
+
+
+def _constrained(model: Model, drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Weights of the model itself from those of its free parametrization, exactly."""
+    if model.free is model:
+        return dict(drawn)
+    if isinstance(model, Lightning):
+        return {"A": drawn["K"].T @ drawn["Q"], "V": drawn["V"]}
+    layers = range(1, model.layers + 1)  # type: ignore[attr-defined]
+    A = [np.swapaxes(drawn[f"K{i}"], -1, -2) @ drawn[f"Q{i}"] for i in layers]
+    V = [drawn[f"V{i}"] for i in layers]
+    if getattr(model, "parametrization", "") == "virtual":
+        M, L = virtual_weights(A, V)
+        return {f"M{i}": M[i - 1] for i in layers} | {"L": L}
+    return {name: part for i in layers for name, part in ((f"A{i}", A[i - 1]), (f"V{i}", V[i - 1]))}
+
+
+# -- given weights ---------------------------------------------------------------------------------------------------------------
+
+
+def read_weights(path: Path) -> dict[str, Any]:
+    """The object in a ``weights.json``: parameter names to matrices of integers or fractions as strings."""
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise InputError(f"{path} is larger than {_LARGEST_FILE // 2**20} MB; that is no file of weights")
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise InputError(
+            f"{path} should hold an object that maps weights to matrices, not a {type(found).__name__}"
+        )
+    return found
+
+
+def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None = None) -> Point:
+    """A point from matrices of integers, Fractions or fraction strings; shapes, names and ranks are checked.
+
+    The weights of a polynomial map are a list ``x``, or one number for each variable under its own name.
+    """
+    names, by_variable = list(model.parameters), False
+    if isinstance(model, PolynomialMap) and not _shape_of(weights.get("x")):
+        names, by_variable = list(model.variables), True
+    missing = [name for name in names if name not in weights]
+    unknown = [str(name) for name in weights if name not in names]
+    if missing or unknown:
+        said = [f"lack {', '.join(missing)}"] * bool(missing) + [
+            f"have {', '.join(unknown)} too much"
+        ] * bool(unknown)
+        raise InputError(f"the weights {' and '.join(said)}; {model.spec} has {_described(model)}")
+    if by_variable:
+        weights = {"x": [weights[name] for name in names]}
+    arrays = {name: _array(name, weights[name], shape) for name, shape in model.parameters.items()}
+    _check_ranks(model, arrays)
+    if isinstance(model, PolynomialMap) and model.constraints:
+        values = np.asarray(model.equations(arrays["x"])).tolist()
+        for number, value in enumerate(values, start=1):
+            if value:
+                raise InputError(f"the point is not on the source: constraint {number} is {value} there")
+    return Point(model=model, kind="weights", weights=arrays, detail=detail)
+
+
+def _described(model: Model) -> str:
+    if isinstance(model, PolynomialMap):
+        return f"one number for each of {', '.join(model.variables)}"
+    return ", ".join(f"{name} of shape {_shape(shape)}" for name, shape in model.parameters.items())
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " x ".join(str(n) for n in shape) if shape else "one number"
+
+
+def _array(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    found = _shape_of(value)
+    if found != shape:
+        given = "no list" if not found else "rows of different lengths" if -1 in found else _shape(found)
+        raise InputError(f"{name} should have shape {_shape(shape)}; the weights give {given}")
+    flat: list[Fraction] = []
+    _collect(name, value.tolist() if isinstance(value, np.ndarray) else value, flat)
+    return object_array(flat, shape)
+
+
+def _shape_of(value: Any) -> tuple[int, ...]:
+    if isinstance(value, np.ndarray):
+        return tuple(value.shape)
+    if not isinstance(value, (list, tuple)):
+        return ()
+    inner = {_shape_of(item) for item in value}
+    return (len(value), *inner.pop()) if len(inner) == 1 else (-1,)
+
+
+def _collect(name: str, value: Any, flat: list[Fraction]) -> None:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _collect(name, item, flat)
+        return
+    if isinstance(value, (float, np.floating)):
+        raise InputError(
+            f'{name} has the entry {value!r}; weights are exact: write an integer or a fraction such as "1/2"'
+        )
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, str, Fraction, np.integer)):
+        raise InputError(f"{name} has the entry {value!r}; weights are integers or fractions as strings")
+    try:
+        flat.append(
+            Fraction(value) if isinstance(value, (str, Fraction)) and _plain(value) else Fraction(int(value))
+        )
+    except (ValueError, ZeroDivisionError):
+        raise InputError(
+            f'{name} has the entry {value!r}; write an integer or a fraction such as "1/2"'
+        ) from None
+
+
+def _plain(value: str | Fraction) -> bool:
+    """Fractions as ``a/b``; decimals and exponents are refused, because they hide a rounded number."""
+    if isinstance(value, str) and ("." in value or "e" in value.lower() or len(value) > 4000):
+        raise ValueError(value)
+    return True
+
+
+def _check_ranks(model: Model, arrays: Mapping[str, np.ndarray]) -> None:
+    for name, bound in rank_bounds(model).items():
+        found = rank_over_q(integers_of(arrays[name]))
+        if found > bound:
+            raise InputError(f"{name} has rank {found}; {model.spec} bounds it by a = {bound}")
+
+
+def rank_bounds(model: Model) -> dict[str, int]:
+    """Weights whose rank is bounded below their size: attention matrices with a < d."""
+    if getattr(model, "parametrization", "") != "attention":
+        return {}
+    if isinstance(model, Lightning):
+        return {"A": model.a} if model.a < model.d else {}
+    if isinstance(model, DeepLightning):
+        pairs = zip(model.a, model.d[:-1], strict=True)
+        return {f"A{i}": a for i, (a, d) in enumerate(pairs, start=1) if a < d}
+    return {}
+
+
+def bound_weights(model: Model) -> bool:
+    """Whether the weights satisfy equations of their own."""
+    return bool(rank_bounds(model)) or bool(getattr(model, "constraints", False))
+
+
+def integers_of(array: np.ndarray) -> np.ndarray:
+    """A matrix of Fractions times a common denominator."""
+    common = int(np.lcm.reduce([x.denominator for x in array.ravel()] or [1], dtype=object))
+    return object_array([int(x * common) for x in array.ravel()], array.shape)
+
+
+def virtual_point(point: Point) -> Point:
+    """The virtual weights (Equation 8) of a point of a deep network."""
+    model = point.model
+    assert isinstance(model, DeepLightning)
+    layers = range(1, model.layers + 1)
+    if model.parametrization == "weights":
+        A = [point.weights[f"K{i}"].T @ point.weights[f"Q{i}"] for i in layers]
+    else:
+        A = [point.weights[f"A{i}"] for i in layers]
+    M, L = virtual_weights(A, [point.weights[f"V{i}"] for i in layers])
+    virtual = replace(model, parametrization="virtual")
+    weights = {f"M{i}": M[i - 1] for i in layers} | {"L": L}
+    return Point(model=virtual, kind=point.kind, weights=weights, detail="virtual weights of the point")

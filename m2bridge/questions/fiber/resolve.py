@@ -1,0 +1,127 @@
+"""Analyses stage, fiber: the point that a user names: weights, a file of them, a stratum, or none (random)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.models import DeepLightning, Lightning, Model
+from m2bridge.questions.fiber.points import Point, draw, fractions_of, given_point, random_point, read_weights
+from m2bridge.questions.singular_locus.orbits import Orbit
+
+_KINDS = ("generic", "skew", "symmetric")
+
+
+def resolve(model: Model, at: Any, seed: int) -> Point:
+    """The point that the argument `at` of :func:`~m2bridge.questions.fiber.fiber` names."""
+    if at is None or at == "random":
+        return random_point(model, seed)
+    if isinstance(at, Point):
+        if at.model != model:
+            raise InputError(f"the point belongs to {at.model.spec}, not to {model.spec}")
+        return replace(at)
+    if isinstance(at, Path):
+        return given_point(model, read_weights(at), detail=at.name)
+    if isinstance(at, str):
+        return stratum_point(model, at, seed)
+    if isinstance(at, Mapping):
+        return given_point(model, at)
+    raise InputError(
+        f"at={at!r} is no point: give weights, a stratum such as 'rank_a=1,rank_v=1', a path, or None"
+    )
+
+
+def stratum_point(model: Model, text: str, seed: int = 0) -> Point:
+    """The point that a text such as ``rank_a=1,rank_v=1,meet=1`` or ``m1=skew,m2=rank1`` names."""
+    wanted: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = part.partition("=")
+        key, value = key.strip(), value.strip()
+        if not equals or not key or not value or key in wanted:
+            raise InputError(
+                f"--stratum {text!r}: write it as rank_a=1,rank_v=1 or, for virtual weights, m1=skew"
+            )
+        wanted[key] = value
+    if isinstance(model, Lightning):
+        return _one_layer_stratum(model, text, wanted)
+    if isinstance(model, DeepLightning) and model.parametrization == "virtual":
+        return _virtual_stratum(model, text, wanted, seed)
+    raise InputError(
+        f"--stratum is for one layer of attention and for virtual weights; {model.spec} is neither: use --at"
+    )
+
+
+def _one_layer_stratum(model: Lightning, text: str, wanted: dict[str, str]) -> Point:
+    unknown = sorted(set(wanted) - {"rank_a", "rank_v", "meet"})
+    if unknown or not {"rank_a", "rank_v"} <= set(wanted):
+        raise InputError(
+            f"--stratum {text!r}: one layer of attention has rank_a=, rank_v= and, if you like, meet="
+        )
+    try:
+        numbers = {key: int(value) for key, value in wanted.items()}
+    except ValueError:
+        raise InputError(f"--stratum {text!r}: ranks are integers") from None
+    r, s = numbers["rank_a"], numbers["rank_v"]
+    if not 0 <= r <= model.attention_rank or not 0 <= s <= min(model.d, model.dp):
+        raise InputError(
+            f"--stratum {text!r}: for {model.spec} rank_a is at most {model.attention_rank} "
+            f"and rank_v at most {min(model.d, model.dp)}"
+        )
+    least, most = max(0, r + s - model.d), min(r, s)
+    meet = numbers.get("meet", least)
+    if not least <= meet <= most:
+        raise InputError(
+            f"--stratum {text!r}: with these ranks meet, dim(col A ∩ row V), is from {least} to {most}"
+        )
+    A, V = Orbit(r, s, meet).representative(model.d, model.dp)
+    weights = {"A": A, "V": V}
+    if model.parametrization == "weights":
+        K = np.zeros((model.a, model.d), dtype=np.int64)
+        K[:r] = np.eye(r, model.d, dtype=np.int64)
+        weights = {"Q": K.copy(), "K": K, "V": V}
+    found = {name: fractions_of(value) for name, value in weights.items()}
+    return Point(model=model, kind="stratum", weights=found, detail=f"rank_a={r},rank_v={s},meet={meet}")
+
+
+def _virtual_stratum(model: DeepLightning, text: str, wanted: dict[str, str], seed: int) -> Point:
+    names = {name.lower(): name for name in model.parameters}
+    if model.constrained:
+        raise InputError(
+            f"--stratum: the virtual weights of {model.spec} satisfy equations; give a point with --at"
+        )
+    rng = np.random.default_rng([seed, 92])
+    weights = {name: draw(rng, shape) for name, shape in model.parameters.items()}
+    for key, value in wanted.items():
+        if key.lower() not in names:
+            raise InputError(f"--stratum {text!r}: there is no weight {key!r}; there are {', '.join(names)}")
+        name = names[key.lower()]
+        weights[name] = _special(weights[name], value, text, rng)
+    return Point(model=model, kind="stratum", weights=weights, detail=text)
+
+
+def _special(matrix: np.ndarray, kind: str, text: str, rng: np.random.Generator) -> np.ndarray:
+    rows, columns = matrix.shape
+    if kind in _KINDS[1:] and rows != columns:
+        raise InputError(f"--stratum {text!r}: only a square matrix can be {kind}")
+    if kind == "generic":
+        return matrix
+    if kind == "skew":
+        upper = np.triu(matrix, 1)
+        return fractions_of(upper - upper.T)
+    if kind == "symmetric":
+        upper = np.triu(matrix)
+        return fractions_of(upper + np.triu(matrix, 1).T)
+    if kind.startswith("rank") and kind[4:].isdigit() and 0 <= int(kind[4:]) <= min(rows, columns):
+        bound = int(kind[4:])
+        left, right = rng.integers(1, 10, size=(rows, bound)), rng.integers(1, 10, size=(bound, columns))
+        return (
+            fractions_of(left @ right) if bound else fractions_of(np.zeros((rows, columns), dtype=np.int64))
+        )
+    raise InputError(
+        f"--stratum {text!r}: {kind!r} is not known; write generic, skew, symmetric, rank1, rank2, ..."
+    )

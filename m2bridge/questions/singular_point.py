@@ -1,0 +1,335 @@
+"""Is one point of a model's image singular in its closure? For any polynomial model and exact weights.
+
+The same two bounds as for the orbits of one layer: curves through the point from below, over QQ; equations of the closure from
+above. The weights are given, random, or random with given ranks; whether they are critical for the parametrization is said too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from m2bridge.engine.base import Engine, Limits
+from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.primes import given_numbers
+from m2bridge.models import Lightning, Model
+from m2bridge.models.custom import PolynomialMap
+from m2bridge.questions.closure import Closure, closure
+from m2bridge.questions.dimension import Dimension, dimension
+from m2bridge.questions.fiber.gauge import echelon, exact
+from m2bridge.questions.fiber.points import Point
+from m2bridge.questions.fiber.resolve import resolve
+from m2bridge.questions.singular_locus.result import Verdict
+from m2bridge.questions.singular_locus.tangents import exact_span, first_order_images, integral_rows
+from m2bridge.questions.source import constrained_map
+from m2bridge.questions.workbench import ProgressListener, model_of, opened
+from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
+
+_MOST_COORDINATES = 200
+_PATIENCE = 20.0
+"""Seconds for equations when curves alone have settled the verdict: they are a second witness then, not the answer."""
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingularPoint(Result):
+    """Whether the image of given weights is a singular point of the image's closure. Dimensions are affine.
+
+    Attributes
+    ----------
+    at: the weights, exact.
+    image_dim: dimension of the image; `local_dim`: of the closure at this point, smaller where only components of smaller
+        dimension pass through it; None where that is not known.
+    jacobian_rank: rank over QQ of the parametrization's differential at these weights, on the tangent space of the source; None
+        where the source is singular there, or not known to be smooth.
+    critical: whether that rank is below the local dimension; None where one of them is not known.
+    tangent_lower, tangent_upper: bounds of the Zariski tangent space at the image point; upper is None without equations.
+    verdict: singular (lower > local dimension), smooth (upper = local dimension) or undecided.
+    completeness: what is known of the equations behind the upper bound; None without equations.
+    """
+
+    ANALYSIS: ClassVar[str] = "singular-point"
+    VERSION: ClassVar[int] = 1
+
+    at: Mapping[str, Any]
+    image_dim: int
+    local_dim: int | None
+    jacobian_rank: int | None
+    critical: bool | None
+    tangent_lower: int
+    tangent_upper: int | None
+    verdict: Verdict
+    completeness: str | None
+
+
+def singular_point(
+    model: Model | str,
+    *,
+    at: Any = None,
+    engine: Engine | None = None,
+    max_degree: int | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    keep: Path | None = None,
+    progress: ProgressListener | None = None,
+) -> SingularPoint:
+    """Whether the function of some weights is a singular point of the closure of all functions of the model.
+
+    Parameters
+    ----------
+    at
+        None for random integer weights; a mapping from names to matrices of integers or fractions; the path of a
+        ``weights.json``; or a stratum such as ``"rank_a=1,rank_v=2"``, ``"m1=rank1"``.
+    max_degree
+        How far to look for equations; by default until dimension and degree are those of the image.
+
+    Returns
+    -------
+    SingularPoint
+        ``undecided`` when the bounds do not decide: equations up to a degree never make a point singular.
+    """
+    start = time.perf_counter()
+    model = model_of(model)
+    if not model.polynomial:
+        raise NotPolynomialError(f"{model.spec} is not polynomial: its image has no Zariski tangent spaces")
+    if model.coordinate_count > _MOST_COORDINATES:
+        raise InputError(
+            f"{model.spec} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_COORDINATES}"
+        )
+    tell = progress or (lambda _: None)
+    point = resolve(model, at, seed)
+    limits = limits or Limits()
+    with opened(engine) as macaulay2:
+        tell("dimension")
+        given = constrained_map(model)
+        size = dimension(model, engine=False if given is None else macaulay2, seed=seed, limits=limits)
+        tell("curves")
+        free = _free_point(point)
+        rank, lower = _rank_and_curves(free, seed)
+        settled = given is None and lower > size.upper_bound
+        found = closure(
+            model,
+            field="QQ",
+            max_degree=max_degree,
+            engine=macaulay2,
+            seed=seed,
+            limits=_patient(limits) if settled else limits,
+            keep=keep,
+            progress=progress,
+        )
+    upper, sure = tangent_upper(found, point)
+    complete = found.completeness == "complete" and upper is not None
+    local = _local_dim(found, point, size, whole=given is None)
+    behind = size.evidence if given is None else (*size.evidence, *found.evidence)
+    evidence = [  # all of them about the dimension over QQ
+        replace(item, field=None)
+        for item in behind
+        if item.quantity == "image_dim" and item.field in (None, "QQ")
+    ]
+    evidence += _own_evidence(rank, lower, whole=given is None)
+    evidence.append(
+        Evidence(
+            quantity="tangent",
+            witness="equations",
+            method=f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}",
+            value=upper,
+            relation="=" if complete else "<=",
+            certainty=found.certainty if complete else sure,
+            scope="at-point",
+            field=found.field,
+        )
+    )
+    grounds = size.certainty if given is None else found.certainty  # of the local dimension
+    verdict: Verdict = "undecided"
+    certainty = Certainty.PROBABLE
+    if settled:
+        verdict, certainty = "singular", Certainty.PROVED
+    elif local is not None and upper == local and found.completeness != "seen-part":
+        verdict, certainty = "smooth", Certainty.weakest([sure, grounds])
+    elif (
+        local is not None and complete
+    ):  # all equations of the closure: this is the tangent space, not only a bound of it
+        verdict, certainty = "singular", Certainty.weakest([found.certainty, grounds])
+    return SingularPoint(
+        model=model.spec,
+        options={"max_degree": max_degree, "at": point.kind},
+        at=point.document(None),
+        image_dim=size.image_dim,
+        local_dim=local,
+        jacobian_rank=rank,
+        critical=None if rank is None or local is None else rank < local,
+        tangent_lower=lower,
+        tangent_upper=upper,
+        verdict=verdict,
+        completeness=found.completeness,
+        certainty=certainty,
+        agreement=weigh([*evidence, *_conflicts(found), *_conflicts(size)]).verdict,
+        evidence=(*evidence, *_conflicts(found), *_conflicts(size)),
+        engine=found.engine,
+        scripts=found.scripts,
+        seed=seed,
+        seconds=time.perf_counter() - start,
+        peak_memory_bytes=found.peak_memory_bytes,
+        limit=None if settled else found.limit,
+    )
+
+
+def _patient(limits: Limits) -> Limits:
+    """Less time for equations when curves alone have settled the verdict."""
+    if limits.wall_seconds is None or limits.wall_seconds > _PATIENCE:
+        return replace(limits, wall_seconds=_PATIENCE)
+    return limits
+
+
+def _conflicts(part: Result) -> list[Evidence]:
+    """Evidence of a result behind this one that contradicts itself there: then it must not be believed here either."""
+    return [item for conflict in part.conflicts for item in (conflict.first, conflict.second)]
+
+
+def _own_evidence(rank: int | None, lower: int, *, whole: bool) -> list[Evidence]:
+    """The rank at the weights, which bounds the dimension from below, and the span of curves."""
+    found = [
+        Evidence(
+            quantity="tangent",
+            witness="curves",
+            method="span over QQ of curves through the point",
+            value=lower,
+            relation=">=",
+            certainty=Certainty.PROVED,
+            scope="at-point",
+            field="QQ",
+        )
+    ]
+    if rank is None:
+        return found
+    exact_rank = Evidence(
+        quantity="jacobian_rank",
+        witness="exact",
+        method="rank over QQ of the differential at the weights",
+        value=rank,
+        certainty=Certainty.PROVED,
+        scope="at-point",
+        field="QQ",
+    )
+    below = Evidence(
+        quantity="image_dim",
+        witness="weights",
+        method="rank over QQ of the differential at the weights"
+        + ("" if whole else ", where the source is smooth"),
+        value=rank,
+        relation=">=",
+        certainty=Certainty.PROVED,
+    )
+    return [exact_rank, below, *found]
+
+
+def _local_dim(found: Closure, point: Point, size: Dimension, *, whole: bool) -> int | None:
+    """The dimension of the closure at the image point: the largest of a component that passes through it.
+
+    The closure of the image of an irreducible source is irreducible, so that it has one dimension. Otherwise all components must
+    be known, each by its equations; None when they are not.
+    """
+    if whole:
+        return size.image_dim
+    p = found.characteristic
+    if found.components is None or found.completeness != "complete" or p:
+        return None
+    image = _image(point, 0)
+    here = [part.dim for part in found.components if all(f.at(image) == 0 for f in part.equations or ())]
+    return max(here, default=None)
+
+
+def _free_point(point: Point) -> Point:
+    """The point in the model's unconstrained parametrization."""
+    model = point.model
+    if model.free is model:
+        return point
+    if not isinstance(model, Lightning):
+        raise InputError(f"{model.spec} has constrained weights; give the weights of {model.free.spec}")
+    Q, K = _factors(point.weights["A"], model.a)
+    return Point(
+        model=model.free,
+        kind=point.kind,
+        weights={"Q": Q, "K": K, "V": point.weights["V"]},
+        detail=point.detail,
+    )
+
+
+def _factors(A: np.ndarray, a: int) -> tuple[np.ndarray, np.ndarray]:
+    """(Q, K) with K^T Q = A from the echelon form of A, rows of zeros added up to a."""
+    pivots, reduced = echelon(exact(A.tolist(), "A"))
+    d = len(A)
+    Q = np.full((a, d), Fraction(0), dtype=object)
+    K = np.full((a, d), Fraction(0), dtype=object)
+    for row, j in enumerate(pivots):
+        Q[row] = reduced[row]
+        K[row] = A[:, j]
+    return Q, K
+
+
+def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, int]:
+    """The rank over QQ of the differential, and how many tangent vectors of curves through the image point are independent.
+
+    Where the weights satisfy equations: on the tangent space of the source, by curves of first order only, and only where the
+    equations have independent differentials. Elsewhere the source may be singular: the rank is None then, and no curve is known.
+    """
+    model = point.model
+    if not (isinstance(model, PolynomialMap) and model.constraints):
+        rank = rank_over_q(integral_rows(first_order_images(model, point.weights)))
+        return rank, exact_span(model, [point.weights], np.random.default_rng([seed, 6]))
+    differentials = integral_rows(np.asarray(model.equations.jacobian(point.weights["x"])).tolist())
+    known = rank_over_q(differentials)
+    if known < len(model.constraints):
+        return None, 0
+    images = integral_rows(np.asarray(model.system.jacobian(point.weights["x"])).tolist())
+    rank = rank_over_q(np.concatenate([images, differentials])) - known
+    return rank, rank
+
+
+def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
+    """Coordinates minus the rank of the equations' Jacobian at the image of the point, and how sure that bound is.
+
+    Raises
+    ------
+    InputError
+        The point is not on the variety: which equation it violates, and its value there.
+    """
+    if found.equations is None:
+        return None, Certainty.PROBABLE
+    p = found.characteristic
+    if p and given_numbers(None, point.weights).divided_by(p) is not None:  # modulo p this is another point
+        return None, Certainty.PROBABLE
+    image = _image(point, p)
+    rows = []
+    for index, equation in enumerate(found.equations):
+        value = equation.at(image) % p if p else equation.at(image)
+        if value:
+            where = f"modulo {p}" if p else "exactly"
+            raise InputError(
+                f"the point is not on the variety: equation {index} ({equation.text()[:60]}) is {value} there, {where}"
+            )
+        rows.append(equation.gradient(image))
+    if not rows:
+        return len(image), Certainty.PROVED
+    if p:
+        return len(image) - rank_mod(np.array(rows, dtype=object), p), Certainty.PROBABLE
+    substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
+    proved = substituted or (found.completeness == "complete" and found.certainty is Certainty.PROVED)
+    return len(image) - rank_over_q(integral_rows(rows)), Certainty.PROVED if proved else Certainty.PROBABLE
+
+
+def _image(point: Point, p: int) -> list[Any]:
+    """The image point: residues modulo p, or Fractions when p is 0."""
+    if p:
+        residues: list[Any] = point.model.coordinates(point.mod(p)).values.tolist()
+        return residues
+    exact_values: list[Any] = np.asarray(point.model.coordinates(point.weights)).ravel().tolist()
+    return exact_values

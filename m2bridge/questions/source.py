@@ -1,0 +1,361 @@
+"""The source of a map that is given by equations, cut into its irreducible components.
+
+A map with constraints enters; its components over QQ (over F_p where QQ is out of reach) leave, with the word of a second
+computation that together they are all of the source, and with points of each of them over extensions of F_p. Every question
+about such a map answers for each component and for their union: points that are found by solving equations one after another
+lie on some component, and say nothing about the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from flint import fmpz_mod_ctx, fmpz_mod_poly_ctx, fq_default_ctx
+
+from m2bridge.errors import InputError, OutputError
+from m2bridge.linear.primes import given_numbers, numbers_in, primes_below
+from m2bridge.linear.residues import residue
+from m2bridge.models.base import Model
+from m2bridge.models.custom import PolynomialMap
+from m2bridge.models.polynomials import Polynomial, derivative
+from m2bridge.protocol import Values
+from m2bridge.results import Certainty, Evidence, Value
+
+if TYPE_CHECKING:
+    from m2bridge.questions.closure.asking import Asking
+
+_TRIED_PRIMES = 4
+_RANDOM_NUMBERS = 307
+SECONDS = 30.0
+"""For the decomposition over QQ, unless the caller's limit is shorter; then as long once more over F_p."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceComponent:
+    """An irreducible component of a source: its dimension (affine), degree, and generators of its prime ideal."""
+
+    dim: int
+    degree: int
+    generators: tuple[Polynomial, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedPoint:
+    """A point of a component over F_p[u]/(modulus); `variables` are polynomials in u, from the constant term up.
+
+    `rank`: that of the map's differential on the component's tangent space there, by Macaulay2. `smooth`: of the component.
+    """
+
+    component: int
+    prime: int
+    modulus: tuple[int, ...]
+    variables: tuple[tuple[int, ...], ...]
+    smooth: bool
+    rank: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The components of a source over `characteristic` (0 for QQ), and points of them.
+
+    `covered`: a second computation (saturation) found nothing of the source outside these components; None when it was not
+    finished.
+    """
+
+    characteristic: int
+    components: tuple[SourceComponent, ...]
+    covered: bool | None = None
+    points: tuple[ClosedPoint, ...] = field(default=())
+
+    @property
+    def dim(self) -> int:
+        return max(c.dim for c in self.components)
+
+    @property
+    def field(self) -> str:
+        return f"F_{self.characteristic}" if self.characteristic else "QQ"
+
+    @property
+    def degrees(self) -> dict[int, int]:
+        """Dimension -> sum of the degrees of the components of that dimension."""
+        total: dict[int, int] = {}
+        for c in self.components:
+            total[c.dim] = total.get(c.dim, 0) + c.degree
+        return total
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in words that say over which field."""
+        n = len(self.components)
+        sizes = ", ".join(f"dimension {c.dim} and degree {c.degree}" for c in self.components[:8])
+        said = f"over {self.field} the source has {n} component{'s' * (n != 1)}: {sizes}{' ...' * (n > 8)}"
+        return f"{said} (over the algebraic closure a component may split into conjugate ones)"
+
+
+def constrained_map(model: Model) -> PolynomialMap | None:
+    """The map itself when its source is given by equations; None for every other model."""
+    free = model.free
+    return free if isinstance(free, PolynomialMap) and free.constraints else None
+
+
+def decomposed(
+    model: PolynomialMap, asking: Asking, *, characteristic: int, seconds: float | None = SECONDS
+) -> Source | None:
+    """The components over one field, without points; None when Macaulay2 reached a limit.
+
+    Raises
+    ------
+    InputError
+        The constraints have no common zero.
+    """
+    request = {
+        "p": characteristic, "variableCount": len(model.variables),
+        "constraintTerms": model.m2_parameters["constraintTerms"],
+    }  # fmt: skip
+    values, _ = asking.ask("source_components", request, seconds=seconds)
+    if "components" not in values:
+        return None
+    found = tuple(
+        SourceComponent(dim=dim, degree=degree, generators=tuple(_polynomial(values, f) for f in generators))
+        for dim, degree, generators in values["components"]
+    )
+    if not found:
+        where = (
+            f"over the algebraic closure of F_{characteristic}"
+            if characteristic
+            else "over the complex numbers"
+        )
+        raise InputError(
+            f"{model.name}: the constraints have no common zero, not even {where}; the source is empty"
+        )
+    return Source(characteristic=characteristic, components=found)
+
+
+def source_of(
+    model: PolynomialMap, asking: Asking, *, prime: int, seed: int, seconds: float | None = SECONDS
+) -> Source | None:
+    """The components over QQ, or over F_p where that takes too long, with points of each; None when both take too long."""
+    found = decomposed(model, asking, characteristic=0, seconds=seconds)
+    if found is None:
+        found = decomposed(model, asking, characteristic=prime, seconds=seconds)
+    return (
+        None if found is None else with_points(model, found, asking, prime=prime, seed=seed, seconds=seconds)
+    )
+
+
+def with_points(
+    model: PolynomialMap,
+    source: Source,
+    asking: Asking,
+    *,
+    prime: int,
+    seed: int,
+    seconds: float | None = SECONDS,
+) -> Source:
+    """The source with points over extensions of F_p, and whether its components cover it.
+
+    Another prime is taken when a component has another dimension or degree modulo `prime` than over its own field, or no smooth
+    point.
+    """
+    coefficients = numbers_in(f for part in source.components for f in part.generators)
+    numbers = given_numbers(model) | coefficients
+    primes = [source.characteristic] if source.characteristic else primes_below(
+        prime, count=_TRIED_PRIMES, numbers=numbers
+    )  # fmt: skip
+    best = source
+    for p in primes:
+        request = {
+            "p": p, "coverCharacteristic": source.characteristic, "componentTerms": component_terms(source),
+            "numbers": np.random.default_rng([seed, p]).integers(1, p, size=_RANDOM_NUMBERS).tolist(), **model.m2_parameters,
+        }  # fmt: skip
+        values, limit = asking.ask("source_points", request, seconds=seconds)
+        if "covered" in values:
+            best = replace(best, covered=bool(values["covered"]) and bool(values["inside"]))
+        same = [(c.dim, c.degree) for c in source.components] == list(
+            zip(values.get("component_dims") or (), values.get("component_degrees") or (), strict=False)
+        )
+        points = (
+            tuple(_closed_point(values, item, p) for item in values.get("closed_points") or ())
+            if same
+            else ()
+        )
+        if _met(points) > _met(best.points):
+            best = replace(best, points=points)
+        if _met(best.points) == len(source.components) or limit is not None:
+            break
+    return best
+
+
+def _met(points: Sequence[ClosedPoint]) -> int:
+    """How many components have a smooth point among these."""
+    return len({point.component for point in points if point.smooth})
+
+
+def component_terms(source: Source) -> list[list[list[list[Value]]]]:
+    """The components' generators as integers for a template."""
+    return [
+        [
+            [[Fraction(c).numerator, Fraction(c).denominator, list(m)] for m, c in f.items()]
+            for f in part.generators
+        ]
+        for part in source.components
+    ]
+
+
+def _polynomial(values: Values, terms: Any) -> dict[tuple[int, ...], Any]:
+    try:
+        return {tuple(int(e) for e in exponents): Fraction(text) for text, exponents in terms}
+    except (TypeError, ValueError) as error:
+        raise OutputError(f"components holds no polynomials: {error}", run=values.run) from None
+
+
+def _closed_point(values: Values, item: Any, p: int) -> ClosedPoint:
+    try:
+        number, modulus, variables, smooth, rank = item
+        return ClosedPoint(
+            component=int(number), prime=p, modulus=tuple(modulus), variables=tuple(tuple(v) for v in variables),
+            smooth=bool(smooth), rank=int(rank),
+        )  # fmt: skip
+    except (TypeError, ValueError) as error:
+        raise OutputError(f"closed_points holds no points: {error}", run=values.run) from None
+
+
+# -- the map at a closed point: arithmetic in F_p[u]/(modulus) ----------------------------------------------------------------
+
+
+class PointField:
+    """The residue field of a closed point, and the point's coordinates in it."""
+
+    def __init__(self, point: ClosedPoint) -> None:
+        self.p = point.prime
+        if len(point.modulus) == 2:  # F_p itself
+            self.context = fq_default_ctx(self.p, 1)
+            self.variables = [self.context(v[0] if v else 0) for v in point.variables]
+        else:
+            modulus = fmpz_mod_poly_ctx(fmpz_mod_ctx(self.p))(list(point.modulus))
+            self.context = fq_default_ctx(modulus=modulus)
+            self.variables = [self.context(list(v)) for v in point.variables]
+
+    def value(self, polynomial: Mapping[tuple[int, ...], Any], at: Sequence[Any] | None = None) -> Any:
+        """A polynomial over QQ or F_p at the point, or at other elements of the field."""
+        place = self.variables if at is None else at
+        total = self.context(0)
+        for exponents, c in polynomial.items():
+            term = self.context(residue(c, self.p))
+            for x, e in zip(place, exponents, strict=True):
+                if e:
+                    term = term * x**e
+            total = total + term
+        return total
+
+    def differentials(self, polynomials: Sequence[Mapping[tuple[int, ...], Any]]) -> list[list[Any]]:
+        """The Jacobian at the point, one row a polynomial."""
+        count = len(self.variables)
+        return [[self.value(derivative(dict(f), v)) for v in range(count)] for f in polynomials]
+
+
+def field_rank(rows: Sequence[Sequence[Any]]) -> int:
+    """Rank of a matrix over any field, by elimination."""
+    left = [list(row) for row in rows]
+    rank = 0
+    for column in range(len(left[0]) if left else 0):
+        pivot = next((i for i in range(rank, len(left)) if left[i][column] != 0), None)
+        if pivot is None:
+            continue
+        left[rank], left[pivot] = left[pivot], left[rank]
+        inverse = 1 / left[rank][column]
+        for i in range(rank + 1, len(left)):
+            if left[i][column] != 0:
+                factor = left[i][column] * inverse
+                left[i] = [a - factor * b for a, b in zip(left[i], left[rank], strict=True)]
+        rank += 1
+    return rank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointRank:
+    """What the map's own definition says at a closed point.
+
+    on_source: all constraints vanish there.
+    rank: of the differential on the component's tangent space; None where the component is not smooth.
+    lifts: the constraints have independent differentials there, so that by Hensel's lemma the point is the reduction of a point
+        in characteristic zero, and `rank` is a proved lower bound of the dimension over QQ.
+    """
+
+    component: int
+    prime: int
+    on_source: bool
+    rank: int | None
+    lifts: bool
+
+
+def rank_at(model: PolynomialMap, source: Source, point: ClosedPoint) -> PointRank:
+    """The rank of the map at a closed point, from the polynomials themselves: a second computation beside Macaulay2's."""
+    here = PointField(point)
+    part = source.components[point.component]
+    constraints = [dict(f) for f in model.constraints]
+    on_source = all(here.value(f) == 0 for f in (*constraints, *part.generators))
+    normals = here.differentials(part.generators)
+    own = field_rank(normals)
+    smooth = own == len(model.variables) - part.dim
+    table = here.differentials([dict(f) for f in model.polynomials])
+    return PointRank(
+        component=point.component, prime=point.prime, on_source=on_source,
+        rank=field_rank([*table, *normals]) - own if smooth and on_source else None,
+        lifts=on_source and smooth and field_rank(here.differentials(constraints)) == len(constraints),
+    )  # fmt: skip
+
+
+def lost_component(over: str, p: int) -> list[Evidence]:
+    """The contradiction between a decomposition and the saturation that found something outside its components."""
+    return [
+        Evidence(
+            quantity="components_cover_the_source",
+            witness=witness,
+            method=method,
+            value=value,
+            prime=p or None,
+            field=over,
+        )
+        for witness, method, value in (
+            ("decomposition", f"minimal primes over {over}", True),
+            ("saturation", "the source without the components", False),
+        )
+    ]
+
+
+def rank_evidence(source: Source, ranks: Sequence[PointRank], field: str | None = None) -> list[Evidence]:
+    """The image's dimension from below, by ranks at points of every component; and the same ranks by Macaulay2.
+
+    `field`: over which the dimension is meant. Over QQ the bound is proved where the point lifts to characteristic zero.
+    """
+    usable = [(r, q) for r, q in zip(ranks, source.points, strict=True) if r.rank is not None and q.smooth]
+    if not usable:
+        return []
+    prime = usable[0][0].prime
+    method = "rank of the differential at points of each component, over extensions of F_p"
+    found = [
+        Evidence(
+            quantity="ranks_at_closed_points", witness=witness, method=method, value=values, prime=prime, field=f"F_{prime}",
+        )
+        for witness, values in (
+            ("modular", [r.rank for r, _ in usable]),
+            ("macaulay2", [q.rank for _, q in usable]),
+        )
+    ]  # fmt: skip
+    lifted = [r.rank or 0 for r, _ in usable if r.lifts]
+    if lifted:
+        found.append(Evidence(
+            quantity="image_dim", witness="modular", method=f"{method}; the point lifts to characteristic zero (Hensel)",
+            value=max(lifted), relation=">=", certainty=Certainty.PROVED, prime=prime, field=field,
+        ))  # fmt: skip
+    best = max(r.rank or 0 for r, _ in usable)
+    if not lifted or best > max(lifted):
+        found.append(Evidence(
+            quantity="image_dim", witness="modular", method=method, value=best, relation=">=", prime=prime, field=field,
+        ))  # fmt: skip
+    return found
