@@ -14,7 +14,6 @@ from m2bridge.cli import common, showing
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
-from m2bridge.linear.primes import check_prime
 from m2bridge.models import Model
 from m2bridge.questions import find
 from m2bridge.questions.kernel import MODEL, OwnOption, Question
@@ -107,7 +106,7 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
     options = {name: _value(own, given[name]) for name, own in question.options.items()}
     options |= {"seed": given["seed"], "limits": common.parse_limits(given["timeout"], given["memory"])}
     if given.get("prime") is not None:
-        options["prime"] = check_prime(given["prime"], "--prime")
+        options["prime"] = given["prime"]
     for word in ("save", "keep"):
         common.check_directory(f"--{word}", given[word])
     if given["script"]:

@@ -116,6 +116,10 @@ class Asking:
             self._given = self._opened.enter_context(open_engine(warm=self._warm))
         return self._given
 
+    def require_engine(self) -> None:
+        """Fail now when there is no Macaulay2, not after minutes of other work."""
+        _ = self.engine
+
     def close(self) -> None:
         self._opened.close()
 
