@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         from_sympy,
         parse_spec,
     )
+    from m2bridge.models.pytorch import from_torch
     from m2bridge.questions.boundary import Boundary, boundary
     from m2bridge.questions.closure import Closure, closure
     from m2bridge.questions.dimension import Dimension, dimension
@@ -66,6 +67,7 @@ __all__ = [
     "fiber",
     "from_callable",
     "from_sympy",
+    "from_torch",
     "ideal",
     "load_record",
     "open_engine",
@@ -99,6 +101,7 @@ _MODULES = {
         "from_sympy",
         "parse_spec",
     ),
+    "models.pytorch": ("from_torch",),
     "records": ("load_record", "save_record"),
     "results": ("Certainty", "Evidence", "Result"),
 }
