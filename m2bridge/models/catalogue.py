@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from m2bridge.errors import SpecError
 from m2bridge.models.base import Model
+from m2bridge.models.code import allowed_model, is_code
 from m2bridge.models.convolution import Convolution
 from m2bridge.models.custom import read_inline
 from m2bridge.models.deep import DeepLightning
@@ -110,6 +111,16 @@ FAMILIES: dict[str, Family] = {
             example="program:%0 = weight w [2];%1 = power 2 %0;output y %1",
         ),
         Family(
+            name="torch",
+            summary="your own PyTorch module: a function that returns (module, input_shape); runs the file",
+            example="torch:my_net.py:build",
+        ),
+        Family(
+            name="python",
+            summary="your own function of arrays, with shapes as annotations and inputs after a star; runs the file",
+            example="python:my_map.py:f",
+        ),
+        Family(
             name="map",
             summary="your own polynomial map on one line; equations of the source after a bar",
             example="map:s,t->s^3;s^2*t;s*t^2;t^3",
@@ -137,6 +148,8 @@ def parse_spec(text: str) -> Model:
             f"a spec is a text such as 'lightning(d=2,dp=1)', not the {type(text).__name__} {str(text)[:40]!r}"
         )
     text = text.strip()
+    if is_code(text):
+        return allowed_model(text)
     if text.startswith("file:"):
         return read_file(text.removeprefix("file:"))
     if text.startswith("map:"):
