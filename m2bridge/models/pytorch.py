@@ -73,7 +73,7 @@ def from_torch(
     DisagreementError
         The recorded program does not compute what the module computes.
     """
-    torch = _torch()
+    torch = pytorch()
     given = _shapes(input_shape)
     _check(torch, module)
     with _quiet_float64(torch):
@@ -100,7 +100,8 @@ def _quiet_float64(torch: Any) -> Iterator[None]:
         logging.disable(level)
 
 
-def _torch() -> Any:
+def pytorch() -> Any:
+    """The package torch, or an error that says how to get it."""
     try:
         import torch
     except ImportError:
