@@ -11,12 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError
 from m2bridge.models import evaluation
+from m2bridge.models.spec import Arguments
 from m2bridge.models.symmetries import Symmetry
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program, Shape
@@ -45,6 +46,12 @@ class Formula:
         return all(holds for _, holds in self.hypotheses)
 
 
+def known(value: int, citation: str, *hypotheses: tuple[str, bool]) -> Formula:
+    """A formula with its hypotheses; without its value where one of them fails."""
+    holds = all(truth for _, truth in hypotheses)
+    return Formula(value=value if holds else None, citation=citation, hypotheses=hypotheses)
+
+
 class Model(ABC):
     """A parametrization: weights in, a function (or a vector of coordinates) out.
 
@@ -55,6 +62,11 @@ class Model(ABC):
     """The word before the parenthesis in the spec, e.g. ``lightning``."""
     polynomial: ClassVar[bool] = True
     """Whether the map is polynomial in the weights; False for softmax."""
+
+    @classmethod
+    def from_arguments(cls, arguments: Arguments) -> Self:
+        """The model that the arguments of a spec describe."""
+        return arguments.built(cls)
 
     # -- identity ----------------------------------------------------------------------------------------
 
@@ -145,11 +157,7 @@ class Model(ABC):
         inputs = {
             name: rng.normal(size=(samples, *shape)) for name, shape in self.program.input_shapes.items()
         }
-        held = self.gauge
-        one = 1 << BITS
-        weights = {name: dyadic(array) for name, array in scaled.items()}
-        for name, mask in held.masks.items():
-            weights[name] = np.where(mask, held.values[name] * one, weights[name])
+        weights = {name: self.gauge.place(name, dyadic(array), 1 << BITS) for name, array in scaled.items()}
         return DyadicPoint(weights=weights, inputs={name: dyadic(array) for name, array in inputs.items()})
 
     precisions: ClassVar[tuple[int, ...]] = (53, 128, 256)

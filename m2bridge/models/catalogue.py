@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from m2bridge.errors import SpecError
 from m2bridge.models.base import Model
 from m2bridge.models.convolution import Convolution
 from m2bridge.models.custom import read_inline
-from m2bridge.models.deep import DeepLightning
-from m2bridge.models.lightning import Lightning
-from m2bridge.models.linear import Linear
-from m2bridge.models.mlp import MLP
+from m2bridge.models.lightning import DeepLightning, Lightning
+from m2bridge.models.mlp import MLP, Linear
 from m2bridge.models.own import read_file, read_program
 from m2bridge.models.softmax import Softmax
 from m2bridge.models.spec import Arguments, read, suggestion
@@ -30,22 +28,23 @@ class Family:
 
 def _multi_head(arguments: Arguments) -> DeepLightning:
     arguments.only("d", "dp", "a", "heads", "t", "parametrization", "coordinates")
-    d = arguments.integer("d")
+    if "heads" not in arguments.values:
+        arguments.fail("multi-head needs heads=")
+    rest = {key: value for key, value in arguments.values.items() if key != "heads"}
+    layer = replace(arguments, values=rest).built(Lightning)
     return DeepLightning(
-        d=(d, arguments.integer("dp")),
-        a=(arguments.integer("a", d),),
-        heads=(arguments.integer("heads"),),
-        t=arguments.integer("t", 2),
-        parametrization=arguments.word("parametrization", ("weights", "attention")) or "weights",
-        coordinate_system=arguments.word("coordinates", ("segre", "full")),  # type: ignore[arg-type]
+        d=layer.widths,
+        a=layer.ranks,
+        heads=arguments.values["heads"],  # type: ignore[arg-type]
+        t=layer.t,
+        parametrization=layer.parametrization,
+        coordinate_system=layer.coordinate_system,
     )
 
 
 def _skip_lightning(arguments: Arguments) -> DeepLightning:
     arguments.only("d", "a", "t", "heads", "parametrization", "coordinates")
-    return DeepLightning.from_arguments(
-        Arguments(arguments.text, arguments.family, arguments.values | {"skip": True}, arguments.positions)
-    )
+    return replace(arguments, values=arguments.values | {"skip": True}).built(DeepLightning)
 
 
 FAMILIES: dict[str, Family] = {

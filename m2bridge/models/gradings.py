@@ -29,18 +29,6 @@ def parameter_rows(parameters: Mapping[str, Shape], rows: Sequence[Characters]) 
     )
 
 
-def attention_characters(
-    names: Mapping[str, str], key: np.ndarray, query: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Characters of A -> diag(key) A diag(query), on A itself or on Q and K.
-
-    `names` maps the letters A, or Q and K, to the model's parameter names.
-    """
-    if "A" in names:
-        return {names["A"]: key[:, None] + query[None, :]}
-    return {names["Q"]: query[None, :], names["K"]: key[None, :]}
-
-
 def coefficient_rows(monomials: np.ndarray, input_shape: Shape, outputs: int, columns: int) -> np.ndarray:
     """Characters of coefficients when input rows are scaled: degrees in each input row, summed over tokens.
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from m2bridge.errors import SpecError
 
@@ -20,6 +20,7 @@ LARGEST_SIZE = 100_000
 LONGEST_SPEC = 2_000
 
 Value = int | bool | str | Fraction | tuple[int, ...]
+_Built = TypeVar("_Built")
 
 _FAMILY = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
 _KEY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -57,54 +58,40 @@ class Arguments:
             if key not in keys:
                 self.fail(f"{self.family} has no argument {key!r}; {suggestion(key, keys)}", key)
 
-    def integer(self, key: str, default: int | None = None) -> int:
-        value = self.values.get(key, default)
-        if value is None:
-            self.fail(f"{self.family} needs {key}=")
-        if isinstance(value, bool) or not isinstance(value, int):
-            self.fail(f"{key} should be an integer, not {_shown(value)}", key)
+    def built(self, model: type[_Built]) -> _Built:
+        """The model whose fields are these arguments; a field without a default is needed.
+
+        A list with one integer for each layer may be given as a single integer, unless it is needed.
+        """
+        items = {_WRITTEN.get(item.name, item.name): item for item in fields(model)}  # type: ignore[arg-type]
+        self.only(*items)
+        found = {}
+        for key, item in items.items():
+            needed = item.default is MISSING
+            if key in self.values:
+                found[item.name] = self._checked(key, str(item.type), needed)
+            elif needed:
+                self.fail(f"{self.family} needs {key}=" + ("[...]" if "tuple" in str(item.type) else ""))
+        return model(**found)
+
+    def _checked(self, key: str, kind: str, needed: bool) -> Value:
+        value = self.values[key]
+        accepted, wanted = _KINDS[kind]
+        fits = isinstance(value, accepted) and isinstance(value, bool) == (kind == "bool")
+        if not fits and not (kind.startswith("tuple") and not needed and type(value) is int):
+            self.fail(f"{key} should be {wanted}, not {_shown(value)}", key)
         return value
 
-    def optional(self, key: str) -> int | None:
-        return self.integer(key) if key in self.values else None
 
-    def integers(self, key: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """A list of integers."""
-        value = self.values.get(key, tuple(default) if default is not None else None)
-        if value is None:
-            self.fail(f"{self.family} needs {key}=[...]")
-        if not isinstance(value, tuple):
-            self.fail(f"{key} should be a list such as [2,3,2] or 2-3-2, not {_shown(value)}", key)
-        return value
-
-    def per_layer(self, key: str, layers: int, default: Sequence[int]) -> tuple[int, ...]:
-        """A list with one integer a layer; a single integer stands for all layers."""
-        value = self.values.get(key)
-        if value is None:
-            return tuple(default)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return (value,) * layers
-        return self.integers(key)
-
-    def flag(self, key: str, default: bool = False) -> bool:
-        value = self.values.get(key, default)
-        if not isinstance(value, bool):
-            self.fail(f"{key} should be true or false, not {_shown(value)}", key)
-        return value
-
-    def word(self, key: str, choices: Sequence[str]) -> str | None:
-        value = self.values.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, str) or value not in choices:
-            self.fail(f"{key}={_shown(value)} is not known; {suggestion(str(value), choices)}", key)
-        return value
-
-    def fraction(self, key: str, default: Fraction) -> Fraction:
-        value = self.values.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
-            self.fail(f"{key} should be a number such as 2 or 1/2, not {_shown(value)}", key)
-        return Fraction(value)
+_WRITTEN = {"coordinate_system": "coordinates"}
+"""Fields of models that specs call otherwise."""
+_KINDS: dict[str, tuple[Any, str]] = {
+    "int": (int, "an integer"),
+    "bool": (bool, "true or false"),
+    "str": (str, "a word"),
+    "Fraction": ((int, Fraction), "a number such as 2 or 1/2"),
+    "tuple[int, ...]": (tuple, "a list such as [2,3,2] or 2-3-2"),
+}
 
 
 class _Reader:
@@ -235,6 +222,12 @@ def check_sizes(family: str, **sizes: int | tuple[int, ...]) -> None:
                 )
 
 
+def check_degree(family: str, r: int, layers: int) -> None:
+    """Refuse activations x^r that make functions of a very high degree."""
+    if r > 64 or r ** (layers - 1) > 10**6:
+        raise SpecError(f"{family}: r={r} gives functions of too high a degree", argument="r")
+
+
 def check_choice(family: str, name: str, value: str, choices: Sequence[str]) -> None:
     """Refuse a word that is not among `choices`."""
     if value not in choices:
@@ -259,3 +252,10 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return "[" + ",".join(str(item) for item in value) + "]"
     return str(value)
+
+
+def per_layer(value: int | Sequence[int] | None, layers: int, default: Sequence[int]) -> tuple[int, ...]:
+    """One integer for each layer; a single integer stands for all layers."""
+    if value is None:
+        return tuple(default)
+    return (value,) * layers if isinstance(value, int) else tuple(value)

@@ -36,9 +36,9 @@ class Held:
     def count(self) -> int:
         return sum(int(mask.sum()) for mask in self.masks.values())
 
-    def place(self, name: str, array: Integers) -> Integers:
-        """The array of a weight with its held entries put in."""
-        return np.where(self.masks[name], self.values[name], array) if name in self.masks else array
+    def place(self, name: str, array: np.ndarray, unit: int = 1) -> np.ndarray:
+        """The array of a weight with its held entries, times `unit`, put in."""
+        return np.where(self.masks[name], self.values[name] * unit, array) if name in self.masks else array
 
     def free(self, name: str, shape: Shape) -> Integers:
         """Flat places of the entries of a weight that are not held."""
