@@ -19,7 +19,7 @@ from m2bridge.errors import InputError
 from m2bridge.linear.mod import Mod
 from m2bridge.programs.arithmetics import Array, Floats, Objects, Residues, elementwise
 from m2bridge.programs.blocks import output_seeds
-from m2bridge.programs.coefficients import Form, coefficient_table, output_forms
+from m2bridge.programs.coefficients import coefficient_table, output_forms
 from m2bridge.programs.lettered import Lettered, aligned
 from m2bridge.programs.program import Program, Shape
 from m2bridge.programs.reverse import jacobian_rows
@@ -175,13 +175,15 @@ def coordinates(model: Model, weights: Weights) -> Any:
     )  # a network without coordinates, or with too many, is refused first
     batch = _batch(weights, program.parameters)
     setting = setting_of(weights[name] for name in program.parameters)
-    forms, _ = output_forms(program, setting.arithmetic, _given(setting, weights, program.parameters, batch))
+    forms = output_forms(program, setting.arithmetic, _given(setting, weights, program.parameters, batch))
     return setting.leave(
         _table(model, setting, forms, batch, "").array.reshape(*batch, model.coordinate_count)
     )
 
 
-def _table(model: Model, setting: Setting, forms: Sequence[Form | None], batch: Shape, more: str) -> Lettered:
+def _table(
+    model: Model, setting: Setting, forms: Sequence[Lettered | None], batch: Shape, more: str
+) -> Lettered:
     lead = ("N" if batch else "") + more
     shapes = list(model.program.output_shapes.values())
     return coefficient_table(setting.arithmetic, forms, model.monomials, shapes, lead)
@@ -199,7 +201,7 @@ def coordinate_jacobian(model: Model, weights: Weights) -> Any:
     given = _given(setting, weights, shapes, batch)
     directions = unit_directions(program, setting.arithmetic)
     if model.coordinate_program is None:
-        _, moves = output_forms(program, setting.arithmetic, given, directions)
+        moves = output_forms(program, setting.arithmetic, given, directions)
         array = _table(model, setting, moves, batch, "T").array
     else:
         values = evaluate(program, setting.arithmetic, given)

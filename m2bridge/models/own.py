@@ -25,7 +25,7 @@ from m2bridge.models.network import monomial_name
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.models.systems import PolynomialSystem, polynomial_program
 from m2bridge.programs import Program, parse_program
-from m2bridge.programs.coefficients import input_count, output_forms, support
+from m2bridge.programs.coefficients import output_forms, support
 from m2bridge.programs.files import is_program_file, load_program, save_program
 from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.program import HEADER
@@ -82,7 +82,7 @@ class OwnNetwork(Model):
     def input_shape(self) -> Shape | None:
         """The shape of the input; several inputs are one vector, one after the other."""
         shapes = list(self.recorded.input_shapes.values())
-        return None if not shapes else shapes[0] if len(shapes) == 1 else (input_count(self.recorded),)
+        return None if not shapes else shapes[0] if len(shapes) == 1 else (self.recorded.input_count,)
 
     @property
     def output_shape(self) -> Shape | None:
@@ -98,7 +98,7 @@ class OwnNetwork(Model):
         lifted = {name: Mod(value, DEFAULT_PRIME) for name, value in drawn.items()}
         setting = setting_of(lifted.values())
         given = {name: Lettered("", value.data) for name, value in lifted.items()}
-        forms, _ = output_forms(self.recorded, setting.arithmetic, given, most_products=MOST_PRODUCTS)
+        forms = output_forms(self.recorded, setting.arithmetic, given, most_products=MOST_PRODUCTS)
         found = support(forms)
         if len(found) > MOST_INPUT_MONOMIALS:
             raise OutOfReachError(
@@ -136,7 +136,7 @@ class OwnNetwork(Model):
     @cached_property
     def expanded(self) -> tuple[Terms, ...]:
         """The coordinates as polynomials in the flat weights."""
-        count = self.parameter_count + input_count(self.recorded)
+        count = self.parameter_count + self.recorded.input_count
         if count > MOST_EXPANDED:
             raise OutOfReachError(
                 f"{self.name} has {count} variables, too many to expand symbolically", estimate=count

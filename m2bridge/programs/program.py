@@ -126,6 +126,11 @@ class Program:
         return sum(prod(shape) for shape in self.parameters.values())
 
     @cached_property
+    def input_count(self) -> int:
+        """Number of entries of all inputs together, which are the variables of the coordinates."""
+        return sum(prod(shape) for shape in self.input_shapes.values())
+
+    @cached_property
     def output_count(self) -> int:
         """Number of entries of all outputs together."""
         return sum(prod(shape) for shape in self.output_shapes.values())
