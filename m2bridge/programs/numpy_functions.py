@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -33,13 +32,41 @@ def _method(name: str) -> Callable[..., Any]:
     )
 
 
+def _moving(function: Any) -> Callable[..., Any]:
+    """A function that only moves entries around."""
+    return lambda recorder, array, *args, **kwargs: as_recorded(recorder, array).moved(
+        function, *args, **kwargs
+    )
+
+
+def _permuting(function: Any) -> Callable[..., Any]:
+    """A function that permutes the axes."""
+    return lambda recorder, array, *args, **kwargs: as_recorded(recorder, array).permuted(
+        function, *args, **kwargs
+    )
+
+
 def _reshape(
     recorder: Recorder, array: Any, shape: Any = None, order: str = "C", *, newshape: Any = None
 ) -> Any:
     return as_recorded(recorder, array).reshape(shape if shape is not None else newshape, order=order)
 
 
+_METHODS = (
+    np.sum, np.mean, np.prod, np.trace, np.max, np.ravel, np.copy, np.squeeze, np.diagonal, np.swapaxes,
+)  # fmt: skip
+_MOVING = (
+    np.roll, np.repeat, np.tile, np.rot90, np.take, np.delete, np.flip, np.fliplr, np.flipud, np.expand_dims, np.split,
+    np.array_split, np.vsplit, np.hsplit, np.dsplit, sliding_window_view,
+)  # fmt: skip
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    **{function: _method(function.__name__) for function in _METHODS},
+    **{function: _moving(function) for function in _MOVING},
+    **{function: _permuting(function) for function in (np.transpose, np.moveaxis, np.rollaxis)},
+    **{function: axes.triangle(function) for function in (np.triu, np.tril)},
+    **{function: axes.at_least(function) for function in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
+    np.amax: _method("max"),
+    np.reshape: _reshape,
     np.einsum: einsum,
     np.dot: products.dot,
     np.vdot: lambda r, a, b: products.dot(r, as_recorded(r, a).ravel(), as_recorded(r, b).ravel()),
@@ -51,63 +78,30 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.correlate: products.correlate,
     np.linalg.matrix_power: products.matrix_power,
     np.linalg.multi_dot: lambda r, arrays: reduce(lambda x, y: x @ y, [as_recorded(r, a) for a in arrays]),
-    np.sum: _method("sum"),
-    np.mean: _method("mean"),
-    np.prod: _method("prod"),
-    np.trace: _method("trace"),
-    np.max: _method("max"),
-    np.amax: _method("max"),
     np.cumsum: products.cumsum,
     np.cumprod: products.cumprod,
     np.diff: products.diff,
     np.polyval: products.polyval,
     np.vander: products.vander,
-    np.reshape: _reshape,
-    np.ravel: _method("ravel"),
-    np.copy: _method("copy"),
-    np.transpose: lambda r, a, axes=None: as_recorded(r, a).transpose(axes),
-    np.swapaxes: _method("swapaxes"),
-    np.squeeze: _method("squeeze"),
-    np.diagonal: _method("diagonal"),
-    np.moveaxis: axes.moveaxis,
-    np.expand_dims: axes.expand_dims,
     np.broadcast_to: axes.broadcast_to,
     np.concatenate: axes.concatenate,
     np.stack: axes.stack,
     np.append: axes.append,
     np.block: axes.block,
-    np.vstack: axes.joined(axes.at_least(2), lambda _: 0),
-    np.hstack: axes.joined(axes.at_least(1), lambda n: min(n - 1, 1)),
-    np.dstack: axes.joined(axes.at_least(3), lambda _: 2),
+    np.vstack: axes.joined(axes.at_least(np.atleast_2d), lambda _: 0),
+    np.hstack: axes.joined(axes.at_least(np.atleast_1d), lambda n: min(n - 1, 1)),
+    np.dstack: axes.joined(axes.at_least(np.atleast_3d), lambda _: 2),
     np.column_stack: axes.joined(axes.column, lambda _: 1),
-    np.atleast_1d: axes.at_least(1),
-    np.atleast_2d: axes.at_least(2),
-    np.atleast_3d: axes.at_least(3),
-    np.split: axes.split(np.split),
-    np.array_split: axes.split(np.array_split),
-    np.vsplit: axes.split(np.split, 0),
-    np.hsplit: axes.split(np.split, 1),
     np.where: axes.where,
-    np.triu: axes.triangle(True),
-    np.tril: axes.triangle(False),
     np.diag: axes.diag,
     np.pad: axes.pad,
-    np.flip: axes.flip,
-    np.fliplr: lambda r, a: axes.flip(r, a, 1),
-    np.flipud: lambda r, a: axes.flip(r, a, 0),
     np.zeros_like: axes.filled(0),
     np.empty_like: axes.filled(0),
     np.ones_like: axes.filled(1),
     np.full_like: axes.full_like,
     np.shape: lambda r, a: as_recorded(r, a).shape,
     np.ndim: lambda r, a: as_recorded(r, a).ndim,
-    np.size: lambda r, a, axis=None: (
-        prod(as_recorded(r, a).shape) if axis is None else as_recorded(r, a).shape[axis]
-    ),
-    **{
-        f: axes.moved(f)
-        for f in (np.roll, np.repeat, np.tile, np.rot90, np.take, np.delete, sliding_window_view)
-    },
+    np.size: lambda r, a, axis=None: np.size(np.broadcast_to(0, as_recorded(r, a).shape), axis),
 }
 if hasattr(np, "matrix_transpose"):  # since NumPy 2
     FUNCTIONS[np.matrix_transpose] = lambda r, a: as_recorded(r, a).mT

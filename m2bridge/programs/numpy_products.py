@@ -15,30 +15,28 @@ from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.refusals import not_polynomial, wrong_input
 
 
-def dot(recorder: Recorder, left: Any, right: Any) -> Recorded:
+def dot(recorder: Recorder, left: Any, right: Any) -> Any:
     a, b = as_recorded(recorder, left), as_recorded(recorder, right)
     if not a.ndim or not b.ndim:
         return a * b
     return tensordot(recorder, a, b, ([-1], [-2 if b.ndim > 1 else -1]))
 
 
-def inner(recorder: Recorder, left: Any, right: Any) -> Recorded:
+def inner(recorder: Recorder, left: Any, right: Any) -> Any:
     a, b = as_recorded(recorder, left), as_recorded(recorder, right)
     return a * b if not a.ndim or not b.ndim else tensordot(recorder, a, b, ([-1], [-1]))
 
 
-def outer(recorder: Recorder, left: Any, right: Any) -> Recorded:
+def outer(recorder: Recorder, left: Any, right: Any) -> Any:
     a, b = as_recorded(recorder, left).ravel(), as_recorded(recorder, right).ravel()
     return tensordot(recorder, a, b, 0)
 
 
-def tensordot(recorder: Recorder, left: Any, right: Any, axes: Any = 2) -> Recorded:
+def tensordot(recorder: Recorder, left: Any, right: Any, axes: Any = 2) -> Any:
     a, b = as_recorded(recorder, left), as_recorded(recorder, right)
     if isinstance(axes, int):
         axes = (range(a.ndim - axes, a.ndim), range(axes))
-    mine, its = (
-        [array.axis(k) for k in np.atleast_1d(part)] for array, part in zip((a, b), axes, strict=True)
-    )
+    mine, its = (array.axes(part) for array, part in zip((a, b), axes, strict=True))
     if len(mine) != len(its) or len(set(mine)) < len(mine) or len(set(its)) < len(its):
         raise wrong_input("tensordot: as many axes of the first as of the second, each once")
     if [a.shape[k] for k in mine] != [b.shape[k] for k in its]:
@@ -50,7 +48,7 @@ def tensordot(recorder: Recorder, left: Any, right: Any, axes: Any = 2) -> Recor
     return Recorded(recorder, place)
 
 
-def kron(recorder: Recorder, left: Any, right: Any) -> Recorded:
+def kron(recorder: Recorder, left: Any, right: Any) -> Any:
     a, b = as_recorded(recorder, left), as_recorded(recorder, right)
     ndim = max(a.ndim, b.ndim)
     a, b = (array.reshape([1] * (ndim - array.ndim) + list(array.shape)) for array in (a, b))
@@ -69,7 +67,7 @@ def matrix_power(recorder: Recorder, matrix: Any, exponent: int) -> Any:
     return reduce(lambda x, y: x @ y, [a] * exponent)
 
 
-def convolve(recorder: Recorder, left: Any, right: Any, mode: str = "full") -> Recorded:
+def convolve(recorder: Recorder, left: Any, right: Any, mode: str = "full") -> Any:
     a, b = as_recorded(recorder, left), as_recorded(recorder, right)
     if a.size < b.size:
         a, b = b, a
@@ -80,7 +78,7 @@ def convolve(recorder: Recorder, left: Any, right: Any, mode: str = "full") -> R
     return full[start : len(full) - start if mode == "valid" else start + (m if mode == "same" else m + n)]
 
 
-def correlate(recorder: Recorder, left: Any, right: Any, mode: str = "valid") -> Recorded:
+def correlate(recorder: Recorder, left: Any, right: Any, mode: str = "valid") -> Any:
     a, b = as_recorded(recorder, left), as_recorded(recorder, right)
     if a.size < b.size:
         return correlate(recorder, b, a, mode)[::-1]
@@ -90,33 +88,33 @@ def correlate(recorder: Recorder, left: Any, right: Any, mode: str = "valid") ->
 # -- sums ----------------------------------------------------------------------------------------------
 
 
-def cumsum(recorder: Recorder, array: Any, axis: int | None = None) -> Recorded:
+def cumsum(recorder: Recorder, array: Any, axis: int | None = None) -> Any:
     a = as_recorded(recorder, array)
-    a, k = (a.ravel(), 0) if axis is None else (a, a.axis(axis))
+    a, (k,) = (a.ravel(), [0]) if axis is None else (a, a.axes(axis))
     names = tuple(map(str, range(a.ndim)))
     below = recorder.constant(np.triu(np.ones((a.shape[k], a.shape[k]), dtype=int)))
     result = (*names[:k], "sum", *names[k + 1 :])
     return Recorded(recorder, contraction(recorder, [names, (names[k], "sum")], result, [a.place, below]))
 
 
-def cumprod(recorder: Recorder, array: Any, axis: int | None = None) -> Recorded:
+def cumprod(recorder: Recorder, array: Any, axis: int | None = None) -> Any:
     a = as_recorded(recorder, array)
-    a, k = (a.ravel(), 0) if axis is None else (a, a.axis(axis))
+    a, (k,) = (a.ravel(), [0]) if axis is None else (a, a.axes(axis))
     products = [a[(slice(None),) * k + (0,)]]
     for j in range(1, a.shape[k]):
         products.append(products[-1] * a[(slice(None),) * k + (j,)])
     return stack(recorder, products, k)
 
 
-def diff(recorder: Recorder, array: Any, n: int = 1, axis: int = -1) -> Recorded:
+def diff(recorder: Recorder, array: Any, n: int = 1, axis: int = -1) -> Any:
     a = as_recorded(recorder, array)
-    before = (slice(None),) * a.axis(axis)
+    before = (slice(None),) * a.axes(axis)[0]
     for _ in range(n):
         a = a[(*before, slice(1, None))] - a[(*before, slice(None, -1))]
     return a
 
 
-def vander(recorder: Recorder, points: Any, N: int | None = None, increasing: bool = False) -> Recorded:
+def vander(recorder: Recorder, points: Any, N: int | None = None, increasing: bool = False) -> Any:
     x = as_recorded(recorder, points)
     powers = np.arange(x.size if N is None else N)
     return x[:, None] ** (powers if increasing else powers[::-1])

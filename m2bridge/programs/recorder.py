@@ -13,11 +13,24 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.programs.arithmetics import Objects
 from m2bridge.programs.builder import Builder
-from m2bridge.programs.constants import FOLDABLE, filled, folded, rational_array
-from m2bridge.programs.program import LARGEST_POWER, Instruction, ProgramError, Shape, Slice, broadcast_shape
+from m2bridge.programs.constants import filled, rational_array
+from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.program import (
+    ANALYTIC,
+    LARGEST_POWER,
+    Instruction,
+    ProgramError,
+    Shape,
+    Slice,
+    broadcast_shape,
+    instruction,
+)
 from m2bridge.programs.refusals import current_line, not_polynomial, wrong_input
+from m2bridge.programs.run import apply
 
+_RATIONALS = Objects(lambda number: number)
 Indices = np.ndarray[Any, Any]
 
 
@@ -62,27 +75,24 @@ class Recorder:
         array = rational_array(value, self.add_float)
         if not array.size:
             raise wrong_input(f"a constant array of shape {array.shape} is empty")
-        place = self._write("constant", (), *array.ravel(), shape=array.shape)
+        place = self.write("constant", (), *array.ravel(), shape=array.shape)
         self._values.setdefault(place, array)
         return place
 
     def zeros(self, shape: Shape) -> int:
         return self.constant(np.zeros(shape, dtype=np.int64))
 
-    def _write(self, operation: str, operands: Sequence[int], *constants: object, shape: Shape = ()) -> int:
-        try:
-            return self.builder.add(operation, operands, *constants, shape=shape)
-        except ProgramError as error:
-            raise wrong_input(error.message) from None
-
     def write(self, operation: str, operands: Sequence[int], *constants: object, shape: Shape = ()) -> int:
         """The place of an instruction; one whose operands are all constant is carried out."""
-        if operation in FOLDABLE:
-            values = [self.value(k) for k in operands]
-            known = [v for v in values if v is not None]
-            if len(known) == len(values):
-                return self.constant(np.asarray(folded(operation, constants, known, shape), dtype=object))
-        return self._write(operation, operands, *constants, shape=shape)
+        values = [self.value(k) for k in operands]
+        try:
+            if operation in ANALYTIC or not values or any(value is None for value in values):
+                return self.builder.add(operation, operands, *constants, shape=shape)
+            shapes = tuple(self.shape(k) for k in operands)
+            item = instruction(operation, constants, tuple(operands), shapes, shape)
+        except ProgramError as error:
+            raise wrong_input(error.message) from None
+        return self.constant(apply(_RATIONALS, item, [Lettered("", value) for value in values]).array)
 
     # -- entrywise ----------------------------------------------------------------------------------
 
@@ -108,7 +118,7 @@ class Recorder:
         if known is not None:
             return self.constant(np.broadcast_to(known, shape))
         ones = tuple(n if m == 1 else 1 for m, n in zip(padded, shape, strict=True))
-        return self._write("multiply", (place, self.constant(np.ones(ones, dtype=np.int64))))
+        return self.write("multiply", (place, self.constant(np.ones(ones, dtype=np.int64))))
 
     def uniform(self, place: int) -> Fraction | None:
         """The number that all entries of a constant are; None if they differ or the array is not constant."""

@@ -8,32 +8,36 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError
-from m2bridge.programs.recorded import Recorded, as_recorded
+from m2bridge.programs.contractions import product
+from m2bridge.programs.divisions import quotient
+from m2bridge.programs.recorded import Recorded, as_recorded, place_of
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.refusals import not_polynomial
 
-_UFUNCS: dict[str, Callable[..., Any]] = {
-    "add": lambda a, b: a + b,
-    "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a * b,
-    "matmul": lambda a, b: a @ b,
-    "divide": lambda a, b: a / b,
-    "true_divide": lambda a, b: a / b,
+_UFUNCS: dict[str, Callable[..., int]] = {
+    "add": Recorder.add,
+    "subtract": Recorder.subtract,
+    "multiply": Recorder.multiply,
+    "matmul": product,
+    "divide": quotient,
+    "true_divide": quotient,
+    "negative": Recorder.negative,
+    "positive": lambda recorder, a: a,
+    "conjugate": lambda recorder, a: a,
+    "square": lambda recorder, a: recorder.power(a, 2),
+    "reciprocal": Recorder.reciprocal,
+    "exp": Recorder.exp,
+}
+_COMPOSED: dict[str, Callable[..., Recorded]] = {
     "power": lambda a, b: a**b,
     "float_power": lambda a, b: a**b,
-    "negative": lambda a: -a,
-    "positive": lambda a: a,
-    "conjugate": lambda a: a,
-    "square": lambda a: a**2,
-    "reciprocal": lambda a: 1 / a,
-    "exp": lambda a: a.exp(),
     "vecdot": lambda a, b: (a * b).sum(-1),
     "matvec": lambda a, b: (a @ b[..., None])[..., 0],
     "vecmat": lambda a, b: (a[..., None, :] @ b)[..., 0, :],
 }
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max"}
 _METHODS: dict[str, Collection[str]] = {
-    "__call__": _UFUNCS,
+    "__call__": _UFUNCS | _COMPOSED,
     "reduce": _REDUCTIONS,
     "outer": ("add", "subtract", "multiply", "divide", "true_divide"),
     "accumulate": ("add",),
@@ -85,15 +89,19 @@ def entrywise(
         result = np.cumsum(first, axis=kwargs.get("axis", inputs[1] if len(inputs) > 1 else 0))
     elif method == "outer":
         second = as_recorded(recorder, inputs[1])
-        result = _UFUNCS[name](first.reshape([*first.shape, *([1] * second.ndim)]), second)
-    else:
+        wide = first.reshape([*first.shape, *([1] * second.ndim)])
+        result = Recorded(recorder, _UFUNCS[name](recorder, wide.place, second.place))
+    elif name in _COMPOSED:
         rest = inputs[1:] if "power" in name else [as_recorded(recorder, x) for x in inputs[1:]]
-        result = _UFUNCS[name](first, *rest)
-    return result if target is None else _assigned(target, result)
+        result = _COMPOSED[name](first, *rest)
+    else:
+        places = [place_of(recorder, x) for x in inputs[1:]]
+        result = Recorded(recorder, _UFUNCS[name](recorder, first.place, *places))
+    return result if target is None or isinstance(target, Recorded) else _assigned(target, result)
 
 
 def _assigned(target: Any, result: Recorded) -> Any:
-    """``out=`` and in-place operations: recorded numbers go into arrays of objects only."""
+    """``out=`` and in-place operations on an array: recorded numbers go into arrays of objects only."""
     if isinstance(target, np.ndarray) and target.dtype == object:
         target[...] = np.array(result, dtype=object)
         return target
