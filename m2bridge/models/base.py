@@ -19,8 +19,9 @@ from m2bridge.errors import NotPolynomialError
 from m2bridge.models import evaluation
 from m2bridge.models.spec import Arguments
 from m2bridge.models.symmetries import Symmetry
+from m2bridge.programs.instructions import Shape
 from m2bridge.programs.points import NOTHING_HELD, Held
-from m2bridge.programs.program import Program, Shape
+from m2bridge.programs.program import Program
 from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 from m2bridge.programs.recording import record_call
 

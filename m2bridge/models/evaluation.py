@@ -20,8 +20,9 @@ from m2bridge.linear.mod import Mod
 from m2bridge.programs.arithmetics import Array, Floats, Objects, Residues, elementwise
 from m2bridge.programs.blocks import output_seeds
 from m2bridge.programs.coefficients import coefficient_table, output_forms
+from m2bridge.programs.instructions import Shape
 from m2bridge.programs.lettered import Lettered, aligned
-from m2bridge.programs.program import Program, Shape
+from m2bridge.programs.program import Program
 from m2bridge.programs.reverse import jacobian_rows
 from m2bridge.programs.run import evaluate, tangents
 

@@ -14,8 +14,8 @@ from m2bridge.linear.residues import residue
 from m2bridge.models.evaluation import Setting, setting_of
 from m2bridge.models.polynomials import Polynomial, derivative
 from m2bridge.programs.arithmetics import Array, Residues
-from m2bridge.programs.builder import Builder
-from m2bridge.programs.program import Program, Shape
+from m2bridge.programs.instructions import Shape
+from m2bridge.programs.program import Builder, Program
 
 _MOST_DENSE = 20_000_000
 

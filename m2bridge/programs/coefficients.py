@@ -18,8 +18,9 @@ import numpy as np
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.programs.arithmetics import Array, Floats
+from m2bridge.programs.instructions import Shape
 from m2bridge.programs.lettered import Lettered, aligned
-from m2bridge.programs.program import Program, Shape
+from m2bridge.programs.program import Program
 from m2bridge.programs.run import evaluate, tangents
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.programs.program import Shape
+from m2bridge.programs.instructions import Shape
 from m2bridge.programs.refusals import not_polynomial, wrong_input
 
 FloatListener = Callable[[float], None]

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.errors import InputError, ParseError
-from m2bridge.programs.program import Program, ProgramError, parse_program
+from m2bridge.programs.instructions import ProgramError
+from m2bridge.programs.program import Program, parse_program
 
 FORMAT = "m2bridge program file 1"
 LARGEST_FILE = 2**28

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.programs.contractions import transposed
-from m2bridge.programs.program import Shape, Slice
+from m2bridge.programs.instructions import Shape, Slice
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.refusals import wrong_input
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import prod
 
 from m2bridge.programs.arithmetics import Array, Floats
-from m2bridge.programs.program import Shape, broadcast_shape
+from m2bridge.programs.instructions import Shape, broadcast_shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.linear.stream import integers
-from m2bridge.programs.program import Program, Shape
+from m2bridge.programs.instructions import Shape
+from m2bridge.programs.program import Program
 
 WEIGHTS, INPUTS = 1, 2
 

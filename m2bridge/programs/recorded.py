@@ -13,7 +13,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from m2bridge.programs.contractions import summed, transposed
 from m2bridge.programs.indexing import entries, rearranged, stacked_numbers
-from m2bridge.programs.program import Shape
+from m2bridge.programs.instructions import Shape
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.refusals import WithoutValues, not_polynomial, wrong_input
 

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from m2bridge.programs.arithmetics import Objects
-from m2bridge.programs.builder import Builder
 from m2bridge.programs.constants import filled, rational_array
-from m2bridge.programs.lettered import Lettered
-from m2bridge.programs.program import (
+from m2bridge.programs.instructions import (
     ANALYTIC,
     LARGEST_POWER,
     Instruction,
@@ -27,6 +25,8 @@ from m2bridge.programs.program import (
     broadcast_shape,
     instruction,
 )
+from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.program import Builder
 from m2bridge.programs.refusals import current_line, not_polynomial, wrong_input
 from m2bridge.programs.run import apply
 

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError, M2BridgeError
-from m2bridge.programs.program import NAME, Program, ProgramError, Shape
+from m2bridge.programs.instructions import NAME, ProgramError, Shape
+from m2bridge.programs.program import Program
 from m2bridge.programs.recorded import Recorded, place_of
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.refusals import located

@@ -9,8 +9,9 @@ import numpy as np
 
 from m2bridge.programs import lettered
 from m2bridge.programs.arithmetics import Floats
+from m2bridge.programs.instructions import Instruction
 from m2bridge.programs.lettered import Lettered
-from m2bridge.programs.program import Instruction, Program
+from m2bridge.programs.program import Program
 
 
 def evaluate(program: Program, arithmetic: Floats, given: Mapping[str, Lettered]) -> list[Lettered]:
