@@ -19,7 +19,7 @@ from m2bridge.errors import NotPolynomialError
 from m2bridge.models import evaluation
 from m2bridge.models.spec import Arguments
 from m2bridge.models.symmetries import Symmetry
-from m2bridge.programs.instructions import Shape
+from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
 from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
@@ -123,13 +123,9 @@ class Model(ABC):
 
     def unflatten(self, vector: Any) -> dict[str, Any]:
         """The inverse of :meth:`flatten`."""
-        weights: dict[str, Any] = {}
-        start = 0
-        for name, shape in self.parameters.items():
-            size = int(np.prod(shape))
-            weights[name] = vector[..., start : start + size].reshape(*vector.shape[:-1], *shape)
-            start += size
-        return weights
+        batch = vector.shape[:-1]
+        parts = flat_parts(self.parameters)
+        return {name: vector[..., part].reshape(*batch, *shape) for name, shape, part in parts}
 
     def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
         """A random point of the parameter space over F_p, as int64 arrays with entries in [0, p)."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.programs.arithmetics import Array, Floats
-from m2bridge.programs.instructions import Shape
+from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.lettered import Lettered, aligned
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import evaluate, tangents
@@ -193,10 +193,8 @@ def output_forms(
     """
     polynomials = InputPolynomials(over, program.input_count, most_products)
     given = {name: Lettered(value.lead, polynomials.lift(value.array)) for name, value in weights.items()}
-    start = 0
-    for name, shape in program.input_shapes.items():
-        given[name] = Lettered("", polynomials.generic(shape, start))
-        start += prod(shape)
+    for name, shape, part in flat_parts(program.input_shapes):
+        given[name] = Lettered("", polynomials.generic(shape, part.start))
     found: Sequence[Lettered | None] = evaluate(program, polynomials, given)
     if directions is not None:
         moves = {name: Lettered(move.lead, polynomials.lift(move.array)) for name, move in directions.items()}

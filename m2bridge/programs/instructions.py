@@ -6,7 +6,7 @@ The document ``docs/certificates.md`` specifies each instruction.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -27,6 +27,18 @@ MOST_AXES = 20
 LARGEST_POWER = 10**6
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 ANALYTIC = frozenset({"softmax", "exp", "reciprocal"})
+
+
+def flat_parts(shapes: Mapping[str, Shape]) -> Iterator[tuple[str, Shape, slice]]:
+    """Names and shapes of arrays, each with its part of the vector in which they stand one after the other.
+
+    >>> list(flat_parts({"A": (2, 2), "b": (3,)}))
+    [('A', (2, 2), slice(0, 4, None)), ('b', (3,), slice(4, 7, None))]
+    """
+    start = 0
+    for name, shape in shapes.items():
+        yield name, shape, slice(start, start + prod(shape))
+        start += prod(shape)
 
 
 class ProgramError(InputError):
