@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from m2bridge.models.base import Formula, Symmetry, known
-from m2bridge.models.gradings import coefficient_rows, output_rows, parameter_rows
+from m2bridge.models.network import coefficient_rows, output_rows, parameter_rows
 from m2bridge.models.segre import segre_grading
 from m2bridge.models.symmetries import Label
 

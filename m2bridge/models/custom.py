@@ -18,21 +18,18 @@ from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.models.base import Model, Shape, Weights
-from m2bridge.models.constraints import expected_codimension, refuse_products
-from m2bridge.models.points import point_on_variety
 from m2bridge.models.polynomials import (
     NAME,
     Coefficient,
-    Exponents,
     Polynomial,
+    Terms,
     parse_polynomial,
     polynomial_text,
+    split_at_commas,
 )
+from m2bridge.models.sources import expected_codimension, point_on_variety, refuse_products
 from m2bridge.models.systems import PolynomialSystem, polynomial_program
 from m2bridge.programs.program import Program
-
-Terms = tuple[tuple[Exponents, Coefficient], ...]
-"""A sparse polynomial as sorted pairs, so that models can be compared and hashed."""
 
 LONGEST_INLINE = 1_000_000
 
@@ -289,18 +286,6 @@ def _rational(value: Any) -> Coefficient:
     return fraction.numerator if fraction.denominator == 1 else fraction
 
 
-def _outside_parentheses(text: str) -> list[str]:
-    """The text cut at commas, but for those in subscripts such as x_(0,1)."""
-    parts, depth = [[""]], 0
-    for char in text:
-        depth += (char == "(") - (char == ")")
-        if char == "," and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(char)
-    return ["".join(part) for part in parts]
-
-
 def read_inline(text: str) -> PolynomialMap:
     """The map in an inline spec ``map:s,t->s^2;s*t;t^2``, with equations of the source after a bar.
 
@@ -317,6 +302,6 @@ def read_inline(text: str) -> PolynomialMap:
             f"{text[:80]}: expected '->' after the variables, as in map:s,t->s^2;s*t;t^2", position=5
         )
     polynomials, _, constraints = rest.partition("|")
-    names = [name.strip() for name in _outside_parentheses(variables)]
+    names = [name for _, name in split_at_commas(variables)]
     listed = [part for part in constraints.split(";") if part.strip()]
     return from_text("polynomial map", names, polynomials.split(";"), listed)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from m2bridge.errors import InputError, ParseError, SpecError
-from m2bridge.models.custom import PolynomialMap, Terms, check_variables, terms_of
-from m2bridge.models.polynomials import parse_polynomial
+from m2bridge.models.custom import PolynomialMap, check_variables, terms_of
+from m2bridge.models.polynomials import Terms, parse_polynomial
 from m2bridge.models.spec import suggestion
 from m2bridge.programs.files import read_document
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from m2bridge.errors import SpecError
 from m2bridge.models.base import Formula, Shape, Symmetry, known
-from m2bridge.models.gradings import coefficient_rows, output_rows, parameter_rows
-from m2bridge.models.network import NetworkModel
+from m2bridge.models.network import NetworkModel, coefficient_rows, output_rows, parameter_rows
 from m2bridge.models.spec import check_degree, check_sizes, written
 
 KILEEL = "Kileel, Trager, Bruna, arXiv:1905.12207"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.programs.contractions import transposed
-from m2bridge.programs.instructions import Shape, Slice
+from m2bridge.programs.instructions import AxisSlice, Shape
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.refusals import wrong_input
 
@@ -47,10 +47,10 @@ def _taken(recorder: Recorder, place: int, indices: np.ndarray) -> int:
     return recorder.gather(place, indices)
 
 
-def _slices(shape: Shape, indices: np.ndarray) -> tuple[tuple[Slice, ...], list[int]] | None:
+def _slices(shape: Shape, indices: np.ndarray) -> tuple[tuple[AxisSlice, ...], list[int]] | None:
     """Start, count and step on each axis, and the axes in the order in which a view has them; None for other views."""
     starts = np.unravel_index(indices.flat[0], shape)
-    parts: list[Slice] = [(int(start), 1, 1) for start in starts]
+    parts: list[AxisSlice] = [(int(start), 1, 1) for start in starts]
     order: list[int] = []
     for count, stride in zip(indices.shape, indices.strides, strict=True):
         if count == 1:

@@ -17,7 +17,7 @@ import numpy as np
 from m2bridge.errors import InputError
 
 Shape = tuple[int, ...]
-Slice = tuple[int, int, int]
+AxisSlice = tuple[int, int, int]
 """Start, count and step on one axis."""
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")

@@ -11,7 +11,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from m2bridge.programs import numpy_axes as axes
 from m2bridge.programs import numpy_products as products
-from m2bridge.programs.einsum_text import einsum
 from m2bridge.programs.recorded import as_recorded
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.ufuncs import refusal
@@ -67,7 +66,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{function: axes.at_least(function) for function in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
     np.amax: _method("max"),
     np.reshape: _reshape,
-    np.einsum: einsum,
+    np.einsum: products.einsum,
     np.dot: products.dot,
     np.vdot: lambda r, a, b: products.dot(r, as_recorded(r, a).ravel(), as_recorded(r, b).ravel()),
     np.inner: products.inner,

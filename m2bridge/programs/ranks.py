@@ -121,7 +121,7 @@ def generic_rank(
     most = program.parameter_count - held.count
     most = most if upper is None else min(upper, most)
     layer = last_layer(program, held) if p < 2**23 else None
-    work = _Work(program, p, seed, held, layer)
+    work = _RankWork(program, p, seed, held, layer)
     current = work.first_try(samples)
     best: tuple[_Pivots, _Try] | None = None
     unchanged = 0
@@ -172,7 +172,7 @@ class _Pivots:
     columns: tuple[int, ...]
 
 
-class _Work:
+class _RankWork:
     """A rank that is being computed: the point, and the columns that are asked for."""
 
     def __init__(self, program: Program, p: int, seed: int, held: Held, layer: LastLayer | None) -> None:

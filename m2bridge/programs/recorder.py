@@ -18,10 +18,10 @@ from m2bridge.programs.constants import filled, rational_array
 from m2bridge.programs.instructions import (
     ANALYTIC,
     LARGEST_POWER,
+    AxisSlice,
     Instruction,
     ProgramError,
     Shape,
-    Slice,
     broadcast_shape,
     instruction,
 )
@@ -186,7 +186,7 @@ class Recorder:
             return self.write("gather", item.operands, *item.constants, shape=shape)
         return self.write("reshape", (place,), shape=shape)
 
-    def slice(self, place: int, parts: tuple[Slice, ...]) -> int:
+    def slice(self, place: int, parts: tuple[AxisSlice, ...]) -> int:
         """Start, count and step on each axis; slices of slices, of joined arrays and of unit axes are taken further in."""
         item = self.instruction(place)
         if parts == tuple((0, n, 1) for n in item.shape):
