@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from math import ceil
 from typing import Any, ClassVar, Self
 
@@ -235,6 +236,7 @@ class Attention(Model):
         return max(2, ceil(1.03 * least) + 2)
 
 
+@lru_cache(maxsize=4)
 def attention_gauge(model: Attention) -> Held:
     """The entries of Q_k, K_k, V_k that are held on the slice, and their values.
 

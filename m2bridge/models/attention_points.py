@@ -11,6 +11,7 @@ from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 
 if TYPE_CHECKING:
     from m2bridge.models.attention import Attention
+    from m2bridge.models.softmax import Softmax
 
 
 def lightning_point(model: Attention, samples: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -42,7 +43,7 @@ def _normal(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     return rng.normal(size=shape) / math.sqrt(shape[-1])
 
 
-def softmax_point(model: Attention, samples: int, seed: int, temperature: float) -> DyadicPoint:
+def softmax_point(model: Softmax, samples: int, seed: int) -> DyadicPoint:
     """A dyadic point at which a softmax network is well conditioned.
 
     Tokens that attend alike become equal and then tell nothing about later layers. So keys and queries are drawn close to each
@@ -52,6 +53,7 @@ def softmax_point(model: Attention, samples: int, seed: int, temperature: float)
     """
     rng = np.random.default_rng([seed, 4])
     d, shapes, held, one = model.widths, model.parameters, model.gauge, 1 << BITS
+    temperature = float(model.temperature)
     spread_wanted, noise, candidates, more = _how_to_draw(model.layers)
     samples = math.ceil(more * samples)
     pool = dyadic(rng.normal(size=(samples * candidates, d[0], model.t)))

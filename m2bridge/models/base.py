@@ -61,6 +61,9 @@ class Model(ABC):
 
     family: ClassVar[str]
     """The word before the parenthesis in the spec, e.g. ``lightning``."""
+    summary: ClassVar[str]
+    example: ClassVar[str]
+    """What a list of families says of this one, and a spec."""
     polynomial: ClassVar[bool] = True
     """Whether the map is polynomial in the weights; False for softmax."""
 

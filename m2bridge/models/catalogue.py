@@ -47,21 +47,15 @@ def _skip_lightning(arguments: Arguments) -> DeepLightning:
     return replace(arguments, values=arguments.values | {"skip": True}).built(DeepLightning)
 
 
+def _family(model: type[Model]) -> Family:
+    return Family(name=model.family, summary=model.summary, example=model.example, build=model.from_arguments)
+
+
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
-        Family(
-            name="lightning",
-            summary="one layer of lightning self-attention, V X X^T A X",
-            example="lightning(d=2,dp=1,a=2,t=2)",
-            build=Lightning.from_arguments,
-        ),
-        Family(
-            name="deep-lightning",
-            summary="layers of lightning self-attention; heads=, skip=, parametrization=",
-            example="deep-lightning(d=[3,3,3],a=[2,2],t=3)",
-            build=DeepLightning.from_arguments,
-        ),
+        _family(Lightning),
+        _family(DeepLightning),
         Family(
             name="multi-head",
             summary="one layer of lightning self-attention with several heads (short for deep-lightning)",
@@ -74,30 +68,10 @@ FAMILIES: dict[str, Family] = {
             example="skip-lightning(d=[2,2,2],a=[2,2],t=2)",
             build=_skip_lightning,
         ),
-        Family(
-            name="softmax",
-            summary="normalised self-attention; analytic, so it has a dimension but no ideal",
-            example="softmax(d=[3,3,3],a=[2,2],t=3)",
-            build=Softmax.from_arguments,
-        ),
-        Family(
-            name="mlp",
-            summary="perceptron with activation x^r",
-            example="mlp(widths=[2,3,2],r=2)",
-            build=MLP.from_arguments,
-        ),
-        Family(
-            name="convolution",
-            summary="convolutional network with activation x^r; strides=",
-            example="convolution(filters=[2,2],r=2)",
-            build=Convolution.from_arguments,
-        ),
-        Family(
-            name="linear",
-            summary="product of matrices",
-            example="linear(widths=[3,2,3])",
-            build=Linear.from_arguments,
-        ),
+        _family(Softmax),
+        _family(MLP),
+        _family(Convolution),
+        _family(Linear),
         Family(
             name="file",
             summary="your own map or network in a file: name, variables, polynomials, constraints; or a saved program",

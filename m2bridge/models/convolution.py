@@ -40,6 +40,8 @@ class Convolution(NetworkModel):
     """
 
     family: ClassVar[str] = "convolution"
+    summary: ClassVar[str] = "convolutional network with activation x^r; strides="
+    example: ClassVar[str] = "convolution(filters=[2,2],r=2)"
 
     filters: tuple[int, ...]
     strides: tuple[int, ...] = None  # type: ignore[assignment]

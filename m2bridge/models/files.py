@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from m2bridge.errors import InputError, ParseError, SpecError
-from m2bridge.models.custom import PolynomialMap, check_variables, terms_of
-from m2bridge.models.polynomials import Terms, parse_polynomial
+from m2bridge.models.custom import PolynomialMap, built_map
+from m2bridge.models.polynomials import Polynomial, parse_polynomial
 from m2bridge.models.spec import suggestion
 from m2bridge.programs.files import read_document
 
@@ -46,14 +46,14 @@ def read_map(path: str | Path) -> PolynomialMap:
     if not isinstance(name, str) or not name.isprintable() or len(name) > 200:
         _fail(file, text, "name", "name should be a short line of text")
     place = _Places(text)
+
+    def read(item: str, where: str) -> Polynomial:
+        line, column = place.of(item)
+        return parse_polynomial(item, variables, source=f"{file}, {where}", line=line, column=column)
+
+    polynomials, constraints = (_strings(document, key, file, text) for key in ("polynomials", "constraints"))
     try:
-        check_variables(variables)
-        return PolynomialMap(
-            name=name,
-            variables=tuple(variables),
-            polynomials=_polynomials(document, "polynomials", variables, file, text, place),
-            constraints=_polynomials(document, "constraints", variables, file, text, place),
-        )
+        return built_map(name, variables, polynomials, constraints, read)
     except SpecError as error:
         _fail(file, text, "variables", error.message)
 
@@ -89,14 +89,3 @@ class _Places:
         self.at = found + 1
         before = self.text[: found + 1]
         return before.count("\n") + 1, found + 1 - before.rfind("\n")
-
-
-def _polynomials(
-    document: dict[str, Any], key: str, variables: list[str], file: Path, text: str, place: _Places
-) -> tuple[Terms, ...]:
-    parsed = []
-    for number, item in enumerate(_strings(document, key, file, text), start=1):
-        line, column = place.of(item)
-        source = f"{file}, {key[:-1]} {number}"
-        parsed.append(terms_of(parse_polynomial(item, variables, source=source, line=line, column=column)))
-    return tuple(parsed)

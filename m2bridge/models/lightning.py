@@ -126,6 +126,8 @@ class Lightning(LightningNetwork):
     """
 
     family: ClassVar[str] = "lightning"
+    summary: ClassVar[str] = "one layer of lightning self-attention, V X X^T A X"
+    example: ClassVar[str] = "lightning(d=2,dp=1,a=2,t=2)"
     numbered: ClassVar[bool] = False
     parametrizations: ClassVar[tuple[str, ...]] = ("weights", "attention")
 
@@ -197,6 +199,8 @@ class DeepLightning(LightningNetwork):
     """
 
     family: ClassVar[str] = "deep-lightning"
+    summary: ClassVar[str] = "layers of lightning self-attention; heads=, skip=, parametrization="
+    example: ClassVar[str] = "deep-lightning(d=[3,3,3],a=[2,2],t=3)"
 
     d: tuple[int, ...]
     a: tuple[int, ...] = None  # type: ignore[assignment]

@@ -113,6 +113,8 @@ class Linear(Perceptron):
     """
 
     family: ClassVar[str] = "linear"
+    summary: ClassVar[str] = "product of matrices"
+    example: ClassVar[str] = "linear(widths=[3,2,3])"
 
     widths: tuple[int, ...]
 
@@ -148,6 +150,8 @@ class MLP(Perceptron):
     """
 
     family: ClassVar[str] = "mlp"
+    summary: ClassVar[str] = "perceptron with activation x^r"
+    example: ClassVar[str] = "mlp(widths=[2,3,2],r=2)"
 
     widths: tuple[int, ...]
     r: int = 2

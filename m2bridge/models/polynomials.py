@@ -141,7 +141,7 @@ class _Parser:
             if len(total) > self.limits.terms:
                 self.fail(f"the polynomial has more than {self.limits.terms} terms")
             if not self.signed():
-                return {exponents: _whole(value) for exponents, value in total.items()}
+                return {exponents: whole(value) for exponents, value in total.items()}
             sign = self.sign()
 
     def signed(self) -> bool:
@@ -268,7 +268,8 @@ def _canonical(name: str) -> str:
     return "".join(name.split())
 
 
-def _whole(value: Coefficient) -> Coefficient:
+def whole(value: Coefficient) -> Coefficient:
+    """An integer where the number is one."""
     return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
 
 

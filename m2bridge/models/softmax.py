@@ -44,6 +44,8 @@ class Softmax(Attention):
     """
 
     family: ClassVar[str] = "softmax"
+    summary: ClassVar[str] = "normalised self-attention; analytic, so it has a dimension but no ideal"
+    example: ClassVar[str] = "softmax(d=[3,3,3],a=[2,2],t=3)"
     polynomial: ClassVar[bool] = False
 
     d: tuple[int, ...]
@@ -104,7 +106,7 @@ class Softmax(Attention):
     def dyadic_point(self, samples: int, seed: int) -> DyadicPoint:
         if self.parametrization != "weights":
             return super().dyadic_point(samples, seed)
-        return softmax_point(self, samples, seed, float(self.temperature))
+        return softmax_point(self, samples, seed)
 
     def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         floats = self.dyadic_point(samples, seed).floats()
