@@ -65,10 +65,7 @@ class NetworkModel(Model):
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
-        outputs = [f"y{_index(i)}" for i in np.ndindex(self.output_shape)]
-        inputs = [f"x{_index(tuple(reversed(i)))}" for i in np.ndindex(tuple(reversed(self.input_shape)))]
-        terms = [monomial_name(row, inputs) for row in self.monomials]
-        return tuple(f"{output}: {term}" for output in outputs for term in terms)
+        return coefficient_names({"y": self.output_shape}, {"x": self.input_shape}, self.monomials)
 
 
 @lru_cache(maxsize=16)
@@ -78,8 +75,20 @@ def _monomials(variables: int, degrees: tuple[int, ...]) -> np.ndarray:
     return table
 
 
+def coefficient_names(
+    outputs: Mapping[str, Shape], inputs: Mapping[str, Shape], exponents: np.ndarray
+) -> tuple[str, ...]:
+    """Which monomial of which output entry, e.g. ``y[1,1]: x[2,1]^2``."""
+    entries = [name + _index(i) for name, shape in outputs.items() for i in np.ndindex(shape)]
+    variables = [
+        name + _index(i[::-1]) for name, shape in inputs.items() for i in np.ndindex(tuple(reversed(shape)))
+    ]
+    terms = [monomial_name(row, variables) for row in exponents]
+    return tuple(f"{entry}: {term}" for entry in entries for term in terms) if inputs else tuple(entries)
+
+
 def _index(index: tuple[int, ...]) -> str:
-    return "[" + ",".join(str(i + 1) for i in index) + "]"
+    return "[" + ",".join(str(i + 1) for i in index) + "]" if index else ""
 
 
 def monomial_name(exponents: Any, names: list[str]) -> str:

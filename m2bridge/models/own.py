@@ -21,7 +21,7 @@ from m2bridge.models.base import Model, Shape
 from m2bridge.models.custom import polynomials_for_macaulay2, terms_of
 from m2bridge.models.evaluation import setting_of
 from m2bridge.models.files import read_map
-from m2bridge.models.network import monomial_name
+from m2bridge.models.network import coefficient_names
 from m2bridge.models.polynomials import Terms
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.models.systems import PolynomialSystem, polynomial_program
@@ -114,21 +114,12 @@ class OwnNetwork(Model):
 
     @cached_property
     def coordinate_names(self) -> tuple[str, ...]:
-        outputs = [
-            (name if len(self.recorded.outputs) > 1 else "y") + _index(i)
-            for name, shape in self.recorded.output_shapes.items()
-            for i in np.ndindex(shape)
-        ]
-        if not self.recorded.inputs:
-            return tuple(outputs)
-        several = len(self.recorded.inputs) > 1
-        inputs = [
-            (name if several else "x") + _index(tuple(reversed(i)))
-            for name, shape in self.recorded.input_shapes.items()
-            for i in np.ndindex(tuple(reversed(shape)))
-        ]
-        terms = [monomial_name(row, inputs) for row in self.monomials]
-        return tuple(f"{output}: {term}" for output in outputs for term in terms)
+        outputs, inputs = self.recorded.output_shapes, self.recorded.input_shapes
+        return coefficient_names(
+            outputs if len(outputs) > 1 else dict(zip("y", outputs.values(), strict=True)),
+            inputs if len(inputs) > 1 else dict(zip("x", inputs.values(), strict=False)),
+            self.monomials if inputs else np.zeros((0, 0)),
+        )
 
     @property
     def coordinate_count(self) -> int:
@@ -180,10 +171,6 @@ class OwnNetwork(Model):
     def save(self, path: str | Path) -> None:
         """Write the network to a TOML file that ``file:PATH`` reads again."""
         save_program(self.recorded, path, name=self.name, notes=self.notes)
-
-
-def _index(index: tuple[int, ...]) -> str:
-    return "[" + ",".join(str(i + 1) for i in index) + "]" if index else ""
 
 
 def from_callable(

@@ -190,7 +190,7 @@ def check_program(program: Program) -> None:
 
 
 class Builder:
-    """A program that is being written. Places returned by :meth:`add` are final only after :meth:`finished`."""
+    """A program that is being written. Places returned by :meth:`write` are final only after :meth:`finished`."""
 
     def __init__(self) -> None:
         self.instructions: list[Instruction] = []
@@ -199,7 +199,9 @@ class Builder:
     def shape(self, place: int) -> Shape:
         return self.instructions[place].shape
 
-    def add(self, operation: str, operands: Sequence[int] = (), *constants: object, shape: Shape = ()) -> int:
+    def write(
+        self, operation: str, operands: Sequence[int] = (), *constants: object, shape: Shape = ()
+    ) -> int:
         """The place of an instruction, which is made unless the same one is there already."""
         shapes = tuple(self.instructions[k].shape for k in operands)
         made = instruction(operation, constants, tuple(operands), shapes, shape)

@@ -34,21 +34,18 @@ _RATIONALS = Objects(lambda number: number)
 Indices = np.ndarray[Any, Any]
 
 
-class Recorder:
+class Recorder(Builder):
     """The program of one recording, with what has to be said about it."""
 
     def __init__(self) -> None:
-        self.builder = Builder()
+        super().__init__()
         self.floats: set[float] = set()
         self.first_float: tuple[float, str] | None = None
         self.maxima: dict[int, str] = {}
         self._values: dict[int, np.ndarray[Any, Any]] = {}
 
     def instruction(self, place: int) -> Instruction:
-        return self.builder.instructions[place]
-
-    def shape(self, place: int) -> Shape:
-        return self.builder.shape(place)
+        return self.instructions[place]
 
     def single_term(self, place: int) -> tuple[str, str] | None:
         """The letters of the operand and of the result of an einsum with one operand; None for anything else."""
@@ -87,7 +84,7 @@ class Recorder:
         values = [self.value(k) for k in operands]
         try:
             if operation in ANALYTIC or not values or any(value is None for value in values):
-                return self.builder.add(operation, operands, *constants, shape=shape)
+                return super().write(operation, operands, *constants, shape=shape)
             shapes = tuple(self.shape(k) for k in operands)
             item = instruction(operation, constants, tuple(operands), shapes, shape)
         except ProgramError as error:
@@ -290,13 +287,13 @@ class Recorder:
         for known in self.maxima:
             if self.instruction(known) == made:
                 return known
-        self.maxima[len(self.builder.instructions)] = current_line()
-        self.builder.instructions.append(made)
-        return len(self.builder.instructions) - 1
+        self.maxima[len(self.instructions)] = current_line()
+        self.instructions.append(made)
+        return len(self.instructions) - 1
 
     def check_maxima(self, results: Sequence[int]) -> None:
         needed = set(results)
-        for place in range(len(self.builder.instructions) - 1, -1, -1):
+        for place in range(len(self.instructions) - 1, -1, -1):
             if place in needed:
                 if place in self.maxima:
                     raise not_polynomial(
