@@ -40,6 +40,7 @@ class Convolution(NetworkModel):
     """
 
     family: ClassVar[str] = "convolution"
+    m2_partial = "_convolution"
     summary: ClassVar[str] = "convolutional network with activation x^r; strides="
     example: ClassVar[str] = "convolution(filters=[2,2],r=2)"
 
@@ -106,10 +107,6 @@ class Convolution(NetworkModel):
             window = np.arange(self.sizes[i])[:, None] * stride + np.arange(filter_size)
             x = x[window] @ weights[f"w{i}"]
         return x
-
-    @property
-    def m2_partial(self) -> str:
-        return "_convolution"
 
     @property
     def m2_parameters(self) -> dict[str, object]:

@@ -53,6 +53,7 @@ class PolynomialMap(Model):
     """
 
     family: ClassVar[str] = "map"
+    m2_partial = "_custom"
 
     name: str = field(default="polynomial map", compare=False)
     variables: tuple[str, ...]
@@ -158,10 +159,6 @@ class PolynomialMap(Model):
     @property
     def coordinate_count(self) -> int:
         return len(self.polynomials)
-
-    @property
-    def m2_partial(self) -> str:
-        return "_custom"
 
     @property
     def m2_parameters(self) -> dict[str, object]:

@@ -126,6 +126,7 @@ class Lightning(LightningNetwork):
     """
 
     family: ClassVar[str] = "lightning"
+    m2_partial = "_lightning"
     summary: ClassVar[str] = "one layer of lightning self-attention, V X X^T A X"
     example: ClassVar[str] = "lightning(d=2,dp=1,a=2,t=2)"
     numbered: ClassVar[bool] = False
@@ -166,10 +167,6 @@ class Lightning(LightningNetwork):
         return f"lightning self-attention by {by}, d={self.d}, d'={self.dp}, a={self.a}, t={self.t}"
 
     @property
-    def m2_partial(self) -> str:
-        return "_lightning"
-
-    @property
     def m2_parameters(self) -> dict[str, object]:
         sizes = {"d": self.d, "dp": self.dp, "a": self.a, "t": self.t}
         return sizes | {"parametrization": self.parametrization, "coordinateSystem": self.coordinate_system}
@@ -199,6 +196,7 @@ class DeepLightning(LightningNetwork):
     """
 
     family: ClassVar[str] = "deep-lightning"
+    m2_partial = "_deep_lightning"
     summary: ClassVar[str] = "layers of lightning self-attention; heads=, skip=, parametrization="
     example: ClassVar[str] = "deep-lightning(d=[3,3,3],a=[2,2],t=3)"
 
@@ -249,10 +247,6 @@ class DeepLightning(LightningNetwork):
         sizes = f"d={list(self.d)}, a={list(self.a)}, t={self.t}{heads}"
         skip = " with skip connections" if self.skip else ""
         return f"deep lightning self-attention by {by[self.parametrization]}, {sizes}{skip}"
-
-    @property
-    def m2_partial(self) -> str:
-        return "_deep_lightning"
 
     @property
     def m2_parameters(self) -> dict[str, object]:

@@ -113,6 +113,7 @@ class Linear(Perceptron):
     """
 
     family: ClassVar[str] = "linear"
+    m2_partial = "_linear"
     summary: ClassVar[str] = "product of matrices"
     example: ClassVar[str] = "linear(widths=[3,2,3])"
 
@@ -128,10 +129,6 @@ class Linear(Perceptron):
     @property
     def title(self) -> str:
         return f"linear network, widths {list(self.widths)}"
-
-    @property
-    def m2_partial(self) -> str:
-        return "_linear"
 
     @property
     def m2_parameters(self) -> dict[str, object]:
@@ -150,6 +147,7 @@ class MLP(Perceptron):
     """
 
     family: ClassVar[str] = "mlp"
+    m2_partial = "_mlp"
     summary: ClassVar[str] = "perceptron with activation x^r"
     example: ClassVar[str] = "mlp(widths=[2,3,2],r=2)"
 
@@ -167,10 +165,6 @@ class MLP(Perceptron):
     @property
     def title(self) -> str:
         return f"polynomial perceptron, widths {list(self.widths)}, activation x^{self.r}"
-
-    @property
-    def m2_partial(self) -> str:
-        return "_mlp"
 
     @property
     def m2_parameters(self) -> dict[str, object]:

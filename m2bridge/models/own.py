@@ -50,6 +50,7 @@ class OwnNetwork(Model):
     """
 
     family: ClassVar[str] = "program"
+    m2_partial = "_custom"
 
     recorded: Program
     name: str = field(default="network", compare=False)
@@ -157,10 +158,6 @@ class OwnNetwork(Model):
         system = PolynomialSystem([dict(terms) for terms in self.expanded], self.parameter_count)
         program = polynomial_program(system, PolynomialSystem([], self.parameter_count), self.parameters)
         return OwnNetwork(recorded=program, name=self.name, notes=self.notes)
-
-    @property
-    def m2_partial(self) -> str:
-        return "_custom"
 
     @property
     def m2_parameters(self) -> dict[str, object]:

@@ -199,9 +199,7 @@ class Builder:
     def shape(self, place: int) -> Shape:
         return self.instructions[place].shape
 
-    def write(
-        self, operation: str, operands: Sequence[int] = (), *constants: object, shape: Shape = ()
-    ) -> int:
+    def write(self, operation: str, operands: Sequence[int], *constants: object, shape: Shape = ()) -> int:
         """The place of an instruction, which is made unless the same one is there already."""
         shapes = tuple(self.instructions[k].shape for k in operands)
         made = instruction(operation, constants, tuple(operands), shapes, shape)
