@@ -1,19 +1,22 @@
-"""NumPy's functions on recorded arrays: the table of those that can be recorded."""
+"""What NumPy asks of recorded arrays: its entrywise functions, its other functions, and the sentences for what is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from m2bridge.errors import NotPolynomialError
 from m2bridge.programs import numpy_axes as axes
 from m2bridge.programs import numpy_products as products
-from m2bridge.programs.recorded import as_recorded
+from m2bridge.programs.contractions import product
+from m2bridge.programs.divisions import quotient
+from m2bridge.programs.recorded import Recorded, as_recorded, place_of
 from m2bridge.programs.recorder import Recorder
-from m2bridge.programs.ufuncs import refusal
+from m2bridge.programs.refusals import not_polynomial
 
 
 def called(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -106,3 +109,101 @@ if hasattr(np, "matrix_transpose"):  # since NumPy 2
     FUNCTIONS[np.matrix_transpose] = lambda r, a: as_recorded(r, a).mT
     FUNCTIONS[np.linalg.trace] = lambda r, a, offset=0: as_recorded(r, a).trace(offset, -2, -1)
     FUNCTIONS[np.linalg.matmul] = lambda r, a, b: as_recorded(r, a) @ as_recorded(r, b)
+
+# -- entrywise functions -------------------------------------------------------------------------------
+
+_UFUNCS: dict[str, Callable[..., int]] = {
+    "add": Recorder.add,
+    "subtract": Recorder.subtract,
+    "multiply": Recorder.multiply,
+    "matmul": product,
+    "divide": quotient,
+    "true_divide": quotient,
+    "negative": Recorder.negative,
+    "positive": lambda recorder, a: a,
+    "conjugate": lambda recorder, a: a,
+    "square": lambda recorder, a: recorder.power(a, 2),
+    "reciprocal": Recorder.reciprocal,
+    "exp": Recorder.exp,
+}
+_COMPOSED: dict[str, Callable[..., Recorded]] = {
+    "power": lambda a, b: a**b,
+    "float_power": lambda a, b: a**b,
+    "vecdot": lambda a, b: (a * b).sum(-1),
+    "matvec": lambda a, b: (a @ b[..., None])[..., 0],
+    "vecmat": lambda a, b: (a[..., None, :] @ b)[..., 0, :],
+}
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max"}
+_UFUNC_METHODS: dict[str, Collection[str]] = {
+    "__call__": _UFUNCS | _COMPOSED,
+    "reduce": _REDUCTIONS,
+    "outer": ("add", "subtract", "multiply", "divide", "true_divide"),
+    "accumulate": ("add",),
+}
+
+_POLYNOMIAL = "a polynomial activation is written with * and **, for example x**2 or a*x**2 + b*x"
+_HINTS = {
+    **dict.fromkeys(["sqrt", "cbrt"], "for the root of a constant use math.sqrt on the number itself"),
+    **dict.fromkeys(["absolute", "fabs", "abs", "sign"], _POLYNOMIAL),
+    **dict.fromkeys(["maximum", "minimum", "fmax", "fmin", "clip"], "relu is not a polynomial; " + _POLYNOMIAL),
+    **dict.fromkeys(["sin", "cos", "tan", "log", "log2", "arctan"], _POLYNOMIAL),
+    **dict.fromkeys(
+        ["tanh", "sinh", "cosh", "exp2", "expm1"], "write it with np.exp, or use a polynomial activation"
+    ),
+    **dict.fromkeys(["linalg.inv", "linalg.solve", "linalg.pinv"], "make the inverse a weight of the network"),
+    **dict.fromkeys(["linalg.det", "linalg.slogdet"], "write the determinant out as a sum of products"),
+    **dict.fromkeys(["linalg.norm"], "the squared norm is (x * x).sum()"),
+    **dict.fromkeys(["var", "std"], "the variance is ((x - x.mean())**2).mean()"),
+    **dict.fromkeys(["sort", "argsort", "argmax", "argmin", "min", "amin", "median", "unique", "partition"],
+                    "an order of recorded values is not polynomial"),
+    **dict.fromkeys(["less", "greater", "equal", "not_equal", "less_equal", "greater_equal", "array_equal", "allclose"],
+                    "compare shapes and constants only; use np.where with a constant mask"),
+}  # fmt: skip
+_SUPPORTED = (
+    "+ - * / @ **, indexing, sum, mean, prod, einsum, dot, tensordot, inner, outer, kron, trace, reshape, transpose, "
+    "concatenate, stack, where with a constant mask, triu, tril, diag, roll, exp and softmax are supported"
+)
+
+
+def refusal(name: str) -> NotPolynomialError:
+    """The error for a function of NumPy that cannot be recorded, with what to write instead."""
+    return not_polynomial(f"np.{name} cannot be recorded; {_HINTS.get(name, _SUPPORTED)}")
+
+
+def entrywise(
+    recorder: Recorder, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What a ufunc, its reduction or its outer product makes of recorded arrays."""
+    name = ufunc.__name__
+    (target,) = kwargs.pop("out", (None,))
+    kwargs.pop("dtype", None)
+    if name not in _UFUNC_METHODS.get(method, ()) or (kwargs and method in ("__call__", "outer")):
+        raise refusal(name if method == "__call__" else f"{name}.{method}")
+    first = as_recorded(recorder, inputs[0])
+    if method == "reduce":
+        axis = kwargs.pop("axis", inputs[1] if len(inputs) > 1 else 0)
+        result = getattr(first, _REDUCTIONS[name])(axis, keepdims=kwargs.pop("keepdims", False))
+    elif method == "accumulate":
+        result = np.cumsum(first, axis=kwargs.get("axis", inputs[1] if len(inputs) > 1 else 0))
+    elif method == "outer":
+        second = as_recorded(recorder, inputs[1])
+        wide = first.reshape([*first.shape, *([1] * second.ndim)])
+        result = Recorded(recorder, _UFUNCS[name](recorder, wide.place, second.place))
+    elif name in _COMPOSED:
+        rest = inputs[1:] if "power" in name else [as_recorded(recorder, x) for x in inputs[1:]]
+        result = _COMPOSED[name](first, *rest)
+    else:
+        places = [place_of(recorder, x) for x in inputs[1:]]
+        result = Recorded(recorder, _UFUNCS[name](recorder, first.place, *places))
+    return result if target is None or isinstance(target, Recorded) else _assigned(target, result)
+
+
+def _assigned(target: Any, result: Recorded) -> Any:
+    """``out=`` and in-place operations on an array: recorded numbers go into arrays of objects only."""
+    if isinstance(target, np.ndarray) and target.dtype == object:
+        target[...] = np.array(result, dtype=object)
+        return target
+    raise not_polynomial(
+        "recorded values are written into an array of numbers; write a = a + b instead of a += b, or begin with "
+        "np.zeros(shape, dtype=object)"
+    )

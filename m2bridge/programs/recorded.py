@@ -63,7 +63,7 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
     """An array of a network that is being recorded.
 
     It stands for weights, inputs, and everything computed from them. It has a shape but no values; whatever needs
-    values is refused with the line where it stands. Operators are NumPy's ufuncs (:mod:`m2bridge.programs.ufuncs`).
+    values is refused with the line where it stands. Operators are NumPy's ufuncs (:mod:`m2bridge.programs.numpy_functions`).
     """
 
     __slots__ = ("place", "recorder")
@@ -230,7 +230,7 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
     # -- what NumPy asks ----------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from m2bridge.programs.ufuncs import entrywise
+        from m2bridge.programs.numpy_functions import entrywise
 
         return entrywise(self.recorder, ufunc, method, inputs, kwargs)
 
