@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m2bridge.programs import lettered
 from m2bridge.programs.arithmetics import Array, Floats
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.lettered import Lettered
@@ -63,8 +62,8 @@ def output_seeds(
     for name, shape, part in flat_parts(program.output_shapes):
         place = dict(program.outputs)[name]
         unit = (rows[..., None] == np.arange(part.start, part.stop)).astype(np.int64)
-        seed = Lettered(lead, arithmetic.integers(unit.reshape(*rows.shape, *shape)))
-        seeds[place] = seed if place not in seeds else lettered.add(arithmetic, seeds[place], seed)
+        seed = Lettered(lead, arithmetic.integers(unit.reshape(*rows.shape, *shape)), arithmetic)
+        seeds[place] = seed if place not in seeds else seeds[place] + seed
     return seeds
 
 
@@ -72,7 +71,7 @@ def token_seeds(program: Program, arithmetic: Floats, layer: LastLayer, forms: A
     """Rows of V (`forms`) in each column of Z, as linear forms of Z: ordered by the row, then by the column."""
     n = layer.columns
     eye = arithmetic.integers(np.eye(n, dtype=np.int64))
-    table = lettered.contract(arithmetic, Lettered("", forms), "ab", Lettered("", eye), "cd", "acbd")
+    table = Lettered("", forms, arithmetic).contract("ab", Lettered("", eye), "cd", "acbd")
     shape = program.instructions[layer.tokens].shape
     return Lettered("R", table.array.reshape((forms.shape[0] * n, *shape)))
 
@@ -99,9 +98,9 @@ def jacobian_block(
         return block.reshape((block.shape[0] * block.shape[1], block.shape[2]))
     seed = token_seeds(program, arithmetic, layer, given[layer.weight].array[:outputs])
     inner = jacobian_rows(program, arithmetic, values, {layer.tokens: seed}, columns)
-    tokens = lettered.reshaped(values[layer.tokens], (layer.width, layer.columns))
+    tokens = values[layer.tokens].reshaped((layer.width, layer.columns))
     eye = arithmetic.integers(np.eye(outputs, dtype=np.int64))
-    own = lettered.contract(arithmetic, Lettered("", eye), "ab", tokens, "cd", "adbc")
+    own = Lettered("", eye, arithmetic).contract("ab", tokens, "cd", "adbc")
     shape = (inner.shape[0], outputs * layer.columns, outputs * layer.width)
     block = arithmetic.concatenate([own.array.reshape(shape), inner], -1)
     return block.reshape((block.shape[0] * block.shape[1], block.shape[2]))

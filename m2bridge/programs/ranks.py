@@ -270,7 +270,7 @@ class _RankWork:
 
     def _block(self, values: Sequence[Lettered], seeds: dict[int, Lettered], window: slice) -> Array:
         """Rows of the Jacobian at some samples: (samples, rows, columns)."""
-        part = [Lettered(v.lead, v.array[window]) if v.lead else v for v in values]
+        part = [v.like(v.array[window]) if v.lead else v for v in values]
         return jacobian_rows(self.program, self.arithmetic, part, seeds, self.chosen)
 
     def _eliminated(self, values: list[Lettered], current: _Try, layer: LastLayer) -> _Pivots:

@@ -89,7 +89,9 @@ class Recorder(Builder):
             item = instruction(operation, constants, tuple(operands), shapes, shape)
         except ProgramError as error:
             raise wrong_input(error.message) from None
-        return self.constant(apply(_RATIONALS, item, [Lettered("", value) for value in values]).array)
+        return self.constant(
+            apply(_RATIONALS, item, [Lettered("", value, _RATIONALS) for value in values]).array
+        )
 
     # -- entrywise ----------------------------------------------------------------------------------
 
