@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def integer_matrix(matrix: Any) -> NDArray[Any]:
     return array.astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Field:
     """F_p for a prime p < 2^23, on float64 arrays of balanced residues.
 
@@ -105,7 +106,7 @@ class Field:
         """
         return self.p // 2 + 4
 
-    @property
+    @cached_property
     def terms(self) -> int:
         """How many products of two residues can be added to a residue before the sum may round."""
         return min(int((_EXACT - 2 * self.p - self.bound) // self.bound**2), 1 << 16)
@@ -231,6 +232,7 @@ class LargeField:
         return array
 
 
+@lru_cache(maxsize=256)
 def field_of(p: int) -> Field | LargeField:
     """F_p in the arrays that suit its size."""
     return Field(p) if p < LARGEST_BLAS_PRIME else LargeField(p)

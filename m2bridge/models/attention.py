@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import ceil
 from typing import Any, ClassVar, Self
 
@@ -71,7 +71,7 @@ class Attention(Model):
 
     # -- source -------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def parameters(self) -> dict[str, Shape]:
         d = self.widths
         if self.parametrization == "virtual":

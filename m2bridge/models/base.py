@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -94,7 +95,7 @@ class Model(ABC):
     @property
     def parameter_count(self) -> int:
         """Number of scalar weights."""
-        return sum(int(np.prod(shape)) for shape in self.parameters.values())
+        return sum(prod(shape) for shape in self.parameters.values())
 
     @property
     def parameter_dim(self) -> int:
@@ -119,9 +120,7 @@ class Model(ABC):
         """Weights as vectors: the last axis has length `parameter_count`, in the order of `parameters`."""
         first = weights[next(iter(self.parameters))]
         batch = first.shape[: first.ndim - len(next(iter(self.parameters.values())))]
-        parts = [
-            weights[name].reshape(*batch, int(np.prod(shape))) for name, shape in self.parameters.items()
-        ]
+        parts = [weights[name].reshape(*batch, prod(shape)) for name, shape in self.parameters.items()]
         return np.concatenate(parts, axis=-1)
 
     def unflatten(self, vector: Any) -> dict[str, Any]:
