@@ -14,7 +14,7 @@ ROOT = Path(m2bridge.__file__).parent
 
 
 def modules_entered(arguments: list[str]) -> list[str]:
-    """Modules in the order in which one of their functions is first called; what happens while modules are imported does not count."""
+    """Modules in the order in which one of their functions is first called; imports do not count."""
     main(arguments)
     found: dict[str, None] = {}
 
