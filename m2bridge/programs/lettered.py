@@ -33,7 +33,8 @@ class Lettered:
         return dict(zip(self.lead, self.array.shape, strict=False))
 
     def within(self, arithmetic: Floats) -> Lettered:
-        return Lettered(self.lead, self.array, arithmetic)
+        """The same array, to be computed with in this arithmetic."""
+        return self if self.arithmetic is arithmetic else Lettered(self.lead, self.array, arithmetic)
 
     def like(self, array: Array) -> Lettered:
         """Another array behind the same letters."""

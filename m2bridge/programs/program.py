@@ -37,6 +37,17 @@ from m2bridge.programs.instructions import (
     read_instruction,
 )
 
+__all__ = [
+    "HEADER",
+    "Builder",
+    "Instruction",
+    "Program",
+    "ProgramError",
+    "Shape",
+    "check_program",
+    "parse_program",
+]
+
 HEADER = "m2bridge program 1"
 
 

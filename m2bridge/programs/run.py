@@ -31,7 +31,7 @@ def apply(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -
     operation, constants = item.operation, item.constants
     if operation == "constant":
         return Lettered("", arithmetic.constant(constants, item.shape), arithmetic)
-    first = operands[0]
+    first = operands[0].within(arithmetic)
     if operation == "add":
         return first + operands[1]
     if operation == "multiply":
@@ -40,7 +40,7 @@ def apply(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -
         terms, result = constants
         return first.contract(terms[0], operands[1], terms[1], result)
     if operation in LINEAR:
-        return linear(item, operands)
+        return linear(item, [first, *operands[1:]])
     if operation == "power":
         return first.like(arithmetic.power(first.array, constants[0]))
     if operation == "softmax":
@@ -94,37 +94,40 @@ def tangents(
             found.append(None if direction is None else direction.within(arithmetic))
         else:
             operands, directions = [values[k] for k in item.operands], [found[k] for k in item.operands]
-            found.append(_tangent(item, operands, values[place], directions))
+            found.append(tangent(arithmetic, item, operands, values[place], directions))
     return found
 
 
-def _tangent(
-    item: Instruction, operands: Sequence[Lettered], value: Lettered, directions: Sequence[Lettered | None]
+def tangent(
+    arithmetic: Floats,
+    item: Instruction,
+    operands: Sequence[Lettered],
+    value: Lettered,
+    directions: Sequence[Lettered | None],
 ) -> Lettered | None:
-    moving = [(k, direction) for k, direction in enumerate(directions) if direction is not None]
+    """The derivative of one instruction, from those of its operands; None is zero."""
+    moving = [(k, d.within(arithmetic)) for k, d in enumerate(directions) if d is not None]
     if not moving:
         return None
     operation, (_, direction) = item.operation, moving[0]
     if operation == "concatenate":
-        zeros = [operand.arithmetic.zeros(operand.core) for operand in operands]
-        filled = [
-            d or Lettered("", zero, value.arithmetic) for d, zero in zip(directions, zeros, strict=True)
-        ]
-        return linear(item, filled)
+        moved = dict(moving)
+        zeros = [Lettered("", arithmetic.zeros(operand.core), arithmetic) for operand in operands]
+        return linear(item, [moved.get(k, zero) for k, zero in enumerate(zeros)])
     if operation == "add":
         return reduce(lambda a, b: a + b, [direction.repeated(item.shape) for _, direction in moving])
     if operation in ("multiply", "einsum") and len(operands) == 2:
         parts = []
         for k, direction in moving:
             pair = [direction if place == k else operand for place, operand in enumerate(operands)]
-            parts.append(apply(value.arithmetic, item, pair))
+            parts.append(apply(arithmetic, item, pair))
         return reduce(lambda a, b: a + b, parts)
     if operation in LINEAR:
         return linear(item, [direction])
     if operation == "softmax":
         weighted = direction * value
         return weighted - weighted.kept_sum(axis_from_end(item)) * value
-    return direction * slope(item, operands[0], value)
+    return direction * slope(item, operands[0].within(arithmetic), value.within(arithmetic))
 
 
 def slope(item: Instruction, operand: Lettered, value: Lettered) -> Lettered:

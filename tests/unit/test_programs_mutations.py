@@ -98,15 +98,15 @@ def wrong_sign(patch: Patch) -> None:
 
 def wrong_forward(patch: Patch) -> None:
     """The forward rule of a product looks at one factor only."""
-    original = run._tangent
+    original = run.tangent
 
-    def damaged(item: Any, operands: Any, value: Any, directions: Any) -> Any:
+    def damaged(arithmetic: Any, item: Any, operands: Any, value: Any, directions: Any) -> Any:
         if item.operation == "einsum" and len(operands) == 2:
             kept = [directions[0], None] if directions[0] is not None else directions
-            return original(item, operands, value, kept)
-        return original(item, operands, value, directions)
+            return original(arithmetic, item, operands, value, kept)
+        return original(arithmetic, item, operands, value, directions)
 
-    patch.setattr(run, "_tangent", damaged)
+    patch.setattr(run, "tangent", damaged)
 
 
 DAMAGES = [dropped_transpose, swapped_factors, wrong_power, wrong_softmax, wrong_sign, wrong_forward]
