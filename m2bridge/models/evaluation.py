@@ -180,11 +180,11 @@ def coordinate_jacobian(model: Model, weights: Weights) -> Any:
 
 def _image(model: Model, weights: Weights, *, derivative: bool) -> tuple[Setting, Shape, Array]:
     """Coordinates, or their derivatives by each flat weight, behind the axes of batch and weights."""
-    program, known = model.program, model.coordinate_program
+    known = model.coordinate_program
     exponents = (
         model.monomials if known is None else None
     )  # a network with too many coordinates is refused first
-    program = known or program
+    program = known or model.program
     setting = setting_of(weights[name] for name in program.parameters if name in weights)
     arithmetic = setting.arithmetic
     batch, given = _given(setting, weights, program.parameters)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.lib.stride_tricks import as_strided
 
 from m2bridge.programs.contractions import summed, transposed
 from m2bridge.programs.indexing import entries, rearranged, stacked_numbers
@@ -126,12 +127,12 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         return [self._new(place) for place in found] if isinstance(found, list) else self._new(found)
 
     def permuted(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Recorded:
-        """What a function of NumPy that permutes axes makes of the array: axes of different lengths show the order."""
+        """What a function of NumPy that permutes axes makes of the array: strides of an example show the order."""
         try:
-            example = function(np.broadcast_to(0, range(2, self.ndim + 2)), *args, **kwargs)
+            example = function(as_strided(np.zeros(1), (1,) * self.ndim, range(self.ndim)), *args, **kwargs)
         except (ValueError, TypeError) as error:
             raise wrong_input(f"{type(error).__name__}: {error}") from None
-        return self._new(transposed(self.recorder, self.place, [n - 2 for n in example.shape]))
+        return self._new(transposed(self.recorder, self.place, example.strides))
 
     def reshape(self, *shape: Any, order: str = "C") -> Recorded:
         if order != "C":
