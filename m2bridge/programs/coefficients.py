@@ -124,7 +124,8 @@ class InputPolynomials(Floats):
         sums = small.exponents[:, None, :] + large.exponents[None, :, :]
         whole, places = _distinct(sums.reshape(-1, self.variables))
         total: Array = None
-        for factor, rows in zip(small.coefficients, places.reshape(len(small.exponents), -1), strict=True):
+        for k, rows in enumerate(places.reshape(len(small.exponents), -1)):
+            factor = small.coefficients[k, ...]  # an array also where it is a single number
             part = product(large.coefficients, factor) if flipped else product(factor, large.coefficients)
             if total is None:
                 total = self.over.zeros((len(whole), *part.shape[1:]))
