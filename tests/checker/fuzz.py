@@ -22,6 +22,7 @@ import makers as M  # noqa: N812
 import numpy as np
 
 from m2bridge import checker
+from m2bridge.certificates.produce import narrow_matrices
 from m2bridge.certificates.statements import (
     closure_certificate,
     composition_bound,
@@ -80,7 +81,8 @@ def pool() -> tuple[tuple[str, str], ...]:
     upper = {"kind": "flattening", "flattening": ["catalecticant", 1], "prime": M.SMALL, "weights": weights}
     add("flattening", text, "mlp(widths=[3,2,1],r=2)", upper)
     text = M.mlp_text([3, 2, 2, 3], 1)
-    add("linear", text, "linear(widths=[3,2,2,3])", {"kind": "matrix"})
+    upper = narrow_matrices(parse_program(text), M.SMALL, {"seed": 1, "stream": 1, "fixed": []})
+    add("linear", text, "linear(widths=[3,2,2,3])", upper)
     text = M.convolution_text([2, 3], [1, 1], 2)
     scaling = {"group": "scaling", "weights": {"w1": 1, "w2": -2}}
     add("convolution", text, "convolution(filters=[2,3],r=2)", M.symmetries(text, [scaling]))
@@ -274,7 +276,7 @@ def mutated(document: Document, rng: random.Random) -> Document:
             group = copy.deepcopy(rng.choice(made["upper"]["groups"] or [{}]))
             made["upper"]["groups"].append(mutate_value(group, rng, [group]))
         elif choice < 0.55:
-            made["upper"] = {"kind": rng.choice(["parameters", "coordinates", "matrix", "virtual", "layers"])}
+            made["upper"] = {"kind": rng.choice(["parameters", "coordinates", "virtual", "layers"])}
         else:
             path = rng.choice([p for p in leaves(made) if p])
             target: Any = made

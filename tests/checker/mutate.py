@@ -54,7 +54,6 @@ QUICK: list[Callable[[], None]] = [
     test_forgeries.test_the_last_layer_is_read_off_the_program,
     test_forgeries.test_a_record_of_another_question,
     lambda: every(test_forgeries.test_flattenings_are_for_perceptrons_with_one_hidden_layer),
-    lambda: every(test_forgeries.test_matrices_are_for_products),
     lambda: every(test_forgeries.test_polynomials_are_read_strictly),
     lambda: every(test_forgeries.test_groups_that_do_not_are_verified),
     test_certificates.test_intervals_with_a_last_layer,

@@ -68,7 +68,6 @@ def test_the_file_imports_the_standard_library_alone() -> None:
         (M.attention_text([3, 1], [3], 2, heads=[2]), "deep-lightning(d=[3,1],a=[3],t=2,heads=2)", {"kind": "layers"}),
         (M.mlp_text([2, 3, 2], 2), "mlp(widths=[2,3,2],r=2)", {"kind": "coordinates"}),
         (M.mlp_text([2, 2], 1), "mlp(widths=[2,2],r=1)", {"kind": "parameters"}),
-        (M.mlp_text([5, 2, 3, 4], 1), "linear(widths=[5,2,3,4])", {"kind": "matrix"}),
     ],
 )  # fmt: skip
 def test_dimensions(text: str, spec: str, upper: dict[str, Any]) -> None:
