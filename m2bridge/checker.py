@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from hashlib import sha256
 from itertools import combinations, combinations_with_replacement, pairwise
 from math import comb, factorial, gcd, prod
@@ -233,7 +234,11 @@ class Program:
         einsums = [prod(lengths_of(self, i).values()) for i in self.instructions if i.operation == "einsum"]
         return sum(einsums) + self.size(*range(len(self.instructions)))
 
-    @property
+    @cached_property
+    def plans(self) -> list[Any]:
+        return [plan(self, i) for i in self.instructions]
+
+    @cached_property
     def flat(self) -> dict[str, range]:
         """The flat weights of each weight."""
         found, start = {}, 0
@@ -602,6 +607,35 @@ class Contraction:
         return list(map(ring.dot, *tables))
 
 
+def plan(program: Program, item: Instruction) -> Any:
+    """What is the same at every point: flat places that an instruction reads."""
+    shapes = [program.instructions[k].shape for k in item.operands]
+    operation, shape = item.operation, item.shape
+    if operation in ("add", "multiply"):  # a repeated axis has step 0
+        own = [[0 if n == 1 else s for n, s in zip(sh, row_major(sh), strict=True)] for sh in shapes]
+        return [offsets(shape, padded(step, len(shape), 0)) for step in own]
+    if operation == "einsum":
+        lengths, (x, y, kept) = lengths_of(program, item), item.words
+        return [Contraction(lengths, *terms) for terms in ((x, y, kept), (kept, y, x), (kept, x, y))]
+    if operation == "slice":
+        steps = row_major(shapes[0])
+        first = sum(part[0] * s for part, s in zip(item.words, steps, strict=True))
+        jumps = [part[2] * s for part, s in zip(item.words, steps, strict=True)]
+        return [first + o for o in offsets(shape, jumps)]
+    if operation in ("gather", "reshape"):
+        return item.words or range(prod(shape))
+    if operation in ("concatenate", "softmax"):
+        axis, steps = item.words[0], row_major(shape)
+        if operation == "softmax":
+            lines = offsets(shape[:axis] + shape[axis + 1 :], steps[:axis] + steps[axis + 1 :])
+            return [[o + i * steps[axis] for i in range(shape[axis])] for o in lines]
+        sizes = [s[axis] * steps[axis] for s in shapes]
+        starts = [sum(prod(s) for s in shapes[:k]) for k in range(len(shapes))]
+        blocks = list(zip(starts, sizes, strict=True))
+        return [a + o * n + i for o in range(prod(shape[:axis])) for a, n in blocks for i in range(n)]
+    return range(prod(shape))
+
+
 Values = Callable[[int], Numbers]  # the flat value of an instruction, by its number
 
 
@@ -610,35 +644,7 @@ class Evaluator:
 
     def __init__(self, program: Program, ring: Any) -> None:
         self.program, self.ring = program, ring
-        self.plans = [self.plan(i) for i in program.instructions]
-
-    def plan(self, item: Instruction) -> Any:
-        """What is the same at every point: flat places that an instruction reads."""
-        shapes = [self.program.instructions[k].shape for k in item.operands]
-        operation, shape = item.operation, item.shape
-        if operation in ("add", "multiply"):  # a repeated axis has step 0
-            own = [[0 if n == 1 else s for n, s in zip(sh, row_major(sh), strict=True)] for sh in shapes]
-            return [offsets(shape, padded(step, len(shape), 0)) for step in own]
-        if operation == "einsum":
-            lengths, (x, y, kept) = lengths_of(self.program, item), item.words
-            return [Contraction(lengths, *terms) for terms in ((x, y, kept), (kept, y, x), (kept, x, y))]
-        if operation == "slice":
-            steps = row_major(shapes[0])
-            first = sum(part[0] * s for part, s in zip(item.words, steps, strict=True))
-            jumps = [part[2] * s for part, s in zip(item.words, steps, strict=True)]
-            return [first + o for o in offsets(shape, jumps)]
-        if operation in ("gather", "reshape"):
-            return item.words or range(prod(shape))
-        if operation in ("concatenate", "softmax"):
-            axis, steps = item.words[0], row_major(shape)
-            if operation == "softmax":
-                lines = offsets(shape[:axis] + shape[axis + 1 :], steps[:axis] + steps[axis + 1 :])
-                return [[o + i * steps[axis] for i in range(shape[axis])] for o in lines]
-            sizes = [s[axis] * steps[axis] for s in shapes]
-            starts = [sum(prod(s) for s in shapes[:k]) for k in range(len(shapes))]
-            blocks = list(zip(starts, sizes, strict=True))
-            return [a + o * n + i for o in range(prod(shape[:axis])) for a, n in blocks for i in range(n)]
-        return range(prod(shape))
+        self.plans = program.plans
 
     def values(self, weights: Numbers, inputs: Numbers) -> list[Numbers]:
         """The flat values of all instructions, for flat weights and inputs."""
@@ -1156,7 +1162,7 @@ def check_field(program: Program, vector_field: Field) -> None:
     holds for all unknowns holds for the values. Then everything is expanded, or all points of a lattice that determines a
     polynomial of this degree are tried. A point that is drawn can only refute.
     """
-    limit(len(program.instructions), 500)
+    limit(len(program.instructions), 300)
     size, changes = program.parameters + program.input_size, "a vector field changes the function"
     unknown: Unknown | None = None
     for last in reversed(range(-1, len(program.instructions))):

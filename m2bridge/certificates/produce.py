@@ -53,7 +53,7 @@ def certificate_for(model: Model, found: Found, uppers: list[Evidence]) -> Docum
         "format": FORMAT,
         "version": VERSION,
         "statement": {"kind": "dimension", "dimension": value},
-        "spec": None if free.family in ("map", "program") else free.spec,
+        "spec": None if free.family == "program" else free.spec,
         "program": free.program.text,
         "lower": lower,
         "upper": upper,
