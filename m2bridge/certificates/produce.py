@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from m2bridge.certificates.statements import FORMAT, VERSION, composition_bound
+from m2bridge.certificates.statements import FORMAT, VERSION, narrow_matrices
 from m2bridge.models import Model
 from m2bridge.programs import Program
 from m2bridge.programs.arithmetics import Floats
@@ -181,22 +181,11 @@ def _upper(model: Model, item: Evidence, rank: GenericRank) -> Document | None:
         weights = {name: np.array(value, dtype=np.int64) for name, value in item.detail["weights"].items()}
         point = {"entries": _listed(weights, model.parameters)}
         if item.detail["flattening"] == "matrix":
-            return narrow_matrices(model.program, int(item.prime or 0), point)
+            return narrow_matrices(model.program)
         degree = re.search(r"S\^(\d+)\)\*", item.detail["flattening"])
         kind = ["catalecticant", int(degree[1])] if degree else ["koszul"]
         return {"kind": "flattening", "flattening": kind, "prime": item.prime, "weights": point}
     return None
-
-
-def narrow_matrices(program: Program, prime: int, point: Document) -> Document:
-    """A product of matrices W_l ... W_1 x cut at its narrowest place: two matrices, and GL between them."""
-    chain = [k for k, item in enumerate(program.instructions) if item.operation == "einsum"]
-    cut = min(chain[:-1], key=lambda k: program.instructions[k].size)
-    names, width = list(program.parameters), program.instructions[cut].size
-    before = chain.index(cut)
-    axes = {names[before]: [1, 0], names[before + 1]: [0, -1]}
-    both, between = {"kind": "coordinates"}, {"group": "gl", "size": width, "axes": axes}
-    return composition_bound(cut, both, both, prime=prime, weights=point, groups=[between], samples=width)
 
 
 def _symmetries(model: Model, item: Evidence, rank: GenericRank) -> Document | None:
