@@ -10,6 +10,7 @@ from m2bridge.models.base import Model
 from m2bridge.models.code import allowed_model, is_code
 from m2bridge.models.convolution import Convolution
 from m2bridge.models.custom import read_inline
+from m2bridge.models.group_convolution import GroupConvolution
 from m2bridge.models.lightning import DeepLightning, Lightning
 from m2bridge.models.mlp import MLP, Linear
 from m2bridge.models.own import read_file, read_program
@@ -72,6 +73,7 @@ FAMILIES: dict[str, Family] = {
         _family(Softmax),
         _family(MLP),
         _family(Convolution),
+        _family(GroupConvolution),
         _family(Linear),
         Family(
             name="file",

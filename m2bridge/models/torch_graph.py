@@ -10,7 +10,7 @@ import numpy as np
 
 from m2bridge.errors import NotPolynomialError
 from m2bridge.models.aten import OPERATIONS, REARRANGING, REFUSED, Masked
-from m2bridge.programs.program import NAME
+from m2bridge.programs.instructions import NAME
 from m2bridge.programs.recording import Recorded
 
 
