@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from m2bridge.errors import SpecError
 from m2bridge.models.base import Model
+from m2bridge.models.biased_mlp import perceptron
 from m2bridge.models.code import allowed_model, is_code
 from m2bridge.models.convolution import Convolution
 from m2bridge.models.custom import read_inline
@@ -71,7 +72,12 @@ FAMILIES: dict[str, Family] = {
             build=_skip_lightning,
         ),
         _family(Softmax),
-        _family(MLP),
+        Family(
+            name="mlp",
+            summary=f"{MLP.summary}; r=[2,3] for one exponent a hidden layer, bias=true",
+            example=MLP.example,
+            build=perceptron,
+        ),
         _family(Convolution),
         _family(GroupConvolution),
         _family(Linear),
