@@ -22,9 +22,10 @@ from m2bridge.models import Model, Softmax
 from m2bridge.programs.degrees import degrees
 from m2bridge.questions.dimension.checks import checked
 from m2bridge.questions.dimension.constrained import constrained_dimension
-from m2bridge.questions.dimension.lower import float_witness, lower_bounds
+from m2bridge.questions.dimension.lower import MOST_BALL_COLUMNS, float_witness, lower_bounds
 from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
-from m2bridge.questions.dimension.result import Dimension, FormulaCheck
+from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness
+from m2bridge.questions.dimension.softmax import THEOREM, virtual_evidence
 from m2bridge.questions.dimension.upper import symmetry_rank, upper_bounds
 from m2bridge.questions.source import constrained_map
 from m2bridge.questions.workbench import model_of
@@ -80,15 +81,27 @@ def dimension(
             given, engine, p=p, seed=seed, limits=limits, keep=keep, progress=progress, start=start
         )
     uppers = upper_bounds(model, p=p, seed=seed)
-    upper = min(item.value for item in uppers if item.certainty is Certainty.PROVED)
-    found = lower_bounds(model, p=p, seed=seed, upper=upper, limits=limits, report=progress)
-    numeric, numeric_evidence = float_witness(model, found.rank, seed=seed, report=progress)
+    virtual = virtual_evidence(model, p=p, seed=seed) if isinstance(model, Softmax) else ()
+    upper = min(
+        item.value
+        for item in (*uppers, *virtual)
+        if item.relation == "<=" and item.certainty is Certainty.PROVED
+    )
+    found = None
+    numeric: NumericWitness | None = None
+    numeric_evidence: tuple[Evidence, ...] = ()
+    if (
+        not virtual or upper <= MOST_BALL_COLUMNS
+    ):  # else balls do not run, and what is left of the program is a heuristic
+        found = lower_bounds(model, p=p, seed=seed, upper=upper, limits=limits, report=progress)
+        numeric, numeric_evidence = float_witness(model, found.rank, seed=seed, report=progress)
     asked = ask_macaulay2(model, engine, p=p, seed=seed, limits=limits, keep=keep, report=progress)
     evidence = tuple(
         replace(item, scope="generic") if item.quantity == "image_dim" else item
         for item in (
-            *found.evidence,
+            *(found.evidence if found else ()),
             *uppers,
+            *virtual,
             *numeric_evidence,
             *asked.evidence,
             *checked(model, p=p, seed=seed),
@@ -96,7 +109,13 @@ def dimension(
     )
     lower = max((item.value for item in evidence if _proved_lower(item)), default=0)
     proved = lower == upper
-    answer = lower if proved else max(lower, found.likely)
+    # a bound that rests on a theorem is none that a certificate has words for
+    own = (
+        found is not None
+        and lower == max((item.value for item in found.evidence if _proved_lower(item)), default=0)
+        and min(item.value for item in uppers) == upper
+    )
+    answer = lower if proved or found is None else max(lower, found.likely)
     parameters = model.parameter_dim
     orbit = _orbit_dim(model, uppers, p=p, seed=seed)
     symmetry = orbit if orbit is not None else model.gauge.count
@@ -127,8 +146,8 @@ def dimension(
         formula=_formula(model, answer),
         numeric_rank=numeric.rank if numeric else None,
         numeric=numeric,
-        statement=statement(model, lower=lower, upper=upper, answer=answer),
-        certificate=certificate_for(model, found, uppers) if proved and certify else None,
+        statement=statement(model, lower=lower, upper=upper, answer=answer, own=own),
+        certificate=certificate_for(model, found, uppers) if found and proved and own and certify else None,
     )
 
 
@@ -151,24 +170,25 @@ def _large_enough(p: int, model: Model) -> int:
     return p
 
 
-def statement(model: Model, *, lower: int, upper: int, answer: int) -> str:
-    """What is proved and what is not, in a sentence or two."""
-    if lower == upper:
-        text = f"The dimension is {answer}: a lower and an upper bound meet, both proved."
-    elif isinstance(model, Softmax):
-        text = (
+def statement(model: Model, *, lower: int, upper: int, answer: int, own: bool = True) -> str:
+    """What is proved and what is not, in a sentence or two; `own` unless a bound rests on a theorem."""
+    if lower < upper and isinstance(model, Softmax):
+        return (
             f"The dimension is proved to be at most {upper}; {answer} rests on a heuristic (random units in place of "
             "exponentials over F_p), and balls did not prove it at this size."
         )
-    else:
-        text = (
+    if lower < upper:
+        return (
             f"The dimension is proved to lie between {lower} and {upper}; {answer} is probable, being the rank at several "
             "random points."
         )
-    if isinstance(model, Softmax) and lower == upper and model.layers > 1:
+    text = f"The dimension is {answer}: a lower and an upper bound meet, both proved."
+    if not own:
+        return f"{text} They rest on a theorem: {THEOREM}. There is no certificate."
+    if isinstance(model, Softmax) and model.layers > 1 and model.t > 1:
         text += (
-            " So the virtual weights (M, L) have finite generic fibers; that these are single points (Conjecture 3.10) "
-            "is not proved by this."
+            " So the virtual weights (M, L) have finite generic fibers; that these are single points for t >= 2 "
+            "(Conjecture 3.10) is not proved by this, but in docs/conjecture-3.10.md."
         )
     return text
 
