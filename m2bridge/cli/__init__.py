@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn, TextIO
 
@@ -15,33 +16,15 @@ import typer
 from m2bridge._version import __version__
 from m2bridge.cli import first_process
 from m2bridge.errors import DisagreementError, M2BridgeError, visible
+from m2bridge.questions import sentences
 
 COMMANDS = (
-    "singular_locus",
-    "singular_point",
-    "boundary",
-    "figure",
-    "dimension",
-    "closure",
-    "fiber",
-    "ideal",
-    "models",
-    "verify",
-    "explain",
-    "render",
-    "template",
-    "check",
-    "batch",
-    "worker",
-    "status",
-    "results",
-    "schema",
-    "doctor",
-    "engine",
-    "licenses",
-)
-"""Modules of this package that register commands, in the order of ``--help``."""
+    "figure", "models", "verify", "explain", "template", "check", "batch", "worker", "status", "results", "schema", "doctor",
+    "engine", "licenses",
+)  # fmt: skip
+"""Modules of this package that register commands which are no questions, in the order of ``--help``."""
 
+_COMMAND_SENTENCE = re.compile(r'^    def command\(.*?^        """(.+?)(?:"""|\n)', re.MULTILINE | re.DOTALL)
 EXIT_CODES = """\
 Exit codes: 0 answered (a theorem that fails is an answer); 1 unexpected error; 2 usage or bad input; 3 witnesses disagree; \
 4 no Macaulay2; 5 a limit was reached, what was found is printed; 6 a recorded verdict changed; 7 a certificate was rejected; \
@@ -75,10 +58,21 @@ def build_app(wanted: str | None = None) -> typer.Typer:
     ) -> None:
         """From a polynomial network to its geometry, with proof."""
 
-    only = (wanted or "").replace("-", "_")
-    for name in () if wanted == "--version" else (only,) if only in COMMANDS else COMMANDS:
-        importlib.import_module(f"m2bridge.cli.{name}").register(app)
+    if wanted in COMMANDS:
+        importlib.import_module(f"m2bridge.cli.{wanted}").register(app)
+    elif wanted in sentences():
+        importlib.import_module("m2bridge.cli.questions").register(app, wanted)
+    elif wanted != "--version":
+        for name, sentence in {**sentences(), **{name: _sentence_of(name) for name in COMMANDS}}.items():
+            app.command(name, help=sentence)(lambda: None)
     return app
+
+
+def _sentence_of(command: str) -> str:
+    """What a command does, read from its file: importing all of them would take a second."""
+    text = (Path(__file__).parent / f"{command}.py").read_text(encoding="utf-8")
+    found = _COMMAND_SENTENCE.search(text)
+    return found[1] if found else ""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -107,10 +101,12 @@ def _drop_if_closed(stream: TextIO) -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
-    given = sys.argv[1:] if arguments is None else arguments
-    command = typer.main.get_command(build_app(given[0] if given else None))
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["render"]:  # the older name of --script
+        given = [*given[1:], "--script"] if given[1:] else ["--help"]
     try:
-        code = command.main(args=arguments, prog_name="m2bridge", standalone_mode=False)
+        command = typer.main.get_command(build_app(given[0] if given else None))
+        code = command.main(args=given, prog_name="m2bridge", standalone_mode=False)
         if code == 130:  # the option parser turns an interrupt into this code, without a word
             _complain("interrupted")
         return code if isinstance(code, int) else 0

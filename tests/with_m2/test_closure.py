@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from m2bridge.questions.closure.asking import Asking
 
 from m2bridge import scripts
 from m2bridge.cli import main
@@ -20,7 +21,6 @@ from m2bridge.models.custom import from_text
 from m2bridge.questions.clock import Clock
 from m2bridge.questions.closure import closure
 from m2bridge.questions.closure.accounting import account, hilbert_evidence, vanish_at_fresh_points
-from m2bridge.questions.closure.asking import Asking
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.interpolation import interpolate
 from m2bridge.records import from_document, to_document

@@ -1,7 +1,189 @@
-"""The dimension of a neuromanifold and of the generic fiber, proved from both sides where that can be done."""
+"""The dimension of a model's image, from all witnesses.
 
-from m2bridge.questions.dimension.analysis import dimension
-from m2bridge.questions.dimension.macaulay2 import script
+Lower bounds come from exact ranks, upper bounds from symmetries, slices and equations; when they meet, the
+dimension is proved. Float64 and Macaulay2 are further witnesses; the literature's formula is compared, never used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from m2bridge.certificates.produce import certificate_for
+from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
+from m2bridge.linear.primes import given_numbers, prime_for
+from m2bridge.linear.residues import DEFAULT_PRIME, check_prime
+from m2bridge.models import Model, Softmax
+from m2bridge.programs.degrees import degrees
+from m2bridge.questions.dimension.checks import checked
+from m2bridge.questions.dimension.constrained import constrained_dimension
+from m2bridge.questions.dimension.lower import MOST_BALL_COLUMNS, float_witness, lower_bounds
+from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
 from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness
+from m2bridge.questions.dimension.softmax import THEOREM, virtual_evidence
+from m2bridge.questions.dimension.upper import symmetry_rank, upper_bounds
+from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.source import constrained_map
+from m2bridge.results import Certainty, Evidence
 
-__all__ = ["Dimension", "FormulaCheck", "NumericWitness", "dimension", "script"]
+__all__ = ["Dimension", "FormulaCheck", "NumericWitness", "dimension"]
+
+_NEVER_TOO_SMALL = 100
+
+
+@question(
+    asks="The dimension of the neuromanifold and of the generic fiber, proved from both sides where possible.",
+    templates=("dimension", "source_components", "source_points"),
+    quantities={"image_dim": "the dimension of the image, affine"},
+    example="m2bridge dimension 'softmax(d=[8,8,8],a=2,t=3)'",
+    needs_engine=False,
+)
+def dimension(
+    ask: Asking,
+    model: Model,
+    *,
+    certify: Annotated[bool, Option("Whether a proved answer carries its certificate.")] = True,
+) -> Dimension:
+    """Dimension of the image of a parametrization and of its generic fiber, affine.
+
+    Macaulay2 is a further witness: it compares its own definition of the network with the program at a random point. Without
+    one the other witnesses answer. A certificate costs about as much time as the proof.
+
+    Examples
+    --------
+    >>> found = dimension("deep-lightning(d=[3,3,3],a=[2,2],t=3)", engine=False)
+    >>> found.image_dim, found.generic_fiber_dim, found.certainty.value
+    (23, 19, 'proved')
+    """
+    chosen = None if ask.prime is None else check_prime(ask.prime)
+    p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME), model)
+    if (given := constrained_map(model)) is not None:
+        return constrained_dimension(ask, given, p)
+    uppers = upper_bounds(model, p=p, seed=ask.seed)
+    virtual = virtual_evidence(model, p=p, seed=ask.seed) if isinstance(model, Softmax) else ()
+    bounds = [item for item in (*uppers, *virtual) if item.relation == "<="]
+    upper = min(item.value for item in bounds if item.certainty is Certainty.PROVED)
+    found = None
+    numeric: NumericWitness | None = None
+    numeric_evidence: tuple[Evidence, ...] = ()
+    if (
+        not virtual or upper <= MOST_BALL_COLUMNS
+    ):  # else balls do not run, and what is left of the program is a heuristic
+        found = lower_bounds(model, p=p, seed=ask.seed, upper=upper, limits=ask.limits, report=ask.progress)
+        numeric, numeric_evidence = float_witness(model, found.rank, seed=ask.seed, report=ask.progress)
+    said = (
+        *(found.evidence if found else ()),
+        *uppers,
+        *virtual,
+        *numeric_evidence,
+        *ask_macaulay2(ask, model, p),
+        *checked(model, p=p, seed=ask.seed),
+    )
+    ask.evidence += [
+        replace(item, scope="generic") if item.quantity == "image_dim" else item for item in said
+    ]
+    lower = max((item.value for item in ask.evidence if _proved_lower(item)), default=0)
+    proved = lower == upper
+    # a bound that rests on a theorem is none that a certificate has words for
+    own = (
+        found is not None
+        and lower == max((item.value for item in found.evidence if _proved_lower(item)), default=0)
+        and min(item.value for item in uppers) == upper
+    )
+    answer = lower if proved or found is None else max(lower, found.likely)
+    parameters = model.parameter_dim
+    orbit = _orbit_dim(model, uppers, p=p, seed=ask.seed)
+    symmetry = orbit if orbit is not None else model.gauge.count
+    span = _span(model)
+    expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
+    return ask.answer(
+        Dimension,
+        model=model.spec,
+        options={"prime": p},
+        certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
+        parameters=parameters,
+        image_dim=answer,
+        generic_fiber_dim=parameters - answer,
+        lower_bound=lower,
+        upper_bound=upper,
+        symmetry_dim=symmetry,
+        span_dim=span,
+        expected_dim=expected,
+        defect=expected - answer,
+        formula=_formula(model, answer),
+        numeric_rank=numeric.rank if numeric else None,
+        numeric=numeric,
+        statement=statement(model, lower=lower, upper=upper, answer=answer, own=own),
+        certificate=certificate_for(model, found, uppers) if found and proved and own and certify else None,
+    )
+
+
+def _orbit_dim(model: Model, uppers: list[Evidence], *, p: int, seed: int) -> int | None:
+    """The rank of the symmetries, from the upper bound that was found with it where there is one."""
+    for item in uppers:
+        if item.witness == "symmetry" and item.detail.get("source") == model.spec:
+            return int(item.detail["orbit_dim"])
+    return symmetry_rank(model, p=p, seed=seed)
+
+
+def _large_enough(p: int, model: Model) -> int:
+    """p, unless most points over so small a field may be special: then ranks at random points mean nothing."""
+    least = min(2 * model.parameter_count * degrees(model.program)[0], _NEVER_TOO_SMALL)
+    if p < least:
+        raise InputError(
+            f"the prime {p} is too small for this model: over F_{p} a random point may be special; take one above {least}",
+            argument="prime",
+        )
+    return p
+
+
+def statement(model: Model, *, lower: int, upper: int, answer: int, own: bool = True) -> str:
+    """What is proved and what is not, in a sentence or two; `own` unless a bound rests on a theorem."""
+    if lower < upper and isinstance(model, Softmax):
+        return (
+            f"The dimension is proved to be at most {upper}; {answer} rests on a heuristic (random units in place of "
+            "exponentials over F_p), and balls did not prove it at this size."
+        )
+    if lower < upper:
+        return (
+            f"The dimension is proved to lie between {lower} and {upper}; {answer} is probable, being the rank at several "
+            "random points."
+        )
+    text = f"The dimension is {answer}: a lower and an upper bound meet, both proved."
+    if not own:
+        return f"{text} They rest on a theorem: {THEOREM}. There is no certificate."
+    if isinstance(model, Softmax) and model.layers > 1 and model.t > 1:
+        text += (
+            " So the virtual weights (M, L) have finite generic fibers; that these are single points for t >= 2 "
+            "(Conjecture 3.10) is not proved by this, but in docs/conjecture-3.10.md."
+        )
+    return text
+
+
+def _proved_lower(item: Evidence) -> bool:
+    return (
+        item.quantity == "image_dim"
+        and item.relation == ">="
+        and item.certainty is Certainty.PROVED
+        and item.value is not None
+    )
+
+
+def _formula(model: Model, answer: int) -> FormulaCheck | None:
+    formula = model.formula
+    if formula is None:
+        return None
+    value = formula.value if formula.applies else None
+    return FormulaCheck(
+        value=value,
+        citation=formula.citation,
+        hypotheses=formula.hypotheses,
+        agrees=None if value is None else value == answer,
+    )
+
+
+def _span(model: Model) -> int | None:
+    try:
+        return model.coordinate_count
+    except (NotPolynomialError, OutOfReachError):
+        return None

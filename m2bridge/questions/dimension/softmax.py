@@ -2,8 +2,8 @@
 
 A network of normalised attention is a function of its virtual weights (M, L) (Henry, Marchetti, Kohn, Equation 8), so that its
 dimension is at most that of the variety Z of all (M, L). For t >= 2 the function determines (M, L) wherever L != 0 and no M_i
-with i < l is skew-symmetric, which is a dense open part of Z (``docs/conjecture-3.10.md``), so that it is also at least that. What
-is left is the dimension of Z, the closure of the image of the polynomial map (Q, K, V) -> (M, L):
+with i < l is skew-symmetric, which is a dense open part of Z (``docs/conjecture-3.10.md``), so that it is also at least that.
+What is left is the dimension of Z, the closure of the image of the polynomial map (Q, K, V) -> (M, L):
 
 * from above, by counting: row and column space of M_(i+1) lie in the row space R_i of L_i = V_i ... V_1, and R_1, ..., R_l are
   nested. The count is of the part of this flag that the M_i and L show, and of what is free inside it.
@@ -80,8 +80,9 @@ def virtual_dim_lower(widths: tuple[int, ...], ranks: tuple[int, ...], *, p: int
     """Rank of the differential of (Q, K, V) -> (M, L) at a point modulo p, a lower bound of the dimension of the image.
 
     At the point, L_i is diagonal with r_i = min(d_0, ..., d_i) ones. The corner of M_(i+1) of size r_i moves with A_(i+1) in
-    the variety of matrices of rank <= a_(i+1), and the other entries do not. The rest of M_(i+1) is (A dL_i, dL_i^T A) outside
-    of the corner: column q of the differentials dV_j is seen only by column q of L and, where q > r_i, by row and column q of M_(i+1).
+    the variety of matrices of rank <= a_(i+1), and the other entries do not. The rest of M_(i+1) is (A dL_i, dL_i^T A)
+    outside of the corner: column q of the differentials dV_j is seen only by column q of L and, where q > r_i, by row and
+    column q of M_(i+1).
     """
     layers = len(ranks)
     least = [min(widths[: i + 1]) for i in range(layers + 1)]
