@@ -42,6 +42,8 @@ def duration(entry: Entry) -> str:
     """Seconds, or that everything had been computed for an earlier row."""
     if entry.cached:
         return "cached"
+    if entry.seconds < 0.001:
+        return "< 0.001"
     return f"{entry.seconds:.1f}" if entry.seconds >= 0.1 else f"{entry.seconds:.3f}"
 
 

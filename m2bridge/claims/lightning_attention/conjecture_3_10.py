@@ -84,7 +84,9 @@ def check_skew(size: Size, context: Context) -> Verdict:
     if np.array_equal(one, other):
         witness = {"M1": M1.tolist(), "M2": M[1].tolist(), "M2'": (M[1] + 1).tolist()}
         return fails(
-            Certainty.PROVED, witness, "both tokens become equal behind a skew M_1, and M_2 is not seen"
+            Certainty.PROVED,
+            witness,
+            "both tokens become equal behind a skew M_1, and M_2 is not seen (docs/conjecture-3.10.md)",
         )
     return holds(Certainty.PROBABLE, f"two M_2 differ in a Taylor coefficient of order <= {order}")
 
@@ -147,7 +149,7 @@ CLAIMS = (
         correction=Correction(
             smallest="t = 1, any widths and depth",
             witness="With one token every attention weight is S(x^T A x) / S(x^T A x) = 1, and the network is x -> L x whatever M is.",
-            macaulay2="R = frac(QQ[s,v,x]); << s/s*v*x << endl;  -- s stands for S(x^T A x)\n",
+            macaulay2="R = frac(QQ[s,v,x]); << (s/s*v*x == v*x) << endl;  -- s stands for S(x^T A x)\n",
             reason="Normalisation leaves nothing of a single attention weight.",
             unaffected="Theorem 3.9, which asks for t >= 2, and Figure 3, which has t = 3.",
             repaired=(

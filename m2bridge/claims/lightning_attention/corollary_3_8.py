@@ -194,7 +194,7 @@ CLAIMS = (
                 "dimensions of rows and columns of M_2 and on one row of L, so that V_1 of rank 5 does as well."
             ),
             macaulay2="""\
-R = QQ[a_0..a_3,b_0..b_8,v_0..v_5,w_0..w_5]; A = genericMatrix(R,b_0,3,3); V = genericMatrix(R,v_0,3,2); W = genericMatrix(R,w_0,2,3);
+R = QQ[b_0..b_8,v_0..v_5,w_0..w_5]; A = genericMatrix(R,b_0,3,3); V = genericMatrix(R,v_0,3,2); W = genericMatrix(R,w_0,2,3);
 virtual = flatten entries(transpose V*A*V) | flatten entries(W*V);  -- M_2 and L; M_1 = A_1 is free, 4 more
 << 4 + rank sub(jacobian matrix{virtual}, apply(gens R, x -> x => random(QQ))) << " virtual weights, up to 2 scalings" << endl;
 """,

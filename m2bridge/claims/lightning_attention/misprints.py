@@ -1,9 +1,4 @@
-"""Misprints: formulas that are false as printed, each with the reading that is meant. Both are evaluated exactly at one size.
-
-Not rows, because there is nothing to compute: "Equation 11" after Equation 26 means Equation 10; the proof of Corollary A.6 writes
-"non-real" where it means "not proportional to a real form" (i x_1 is not real, and x_1^2 = (i x_1)(-i x_1) has real factors); and
-Equation 15 pairs x_i^T A x_j where Equation 1 has x_j^T A x_i, which is another convention and not an error.
-"""
+"""Misprints: formulas that are false as printed, each with the reading that is meant. Both are evaluated exactly at one size."""
 
 from __future__ import annotations
 
@@ -112,7 +107,11 @@ CLAIMS = (
         id="misprints",
         number="Misprints",
         paper=PAPER,
-        statement="Formulas of the paper, as printed.",
+        statement=(
+            'Formulas of the paper, as printed. (No rows, since there is nothing to compute: "Equation 11" after Equation 26 means '
+            'Equation 10; in the proof of Corollary A.6, "non-real" means not proportional to a real form; Equation 15 pairs '
+            "x_i^T A x_j where Equation 1 has x_j^T A x_i, which is another convention.)"
+        ),
         checked="both sides at one size, as printed and as meant; the remark says how to read it",
         witnesses={
             "program": ("the forward pass, and its weights counted",),
