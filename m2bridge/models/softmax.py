@@ -181,7 +181,7 @@ class Softmax(Model):
 
     @property
     def formula(self) -> Formula:
-        """Theorem 3.9 for one layer; for more layers Equation 16, which follows from Conjecture 3.10."""
+        """Theorem 3.9 for one layer; for more layers Equation 16, which docs/conjecture-3.10.md proves for t >= 2."""
         hypotheses: tuple[tuple[str, bool], ...] = (("t >= 2", self.t >= 2),)
         if self.layers == 1:
             value = attention_dim(self.a[0], self.d[0]) + self.d[0] * self.d[1]
@@ -189,6 +189,8 @@ class Softmax(Model):
         else:
             value = bottleneck_value(self.d, self.a)
             hypotheses += bottleneck_hypotheses(self.d)
-            citation = f"{PAPER}, Equation 16, if Conjecture 3.10 holds"
+            citation = (
+                f"{PAPER}, Equation 16; Conjecture 3.10 is proved for t >= 2 in docs/conjecture-3.10.md"
+            )
         holds = all(truth for _, truth in hypotheses)
         return Formula(value=value if holds else None, citation=citation, hypotheses=hypotheses)
