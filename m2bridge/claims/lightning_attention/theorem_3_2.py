@@ -14,6 +14,7 @@ from m2bridge.claims.base import (
     Kind,
     Size,
     Verdict,
+    Witnesses,
     by_ancestry,
     disagreement,
     fails,
@@ -82,6 +83,19 @@ def printed_points(model: Lightning, pair: Pair) -> list[Pair] | None:
     return found
 
 
+def witnesses_of(result: Fiber) -> Witnesses:
+    """Who spoke about the fiber: its components and orbits, its tangent space, and the equations that define it."""
+    about = (
+        "components",
+        "fiber_dim",
+        "orbits",
+        "tangent_dim",
+        "independent equations",
+        "outputs at the point",
+    )
+    return by_ancestry(result.evidence, *about)
+
+
 def components_of(result: Fiber) -> tuple[list[tuple[int, int]], Certainty] | Verdict:
     """Dimension and number of the components over the algebraic closure, with their certainty over QQ; or why there are none."""
     if result.agreement is False:
@@ -131,7 +145,7 @@ def verdict_on(result: Fiber, size: Size) -> Verdict:
             certainty, computed, f"components (dimension, number): {found}, printed {printed}", **computed
         )
     )
-    return replace(verdict, witnesses=by_ancestry(result.evidence, "components", "fiber_dim", "orbits"))
+    return replace(verdict, witnesses=witnesses_of(result))
 
 
 def cardinality(expected: int) -> Any:
@@ -152,7 +166,7 @@ def cardinality(expected: int) -> Any:
                 certainty, computed, f"the fiber has {count} up to rescaling, not {expected}", **computed
             )
         )
-        return replace(verdict, witnesses=by_ancestry(result.evidence, "components", "fiber_dim", "orbits"))
+        return replace(verdict, witnesses=witnesses_of(result))
 
     return run
 

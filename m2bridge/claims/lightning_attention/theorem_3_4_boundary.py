@@ -17,14 +17,13 @@ from m2bridge.claims.base import (
     Context,
     Size,
     Verdict,
-    by_ancestry,
     disagreement,
     fails,
     holds,
 )
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.claims.lightning_attention.lemma_a_3 import Ranks, critical, orbits, printed, representative
-from m2bridge.claims.lightning_attention.theorem_3_2 import asked, components_of
+from m2bridge.claims.lightning_attention.theorem_3_2 import asked, components_of, witnesses_of
 from m2bridge.engine import Engine, Limits
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import Lightning
@@ -59,7 +58,7 @@ def check_closed(size: Size, context: Context) -> Verdict:
             answer[1], computed, "the zero function has other weights: the argument breaks", **computed
         )
     )
-    return replace(verdict, witnesses=by_ancestry(result.evidence, "components", "fiber_dim"))
+    return replace(verdict, witnesses=witnesses_of(result))
 
 
 def flattening_ranks(model: Lightning, z: np.ndarray) -> tuple[int, int]:

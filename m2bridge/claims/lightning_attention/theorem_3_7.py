@@ -14,13 +14,13 @@ from m2bridge.claims.base import (
     Kind,
     Size,
     Verdict,
-    by_ancestry,
     disagreement,
     fails,
     holds,
     out_of_reach,
 )
 from m2bridge.claims.lightning_attention import PAPER
+from m2bridge.claims.lightning_attention.theorem_3_2 import witnesses_of
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import DeepLightning
 from m2bridge.models.virtual import virtual_weights
@@ -39,8 +39,7 @@ def check(size: Size, context: Context) -> Verdict:
     model = DeepLightning(d=size["d"], t=size["t"], parametrization="virtual")
     stratum = ",".join(f"{name}={size[name]}" for name in ("m1", "m2"))
     result = context.once(fiber, model, at=stratum)
-    said = by_ancestry(result.evidence, "orbits", "fiber_dim", "components")
-    return replace(verdict_on(result), witnesses=said)
+    return replace(verdict_on(result), witnesses=witnesses_of(result))
 
 
 def verdict_on(result: Fiber) -> Verdict:
