@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from m2bridge.claims.base import Claim, Context, Correction, Kind, Size, Verdict, fails, holds
+from m2bridge.claims.dimensions import verdict_on
 from m2bridge.claims.expansion import NotDeterminedError, drawn_inputs, germ, recovered, virtual_germ
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.claims.lightning_attention.corollary_3_8 import equation_14
-from m2bridge.claims.lightning_attention.dimensions import verdict_on
 from m2bridge.models import Softmax
 from m2bridge.models.virtual import virtual_weights
 from m2bridge.questions.dimension import dimension

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from m2bridge.claims.base import Claim, Context, Kind, Size, Verdict
+from m2bridge.claims.dimensions import ONE_LAYER_WITNESSES, compared
 from m2bridge.claims.lightning_attention import PAPER
-from m2bridge.claims.lightning_attention.dimensions import ONE_LAYER_WITNESSES, compared
 from m2bridge.models import Lightning
 
 

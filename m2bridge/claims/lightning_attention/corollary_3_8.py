@@ -20,8 +20,8 @@ from m2bridge.claims.base import (
     holds,
     out_of_reach,
 )
+from m2bridge.claims.dimensions import WITNESSES, compared
 from m2bridge.claims.lightning_attention import PAPER
-from m2bridge.claims.lightning_attention.dimensions import WITNESSES, compared
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import DeepLightning
 from m2bridge.models.virtual import virtual_weights

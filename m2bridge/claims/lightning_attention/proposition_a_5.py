@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 
 from m2bridge.claims.base import Claim, Context, Size, Verdict, by_ancestry, disagreement, fails, holds
+from m2bridge.claims.dimensions import ONE_LAYER_WITNESSES
 from m2bridge.claims.lightning_attention import PAPER
-from m2bridge.claims.lightning_attention.dimensions import ONE_LAYER_WITNESSES
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import Lightning, Model
 from m2bridge.models.symbolic import symbolic_map

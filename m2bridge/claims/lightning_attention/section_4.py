@@ -19,8 +19,8 @@ from m2bridge.claims.base import (
     holds,
     out_of_reach,
 )
+from m2bridge.claims.dimensions import ONE_LAYER_WITNESSES
 from m2bridge.claims.lightning_attention import PAPER
-from m2bridge.claims.lightning_attention.dimensions import ONE_LAYER_WITNESSES
 from m2bridge.models import DeepLightning
 from m2bridge.models.symbolic import rational_variables, variable_array
 from m2bridge.models.virtual import virtual_weights

@@ -16,7 +16,7 @@ from m2bridge.claims.base import (
     holds,
     out_of_reach,
 )
-from m2bridge.claims.lightning_attention.dimensions import verdict_on
+from m2bridge.claims.dimensions import verdict_on
 from m2bridge.claims.polynomial_networks import PAPER
 from m2bridge.models import MLP
 from m2bridge.questions.dimension import Dimension, dimension
