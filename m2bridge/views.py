@@ -29,6 +29,7 @@ class View:
     facts: what else was found, a name and a text each.
     tables: what is better read in rows.
     notes: whole sentences that follow.
+    details: sentences that only an explanation prints.
     to_prove: what would make the answer proved; shown only when it is not.
     """
 
@@ -36,6 +37,7 @@ class View:
     facts: tuple[tuple[str, str], ...] = ()
     tables: tuple[Rows, ...] = ()
     notes: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
     to_prove: str = ""
 
     def sentences(self) -> list[str]:
@@ -44,7 +46,7 @@ class View:
         for table in self.tables:
             for row in table.cells:
                 lines.append(", ".join(_named_cells(table.columns, row)))
-        return [f"{line.rstrip('.')}." for line in [*lines, *self.notes] if line]
+        return [f"{line.rstrip('.')}." for line in [*lines, *self.notes, *self.details] if line]
 
 
 def _named_cells(columns: Iterable[str], row: Iterable[str]) -> Iterable[str]:

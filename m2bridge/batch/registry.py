@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import inspect
 import json
 import re
@@ -11,14 +10,13 @@ import types
 import typing
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal, Union
 
 from m2bridge._version import __version__
 from m2bridge.errors import InputError, M2BridgeError
 from m2bridge.models.base import Model
 from m2bridge.models.spec import suggestion
-from m2bridge.questions import find, plugins, questions
+from m2bridge.questions import find, plugins, questions, source_of
 from m2bridge.questions.kernel import MODEL, Question
 from m2bridge.scripts import SUFFIX, template_directory, template_texts
 
@@ -82,7 +80,9 @@ def versions() -> dict[str, str]:
         "m2bridge": __version__,
         "analyses": _sha256(numbers),
         "templates": _sha256(template_texts(template_directory())),
-        "plugins": _sha256({name: _source_of(name) for name in plugins()}),
+        "plugins": _sha256(
+            {name: path.read_text(encoding="utf-8") for name in plugins() if (path := source_of(name))}
+        ),
     }
 
 
@@ -93,11 +93,6 @@ def digest() -> str:
 
 def _sha256(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def _source_of(module: str) -> str:
-    spec = importlib.util.find_spec(module)
-    return "" if spec is None or spec.origin is None else Path(spec.origin).read_text(encoding="utf-8")
 
 
 def _fits(kind: Any, value: Any) -> bool:

@@ -14,7 +14,6 @@ from m2bridge.cli import common, showing
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
-from m2bridge.linear.primes import check_prime
 from m2bridge.models import Model
 from m2bridge.questions import find
 from m2bridge.questions.kernel import MODEL, OwnOption, Question
@@ -107,7 +106,7 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
     options = {name: _value(own, given[name]) for name, own in question.options.items()}
     options |= {"seed": given["seed"], "limits": common.parse_limits(given["timeout"], given["memory"])}
     if given.get("prime") is not None:
-        options["prime"] = check_prime(given["prime"], "--prime")
+        options["prime"] = given["prime"]
     for word in ("save", "keep"):
         common.check_directory(f"--{word}", given[word])
     if given["script"]:
@@ -116,6 +115,8 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
     form = given.get("form")
     if form is not None and form not in question.formats:
         raise InputError(f"--format {form!r} is not one of {', '.join(question.formats)}")
+    if form is not None and "equations" in options:
+        options["equations"] = True
     result = _answered(question, subject, given, options, quiet=given["as_json"] or form is not None)
 
     def show(console: Any) -> None:

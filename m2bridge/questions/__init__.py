@@ -30,19 +30,21 @@ def plugins() -> list[str]:
     return [name for name in os.environ.get("M2BRIDGE_PLUGINS", "").split(",") if name]
 
 
-@cache
 def _places() -> dict[str, tuple[str, str, str]]:
     """Name of a question -> its module, its name there, and the sentence that says what it asks."""
+    return _places_with(tuple(plugins()))
+
+
+@cache
+def _places_with(modules: tuple[str, ...]) -> dict[str, tuple[str, str, str]]:
     here = Path(__file__).parent
     files = [
         (f"{__name__}.{path.stem}", path) for path in sorted(here.glob("*.py")) if path.stem != "__init__"
     ]
     files += [(f"{__name__}.{path.parent.name}", path) for path in sorted(here.glob("*/__init__.py"))]
-    for name in plugins():
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.origin is None:
-            raise InputError(f"M2BRIDGE_PLUGINS names {name!r}, which cannot be found")
-        files.append((name, Path(spec.origin)))
+    for name in modules:
+        if (source := source_of(name)) is not None:
+            files.append((name, source))
     found = {}
     for module, path in files:
         for sentence, function in _DECLARED.findall(path.read_text(encoding="utf-8")):
@@ -51,6 +53,12 @@ def _places() -> dict[str, tuple[str, str, str]]:
         package = point.dist.name if point.dist is not None else point.module
         found.setdefault(point.name, (point.module, point.attr, f"A question of the package {package}."))
     return found
+
+
+def source_of(module: str) -> Path | None:
+    """The file of a module, which is not imported; None when there is none."""
+    spec = importlib.util.find_spec(module)
+    return None if spec is None or spec.origin is None else Path(spec.origin)
 
 
 def sentences() -> dict[str, str]:
@@ -73,5 +81,7 @@ def find(name: str) -> Question[Any, Any]:
 
 
 def questions() -> dict[str, Question[Any, Any]]:
-    """Every question by its name, e.g. ``singular-locus``."""
+    """Every question by its name, e.g. ``singular-locus``; all plugins must be there."""
+    if missing := [name for name in plugins() if source_of(name) is None]:
+        raise InputError(f"M2BRIDGE_PLUGINS names {missing[0]!r}, which cannot be found")
     return {name: find(name) for name in sorted(_places())}

@@ -101,6 +101,7 @@ def boundary(
     """
     checked = check_model(model, force=force)
     given = None if point is None else as_point(checked, point)
+    ask.require_engine()
     seed = ask.seed
     examples = list(draw_examples(checked, seed))
     ask.announce("dimension")

@@ -125,6 +125,7 @@ def closure(
     equations_of_source = constrained_map(image.source) is not None
     if chosen is None and not equations_of_source:
         prime = _lucky_prime(image, prime, ask.seed)
+    ask.require_engine()
     work = Work(
         model=model, image=image, asking=ask, prime=prime, rational=field == "QQ", thorough=cross_check
     )

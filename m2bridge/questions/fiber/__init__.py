@@ -13,12 +13,11 @@ from typing import Any
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.models import MLP, DeepLightning, Lightning, Model, OwnNetwork
-from m2bridge.questions.fiber import computing, factored, lifting, real, structured, theorem
+from m2bridge.questions.fiber import computing, factored, lifting, partners, real, structured, theorem
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computing import Outcome, field_of
 from m2bridge.questions.fiber.dimensions import dimensions_of
 from m2bridge.questions.fiber.gauge import apply_gauges, attention_gauge, layer_gauges, torus_gauge
-from m2bridge.questions.fiber.partners import counterexample
 from m2bridge.questions.fiber.points import Point, given_point, random_point, read_weights
 from m2bridge.questions.fiber.primes import DEFAULT_PRIME, good_prime
 from m2bridge.questions.fiber.question import (
@@ -31,7 +30,7 @@ from m2bridge.questions.fiber.question import (
 )
 from m2bridge.questions.fiber.resolve import AtOption, StratumOption, one_of, resolve, stratum_point
 from m2bridge.questions.fiber.result import Fiber, FiberComponent, RealPoint
-from m2bridge.questions.fiber.skew import same_function
+from m2bridge.questions.fiber.skew import counterexample, same_function
 from m2bridge.questions.fiber.slices import slice_of
 from m2bridge.questions.fiber.verdict import judged
 from m2bridge.questions.kernel import Asking, ForceOption, question
@@ -90,6 +89,7 @@ def fiber(
     asked, model = model, _by_coordinates(model)
     point = resolve(model, one_of(at, stratum), ask.seed)
     p, note = good_prime(point, prime)
+    ask.require_engine()
     ask.announce("symmetries")
     dims = dimensions_of(point, ask.seed)
     argument = all_orbits(point)
@@ -102,7 +102,7 @@ def fiber(
     ask.evidence += [*dims.evidence, *outcome.evidence, *_from_argument(point, argument, outcome)]
     verdict = judged(point, outcome, argument, dims)
     ask.evidence += _from_real_points(verdict.orbits, found)
-    counter = counterexample(point)
+    counter = partners.counterexample(point)
     return ask.answer(
         Fiber,
         model=asked.spec,

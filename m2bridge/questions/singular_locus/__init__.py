@@ -149,6 +149,7 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
     """
     prime, seed = DEFAULT_PRIME if ask.prime is None else ask.prime, ask.seed
     checked = check_model(model, prime, force=force)
+    ask.require_engine()
     sent = Sent.draw(checked, prime, seed)
     ask.announce("dimension")
     image_dim, evidence = witnesses.image_dim(checked, seed)

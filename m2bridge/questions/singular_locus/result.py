@@ -125,7 +125,22 @@ class SingularLocus(Result):
             notes.append(f"Theorem as printed fails: {self.theorem.witness['reason']}.")
         to_prove = "undecided strata need more equations or curves; a longer --timeout"
         return View(
-            answer=answer, facts=tuple(facts), tables=(self._rows(),), notes=tuple(notes), to_prove=to_prove
+            answer=answer, facts=tuple(facts), tables=(self._rows(),), notes=tuple(notes), to_prove=to_prove,
+            details=tuple(map(self._reason, self.strata)),
+        )  # fmt: skip
+
+    def _reason(self, s: Stratum) -> str:
+        """Why an orbit is singular or smooth, and at which point."""
+        if s.verdict == "undecided":
+            return ""
+        above = f"at least {s.tangent_lower} > {self.image_dim}"
+        why = above if s.verdict == "singular" else f"at most {s.tangent_upper} = {self.image_dim}"
+        point = ", ".join(
+            f"{name} = {[list(row) for row in rows]}" for name, rows in s.representative.items()
+        )
+        return (
+            f"rk A = {s.rank_a}, rk V = {s.rank_v}, meet {s.meet}: {s.verdict} ({s.certainty.value}), because the tangent space "
+            f"has {why} dimensions, at {point}"
         )
 
     def _rows(self) -> Rows:
