@@ -44,7 +44,7 @@ def _compared(result: Dimension, printed: int | None) -> Verdict:
         return out_of_reach("the statement says nothing at this size")
     if printed == result.image_dim:
         ground = (
-            "by the theorem of docs/conjecture-3.10.md" if "rest on a theorem" in result.statement else ""
+            "by the theorem of docs/conjecture-3.10.md" if "rests on a theorem" in result.statement else ""
         )
         return holds(result.certainty, f"dimension {printed}" + (f", {ground}" if ground else ""), **computed)
     if result.lower_bound <= printed <= result.upper_bound:

@@ -54,7 +54,7 @@ def test_what_balls_do_not_reach_is_proved_by_the_theorem_and_says_so(spec: str,
     assert (found.image_dim, found.lower_bound, found.upper_bound) == (value, value, value)
     assert found.certainty == "proved"
     assert found.certificate is None
-    assert "rest on a theorem" in found.statement
+    assert "The lower bound rests on a theorem" in found.statement
     assert "no certificate" in found.statement
 
 

@@ -84,12 +84,9 @@ def dimension(
     ]
     lower = max((item.value for item in ask.evidence if _proved_lower(item)), default=0)
     proved = lower == upper
-    # a bound that rests on a theorem is none that a certificate has words for
-    own = (
-        found is not None
-        and lower == max((item.value for item in found.evidence if _proved_lower(item)), default=0)
-        and min(item.value for item in uppers) == upper
-    )
+    # what rests on a theorem, or on a count of virtual weights, is nothing that a certificate has words for
+    shown = max((item.value for item in found.evidence if _proved_lower(item)), default=0) if found else 0
+    certifiable = found is not None and lower == shown and upper == min(item.value for item in uppers)
     answer = lower if proved or found is None else max(lower, found.likely)
     parameters = model.parameter_dim
     orbit = _orbit_dim(model, uppers, p=p, seed=ask.seed)
@@ -113,8 +110,10 @@ def dimension(
         formula=_formula(model, answer),
         numeric_rank=numeric.rank if numeric else None,
         numeric=numeric,
-        statement=statement(model, lower=lower, upper=upper, answer=answer, own=own),
-        certificate=certificate_for(model, found, uppers) if found and proved and own and certify else None,
+        statement=statement(model, lower=lower, upper=upper, answer=answer, by_theorem=lower > shown),
+        certificate=certificate_for(model, found, uppers)
+        if found and proved and certifiable and certify
+        else None,
     )
 
 
@@ -137,8 +136,8 @@ def _large_enough(p: int, model: Model) -> int:
     return p
 
 
-def statement(model: Model, *, lower: int, upper: int, answer: int, own: bool = True) -> str:
-    """What is proved and what is not, in a sentence or two; `own` unless a bound rests on a theorem."""
+def statement(model: Model, *, lower: int, upper: int, answer: int, by_theorem: bool = False) -> str:
+    """What is proved and what is not, in a sentence or two; `by_theorem` when the lower bound rests on that of softmax."""
     if lower < upper and isinstance(model, Softmax):
         return (
             f"The dimension is proved to be at most {upper}; {answer} rests on a heuristic (random units in place of "
@@ -150,8 +149,8 @@ def statement(model: Model, *, lower: int, upper: int, answer: int, own: bool = 
             "random points."
         )
     text = f"The dimension is {answer}: a lower and an upper bound meet, both proved."
-    if not own:
-        return f"{text} They rest on a theorem: {THEOREM}. There is no certificate."
+    if by_theorem:
+        return f"{text} The lower bound rests on a theorem: {THEOREM}. There is no certificate."
     if isinstance(model, Softmax) and model.layers > 1 and model.t > 1:
         text += (
             " So the virtual weights (M, L) have finite generic fibers; that these are single points for t >= 2 "
