@@ -92,7 +92,7 @@ _WITNESSES = {
 CLAIMS = (
     Claim(
         id="ktb-recursive-bound",
-        number="Kileel, Trager, Bruna: recursive bound",
+        number="Recursive bound (Kileel, Trager, Bruna)",
         paper=PAPER,
         statement="dim V(d_0, ..., d_h) <= dim V(d_0, ..., d_k) + dim V(d_k, ..., d_h) - d_k for every 0 < k < h.",
         checked="all dimensions, proved from both sides, and the inequality for every hidden layer",
@@ -103,7 +103,7 @@ CLAIMS = (
     ),
     Claim(
         id="ktb-high-degree",
-        number="Kileel, Trager, Bruna: high activation degrees",
+        number="High activation degrees (Kileel, Trager, Bruna, Theorem 14)",
         paper=PAPER,
         statement=(
             "For fixed widths, none of the hidden ones one, and r large enough, the dimension is that of all weights up to one scaling for each "
@@ -156,7 +156,7 @@ CLAIMS = (
     ),
     Claim(
         id="frwy-equal-widths",
-        number="Finkel, Rodriguez, Wu, Yahl: equal widths",
+        number="Equal widths (Finkel, Rodriguez, Wu, Yahl)",
         paper=PAPER,
         statement="With all widths equal to d >= 2 the dimension is the expected one, h (d^2 - d) + d, for every r >= 2.",
         checked="the printed number against a dimension proved from both sides",
