@@ -51,39 +51,49 @@ def _precision(terms: int) -> Iterator[None]:
         flint.ctx.cap = before
 
 
-def _rational(number: Any) -> Any:
+def exact(number: Any) -> Any:
+    """An integer or Fraction as FLINT's rational number."""
     number = Fraction(number)
     return flint.fmpq(number.numerator, number.denominator)
 
 
+def fraction(number: Any) -> Fraction:
+    """FLINT's rational number as a Fraction."""
+    return Fraction(int(number.p), int(number.q))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Series:
-    """A truncated power series over QQ whose ``exp`` is the kernel S: NumPy calls it for ``np.exp`` of an array of objects."""
+class Kernelled:
+    """A rational number or a power series of FLINT whose ``exp`` is a kernel S: NumPy calls it for ``np.exp`` of objects."""
 
-    terms: Any
-    kernel: Any
+    value: Any
+    kernel: Callable[[Any], Any]
 
-    def _with(self, terms: Any) -> Series:
-        return Series(terms, self.kernel)
+    def _with(self, value: Any) -> Kernelled:
+        return Kernelled(value, self.kernel)
 
-    def _terms_of(self, other: Any) -> Any:
-        return other.terms if isinstance(other, Series) else flint.fmpq_series([_rational(other)])
+    def __add__(self, other: Any) -> Kernelled:
+        return self._with(self.value + _value(other))
 
-    def __add__(self, other: Any) -> Series:
-        return self._with(self.terms + self._terms_of(other))
+    def __mul__(self, other: Any) -> Kernelled:
+        return self._with(self.value * _value(other))
 
-    def __mul__(self, other: Any) -> Series:
-        return self._with(self.terms * self._terms_of(other))
-
-    def __truediv__(self, other: Any) -> Series:
-        return self._with(self.terms / self._terms_of(other))
+    def __truediv__(self, other: Any) -> Kernelled:
+        return self._with(self.value / _value(other))
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def exp(self) -> Series:
-        if not len(self.terms):  # zero, with which FLINT does not compose
-            return self._with(flint.fmpq_series([self.kernel[0]]))
-        return self._with(self.kernel(self.terms))
+    def exp(self) -> Kernelled:
+        return self._with(self.kernel(self.value))
+
+
+def _value(other: Any) -> Any:
+    return other.value if isinstance(other, Kernelled) else exact(other)
+
+
+def _composed(S: Any) -> Callable[[Any], Any]:
+    """Composition with a power series; FLINT does not compose with zero."""
+    return lambda terms: S(terms) if len(terms) else flint.fmpq_series([S[0]])
 
 
 def germ(model: Softmax, weights: dict[str, Matrix], kernel: str) -> Germ:
@@ -91,16 +101,13 @@ def germ(model: Softmax, weights: dict[str, Matrix], kernel: str) -> Germ:
 
     def coefficients(x: Matrix, U: Matrix, order: int) -> Matrix:
         with _precision(order + 1):
-            S = flint.fmpq_series([_rational(c) for c in KERNELS[kernel](order + 1)])
+            S = _composed(flint.fmpq_series([exact(c) for c in KERNELS[kernel](order + 1)]))
             s = flint.fmpq_series([0, 1])
             X = np.empty(U.shape, dtype=object)
             for (j, a), entry in np.ndenumerate(U):
-                X[j, a] = Series(_rational(x[j] + entry) * s, S)
+                X[j, a] = Kernelled(exact(x[j] + entry) * s, S)
             mean = model.network(weights, X).sum(axis=1) / U.shape[1]
-            rows = [
-                [Fraction(int(c.p), int(c.q)) for c in map(m.terms.__getitem__, range(order + 1))]
-                for m in mean
-            ]
+            rows = [[fraction(m.value[k]) for k in range(order + 1)] for m in mean]
         return np.array(rows, dtype=object)
 
     return coefficients
@@ -189,12 +196,12 @@ def recovered(
 
 def _solution(B: Matrix, y: Matrix, name: str) -> Matrix:
     """The w with B w = y; an error unless there is exactly one."""
-    table = flint.fmpq_mat(*B.shape, [_rational(x) for x in B.ravel()])
+    table = flint.fmpq_mat(*B.shape, [exact(x) for x in B.ravel()])
     gram = table.transpose() * table
     if gram.det() == 0:
         raise NotDeterminedError(f"the first terms of {name} do not determine it")
-    right = flint.fmpq_mat(len(y), 1, [_rational(x) for x in y])
+    right = flint.fmpq_mat(len(y), 1, [exact(x) for x in y])
     w = gram.solve(table.transpose() * right)
     if table * w != right:
         raise NotDeterminedError(f"no {name} explains the coefficients at its order")
-    return np.array([Fraction(int(x.p), int(x.q)) for x in w.entries()], dtype=object)
+    return np.array([fraction(x) for x in w.entries()], dtype=object)

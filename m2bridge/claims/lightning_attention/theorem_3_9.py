@@ -15,6 +15,7 @@ import flint
 import numpy as np
 
 from m2bridge.claims.base import Claim, Context, Size, Verdict, fails, holds, out_of_reach
+from m2bridge.claims.expansion import Kernelled, exact, fraction
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.models import Softmax
 from m2bridge.results import Certainty
@@ -58,15 +59,6 @@ KERNELS = {
 }
 
 
-class Number(Fraction):
-    """A rational number whose ``exp`` is a kernel: NumPy calls it for ``np.exp`` of an array of objects."""
-
-    kernel: Callable[[Fraction], Fraction]
-
-    def exp(self) -> Fraction:
-        return type(self).kernel(Fraction(self))
-
-
 def rational(array: np.ndarray) -> np.ndarray:
     """The same numbers as Fractions."""
     found: np.ndarray = np.array([Fraction(int(x)) for x in array.ravel()], dtype=object)
@@ -79,19 +71,15 @@ def values(
     """The program of a model with the kernel in place of the exponential function, as a function of its inputs."""
     if not kernel.exact:
         return lambda X: np.asarray(model.forward(weights, X))
-    own = type("Own", (Number,), {"kernel": staticmethod(kernel.forward)})
 
-    class Scored(np.ndarray):
-        """An array of rationals: scores become numbers whose ``exp`` is the kernel just before ``np.exp`` is called."""
+    def run(X: np.ndarray) -> np.ndarray:
+        entries = [
+            Kernelled(exact(x), lambda score: exact(kernel.forward(fraction(score)))) for x in X.ravel()
+        ]
+        outputs = model.network(weights, np.array(entries, dtype=object).reshape(X.shape))
+        return np.array([fraction(y.value) for y in outputs.ravel()], dtype=object).reshape(outputs.shape)
 
-        def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **more: Any) -> Any:
-            plain = [np.asarray(x) if isinstance(x, Scored) else x for x in given]
-            if ufunc is np.exp:
-                plain = [np.frompyfunc(own, 1, 1)(plain[0])]
-            found = getattr(ufunc, method)(*plain, **more)
-            return found.view(Scored) if isinstance(found, np.ndarray) else found
-
-    return lambda X: np.asarray(model.network(weights, np.asarray(X, dtype=object).view(Scored)))
+    return run
 
 
 def recover(
@@ -133,7 +121,7 @@ def _divided(left: np.ndarray, middle: np.ndarray, right: np.ndarray) -> np.ndar
 
 def _inverse(matrix: np.ndarray) -> np.ndarray:
     rows = flint.fmpq_mat(flint.fmpz_mat([[int(x) for x in row] for row in matrix])).inv().tolist()
-    return np.array([[Fraction(int(x.p), int(x.q)) for x in row] for row in rows], dtype=object)
+    return np.array([[fraction(x) for x in row] for row in rows], dtype=object)
 
 
 def check(size: Size, context: Context) -> Verdict:
