@@ -79,7 +79,7 @@ def smooth_by_its_fiber(model: Lightning, stratum: Stratum, context: Context) ->
     kernel = [
         e for e in found.evidence if e.quantity == "tangent_dim" and e.value == 1 and e.certainty == "proved"
     ]
-    single = found.components is not None and [c.dim for c in found.components] == [1]
+    single = [(c.dim, c.absolute) for c in found.components or ()] == [(1, True)]
     if found.agreement is False or not kernel or not single:
         return stratum
     sure = [e.certainty for e in found.evidence if (e.quantity, e.field) == ("components", "QQ")]
