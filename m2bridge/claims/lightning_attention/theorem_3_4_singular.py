@@ -77,9 +77,10 @@ def smooth_by_its_fiber(model: Lightning, stratum: Stratum, context: Context) ->
         fiber, Lightning(d=model.d, dp=model.dp, a=model.a, parametrization="attention"), at=at
     )
     kernel = [
-        e for e in found.evidence if e.quantity == "tangent_dim" and e.value == 1 and e.certainty == "proved"
-    ]
-    single = [(c.dim, c.absolute) for c in found.components or ()] == [(1, True)]
+        e for e in found.evidence
+        if (e.quantity, e.value, e.certainty) == ("tangent_dim", 1, Certainty.PROVED) and e.relation != ">="
+    ]  # fmt: skip
+    single = [(c.dim, c.absolute, c.reduced) for c in found.components or ()] == [(1, True, True)]
     if found.agreement is False or not kernel or not single:
         return stratum
     sure = [e.certainty for e in found.evidence if (e.quantity, e.field) == ("components", "QQ")]
