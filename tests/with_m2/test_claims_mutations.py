@@ -31,8 +31,8 @@ from m2bridge.models import (
     Lightning,
     Model,
     Softmax,
+    attention,
     base,
-    deep,
     lightning,
     segre,
     virtual,
@@ -154,8 +154,8 @@ def dropped_transpose_in_equation_12(patch: Patch) -> None:
 
 def exchanged_layers(patch: Patch) -> None:
     """M_1, ..., M_l in the opposite order."""
-    original = deep.equation_11
-    patch.setattr(deep, "equation_11", lambda M, L, X: original(list(reversed(M)), L, X))
+    original = attention.equation_11
+    patch.setattr(attention, "equation_11", lambda M, L, X: original(list(reversed(M)), L, X))
     _record_again(patch)
 
 
@@ -175,8 +175,7 @@ def no_crossed_products(patch: Patch) -> None:
         return A.T[None, :, i] * V[:, None, j]
 
     patch.setattr(segre, "segre_coordinates", mutated)
-    for module in (lightning, deep):
-        patch.setattr(module, "segre_program", segre.segre_program.__wrapped__)
+    patch.setattr(lightning, "segre_program", segre.segre_program.__wrapped__)
 
 
 def no_values(patch: Patch) -> None:
