@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from m2bridge.models import Softmax
+from m2bridge.models import DeepLightning
 from m2bridge.models.virtual import virtual_dim
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.dimension import softmax as by_virtual_weights
@@ -30,7 +30,7 @@ def test_rank_at_the_special_point_and_count_meet_in_the_generic_rank(
 ) -> None:
     """The third number is the rank of (Q, K, V) -> (M, L) at a random point, by the recorded program of Equation 8."""
     low, high = virtual_dim_lower(d, a, p=P, seed=3), virtual_dim_upper(d, a)
-    assert low == high == virtual_dim(Softmax(d=d, a=a))
+    assert low == high == virtual_dim(DeepLightning(d=d, a=a, t=2, parametrization="virtual"))
 
 
 def test_equation_16() -> None:
