@@ -13,7 +13,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
-from m2bridge.questions.boundary import forms
+from m2bridge.questions import rational
 
 Coordinates = tuple[Fraction, ...]
 _MOST_CHARACTERS = 1_000_000
@@ -114,8 +114,8 @@ def _from_weights(model: Lightning, value: Mapping[str, Any], source: str) -> Co
     shapes = {"A": (model.d, model.d)} if "A" in value else {"K": (model.a, model.d), "Q": (model.a, model.d)}
     first, *rest = (matrix(name, *shape) for name, shape in shapes.items())
     A = first.T @ rest[0] if rest else first
-    if forms.rank(A) > model.attention_rank:
-        raise InputError(f"{source}: rk A = {forms.rank(A)}, but a = {model.a} allows no more than that")
+    if rational.rank(A) > model.attention_rank:
+        raise InputError(f"{source}: rk A = {rational.rank(A)}, but a = {model.a} allows no more than that")
     return tuple(Fraction(c) for c in model.coordinates({"A": A, "V": V}))
 
 
@@ -125,33 +125,22 @@ def span_matrix(model: Lightning) -> np.ndarray:
     Coordinates of both kinds are bilinear in (A, V), so products of unit matrices determine it.
     """
     full = replace(model, coordinate_system="full")
-    small, large = [], []
-    for i, j in np.ndindex(model.d, model.d):
-        for n, k in np.ndindex(model.dp, model.d):
-            A, V = np.zeros((model.d, model.d), dtype=np.int64), np.zeros((model.dp, model.d), dtype=np.int64)
-            A[i, j] = V[n, k] = 1
-            small.append(model.coordinates({"A": A, "V": V}))
-            large.append(full.coordinates({"A": A, "V": V}))
+    units_a = np.eye(model.d**2, dtype=np.int64).reshape(-1, model.d, model.d)
+    units_v = np.eye(model.dp * model.d, dtype=np.int64).reshape(-1, model.dp, model.d)
+    units = [{"A": A, "V": V} for A in units_a for V in units_v]
+    small, large = (np.array([m.coordinates(unit) for unit in units]) for m in (model, full))
     # small @ L = large has a solution because the Segre coordinates determine the network (Proposition A.5)
-    independent = _independent_rows(np.array(small))
-    solution = forms.solve(np.array(small)[independent], np.array(large)[independent])
+    independent = rational.echelon(small.T)[0]
+    solution = rational.solve(small[independent], large[independent])
     if solution is None:
         raise AssertionError("the Segre coordinates do not determine the network")
-    return forms.integers(solution.T)
-
-
-def _independent_rows(matrix: np.ndarray) -> list[int]:
-    chosen: list[int] = []
-    for row in range(len(matrix)):
-        if forms.rank(matrix[[*chosen, row]]) > len(chosen):
-            chosen.append(row)
-    return chosen
+    return rational.integral(solution.T)
 
 
 def from_ambient(model: Lightning, numbers: Sequence[Fraction], source: str) -> Coordinates:
     """Segre coordinates of a point given by all its coefficients; refused outside the linear span of the networks."""
     right = np.array(numbers, dtype=object)[:, None]
-    solution = forms.solve(span_matrix(model), right)
+    solution = rational.solve(span_matrix(model), right)
     if solution is None:
         raise InputError(
             f"{source} lies outside the {model.coordinate_count}-dimensional span of the networks in the "
