@@ -20,7 +20,7 @@ from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
 from m2bridge.questions.fiber import Fiber, computing, fiber, in_reach, random_point, stratum_point
-from m2bridge.questions.fiber.question import Question
+from m2bridge.questions.fiber.request import FiberRequest
 from m2bridge.schemas import schema
 
 LAYER = "lightning(d=2,dp=1,parametrization=attention)"
@@ -189,15 +189,15 @@ def test_the_command_exits_3_when_witnesses_disagree(command, mutate, capsys):
 
 def test_tampered_weights_are_caught(engine, monkeypatch):
     """The outputs are those of the point, the weights sent along are not."""
-    honest = Question.ask
+    honest = FiberRequest.of
 
-    def tampered(*arguments: object, **options: object) -> Question:
+    def tampered(*arguments: object, **options: object) -> FiberRequest:
         question = honest(*arguments, **options)  # type: ignore[arg-type]
         changed = question.known[0].copy()
         changed[0] += 1
         return replace(question, known=[changed])
 
-    monkeypatch.setattr(computing.Question, "ask", tampered)
+    monkeypatch.setattr(computing.FiberRequest, "of", tampered)
     assert "the point is in its fiber" in quantities(ask(engine, LAYER))
 
 

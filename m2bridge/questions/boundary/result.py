@@ -131,7 +131,7 @@ class Boundary(Result):
         if self.point is not None:
             answer = f"the point is: {self.point.where}"
             facts = [("because", self.point.reason), *_weights(self.point), ("parts", sizes)]
-        notes = []
+        notes = [f"  {p.name}: {cut(', '.join(map(str, p.coordinates)), 80)}" for p in self.examples]
         for part in self.parts:
             text = ", ".join(f"{equation} = 0" for equation in part.equations)
             inequality = "" if part.inequality is None else f"; {part.inequality}"
@@ -159,8 +159,8 @@ class Boundary(Result):
         for p in self.examples:
             ranks = (str(p.rank_a), str(p.rank_v), "" if p.e2 is None else cut(p.e2, 10))
             distance = "" if p.distance is None else f"{p.distance:.0e}"
-            cells.append((p.name, p.where, *ranks, distance, cut(", ".join(map(str, p.coordinates)), 80)))
-        columns = ("example", "where", "rk A", "rk V", "e2", "search", "coordinates")
+            cells.append((p.name, p.where, *ranks, distance))
+        columns = ("example", "where", "rk A", "rk V", "e2", "search")
         return Rows(title="Examples", columns=columns, cells=tuple(cells))
 
 

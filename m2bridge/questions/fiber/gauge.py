@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
+import numpy as np
+
 from m2bridge.errors import InputError
+from m2bridge.models.virtual import virtual_weights
+from m2bridge.questions import rational
 
 Matrix = tuple[tuple[Fraction, ...], ...]
 
@@ -21,28 +26,19 @@ class NoChangeOfBasisError(InputError):
 
 def exact(matrix: Any, name: str = "the matrix") -> Matrix:
     """A rectangular matrix of Fractions from integers, Fractions or strings such as ``"2/3"``; floats are refused."""
-    rows = []
-    for row in matrix:
-        entries = []
-        for entry in row:
-            if isinstance(entry, (bool, float)):
-                raise InputError(
-                    f"{name}: {entry!r} is not an exact number; write integers or fractions as strings"
-                )
-            try:
-                entries.append(
-                    Fraction(str(entry))
-                    if isinstance(entry, str)
-                    else Fraction(int(entry))
-                    if not isinstance(entry, Fraction)
-                    else entry
-                )
-            except (ValueError, ZeroDivisionError, TypeError):
-                raise InputError(f"{name}: {entry!r} is not an integer or a fraction") from None
-        rows.append(tuple(entries))
+    rows = tuple(tuple(_number(entry, name) for entry in row) for row in matrix)
     if len({len(row) for row in rows}) > 1:
         raise InputError(f"{name}: its rows have different lengths")
-    return tuple(rows)
+    return rows
+
+
+def _number(entry: Any, name: str) -> Fraction:
+    if isinstance(entry, (bool, float)):
+        raise InputError(f"{name}: {entry!r} is not an exact number; write integers or fractions as strings")
+    try:
+        return Fraction(entry if isinstance(entry, (str, Fraction)) else int(entry))
+    except (ValueError, ZeroDivisionError, TypeError):
+        raise InputError(f"{name}: {entry!r} is not an integer or a fraction") from None
 
 
 def transpose(a: Matrix) -> Matrix:
@@ -54,56 +50,32 @@ def times(a: Matrix, b: Matrix) -> Matrix:
     if a and len(a[0]) != len(b):
         raise InputError(f"a matrix with {len(a[0])} columns cannot be multiplied by one with {len(b)} rows")
     columns = transpose(b)
-    return tuple(
-        tuple(sum((x * y for x, y in zip(row, column, strict=True)), Fraction(0)) for column in columns)
-        for row in a
-    )
-
-
-def identity(n: int) -> Matrix:
-    return tuple(tuple(Fraction(int(i == j)) for j in range(n)) for i in range(n))
+    return tuple(tuple(sum(map(mul, row, column), Fraction(0)) for column in columns) for row in a)
 
 
 def echelon(matrix: Matrix) -> tuple[list[int], Matrix]:
     """Pivot columns and reduced row echelon form, exactly."""
-    rows = [list(row) for row in matrix]
-    pivots: list[int] = []
-    for column in range(len(rows[0]) if rows else 0):
-        top = len(pivots)
-        place = next((i for i in range(top, len(rows)) if rows[i][column]), None)
-        if place is None:
-            continue
-        rows[top], rows[place] = rows[place], rows[top]
-        lead = rows[top][column]
-        rows[top] = [x / lead for x in rows[top]]
-        for i, row in enumerate(rows):
-            if i != top and row[column]:
-                factor = row[column]
-                rows[i] = [x - factor * y for x, y in zip(row, rows[top], strict=True)]
-        pivots.append(column)
-    return pivots, tuple(tuple(row) for row in rows)
+    pivots, reduced = rational.echelon(matrix)
+    return pivots, tuple(map(tuple, reduced))
 
 
 def rank(matrix: Matrix) -> int:
     """Rank over QQ."""
-    return len(echelon(matrix)[0])
+    return rational.rank(matrix)
 
 
 def inverse(matrix: Matrix) -> Matrix:
     """The inverse of a square matrix."""
-    n = len(matrix)
-    joined = tuple(row + unit for row, unit in zip(matrix, identity(n), strict=True))
-    pivots, reduced = echelon(joined)
-    if pivots != list(range(n)):
+    found = rational.solve(matrix, np.eye(len(matrix), dtype=int))
+    if found is None:
         raise InputError("the matrix is not invertible")
-    return tuple(row[n:] for row in reduced)
+    return tuple(map(tuple, found))
 
 
 def _change(first: Matrix, second: Matrix) -> Matrix:
     """The C with ``second = C first`` for `first` of full row rank, from as many independent columns."""
     pivots, _ = echelon(first)
-    left = tuple(tuple(row[j] for j in pivots) for row in second)
-    right = tuple(tuple(row[j] for j in pivots) for row in first)
+    left, right = (tuple(tuple(row[j] for j in pivots) for row in matrix) for matrix in (second, first))
     return times(left, inverse(right))
 
 
@@ -139,11 +111,8 @@ def attention_gauge(Q: Any, K: Any, other_Q: Any, other_K: Any) -> Matrix:
 
 def virtual(A: Sequence[Matrix], V: Sequence[Matrix]) -> tuple[list[Matrix], Matrix]:
     """Virtual weights (M_1, ..., M_l) and L of Equation 8, exactly."""
-    M, L = [A[0]], V[0]
-    for attention, value in zip(A[1:], V[1:], strict=True):
-        M.append(times(times(transpose(L), attention), L))
-        L = times(value, L)
-    return M, L
+    M, L = virtual_weights(*([np.array(matrix, dtype=object) for matrix in part] for part in (A, V)))
+    return [tuple(map(tuple, matrix)) for matrix in M], tuple(map(tuple, L))
 
 
 def layer_gauges(

@@ -1,4 +1,4 @@
-"""Fiber: the point that a user names: weights, a file of them, a stratum, or none (random)."""
+"""The point that a user names: weights, a file of them, a stratum, or none (random)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import DeepLightning, Lightning, Model
+from m2bridge.questions import rational
 from m2bridge.questions.fiber.points import Point, draw, fractions_of, given_point, random_point, read_weights
 from m2bridge.questions.kernel import Option
 from m2bridge.questions.singular_locus.orbits import Orbit
@@ -98,9 +99,8 @@ def _one_layer_stratum(model: Lightning, text: str, wanted: dict[str, str]) -> P
     A, V = Orbit(r, s, meet).representative(model.d, model.dp)
     weights = {"A": A, "V": V}
     if model.parametrization == "weights":
-        K = np.zeros((model.a, model.d), dtype=np.int64)
-        K[:r] = np.eye(r, model.d, dtype=np.int64)
-        weights = {"Q": K.copy(), "K": K, "V": V}
+        Q, K = rational.factors(A, model.a)
+        weights = {"Q": Q, "K": K, "V": V}
     found = {name: fractions_of(value) for name, value in weights.items()}
     return Point(model=model, kind="stratum", weights=found, detail=f"rank_a={r},rank_v={s},meet={meet}")
 
@@ -136,9 +136,7 @@ def _special(matrix: np.ndarray, kind: str, text: str, rng: np.random.Generator)
     if kind.startswith("rank") and kind[4:].isdigit() and 0 <= int(kind[4:]) <= min(rows, columns):
         bound = int(kind[4:])
         left, right = rng.integers(1, 10, size=(rows, bound)), rng.integers(1, 10, size=(bound, columns))
-        return (
-            fractions_of(left @ right) if bound else fractions_of(np.zeros((rows, columns), dtype=np.int64))
-        )
+        return fractions_of(left @ right)
     raise InputError(
         f"--stratum {text!r}: {kind!r} is not known; write generic, skew, symmetric, rank1, rank2, ..."
     )
