@@ -154,21 +154,12 @@ def singular_point(
         # with all equations of the closure this is the tangent space, not only a bound of it
         verdict, certainty = "singular", Certainty.weakest([found.certainty, grounds])
     return ask.answer(
-        SingularPoint,
-        model=model.spec,
-        options={"max_degree": max_degree, "at": point.kind},
-        at=point.document(None),
-        image_dim=size.image_dim,
-        local_dim=local,
-        jacobian_rank=rank,
+        SingularPoint, model=model.spec, options={"max_degree": max_degree, "at": point.kind}, at=point.document(None),
+        image_dim=size.image_dim, local_dim=local, jacobian_rank=rank,
         critical=None if rank is None or local is None else rank < local,
-        tangent_lower=lower,
-        tangent_upper=upper,
-        verdict=verdict,
-        completeness=found.completeness,
-        certainty=certainty,
-        limit=None if settled else found.limit,
-    )
+        tangent_lower=lower, tangent_upper=upper, verdict=verdict, completeness=found.completeness,
+        certainty=certainty, limit=None if settled else found.limit,
+    )  # fmt: skip
 
 
 def _conflicts(part: Result) -> list[Evidence]:

@@ -73,7 +73,7 @@ def boundary(
         Any,
         Option(
             "A point to place: a JSON file, coordinates such as 1,0,-1/2,0,0,0, or weights such as "
-            '\'{"A": [[1,0],[0,1]], "V": [[1,2]]}\'.',
+            '\'{"A": [[1,0],[0,1]], "V": [[1,2]]}\'.'
         ),
     ] = None,
     force: ForceOption = False,
@@ -109,23 +109,14 @@ def boundary(
     ask.announce("closedness")
     settled = settle(ask.evidence)
     return ask.answer(
-        Boundary,
-        model=checked.spec,
-        options={} if given is None else {"point": [str(c) for c in given]},
-        image_dim=image_dim,
-        boundary_dim=dims["boundary_dim"],
-        closure_only_dim=dims["closure_only_dim"],
-        point=decided[-1] if given is not None else None,
-        parts=parts_of.regions(checked, image_dim, dims, values),
-        examples=tuple(decided[: len(examples)]),
-        orbits=places,
-        theorem=statements.theorem(checked, places),
-        corollary=statements.corollary(checked, places),
+        Boundary, model=checked.spec, options={} if given is None else {"point": [str(c) for c in given]},
+        image_dim=image_dim, **dims, point=decided[-1] if given is not None else None,
+        parts=parts_of.regions(checked, image_dim, dims, values), examples=tuple(decided[: len(examples)]),
+        orbits=places, theorem=statements.theorem(checked, places), corollary=statements.corollary(checked, places),
         closedness=experiment(checked, ask.seed),
         certainty=Certainty.weakest(settled[name].certainty for name in _REPORTED if name in settled),
-        evidence=labelled(ask.evidence, ("where", "real weights")),
-        limit=limit,
-    )
+        evidence=labelled(ask.evidence, ("where", "real weights")), limit=limit,
+    )  # fmt: skip
 
 
 def place_of_fiber(fiber: Sequence[int]) -> Where | Literal["impossible"]:

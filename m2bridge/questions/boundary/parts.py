@@ -13,14 +13,16 @@ from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 
-from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning
+from m2bridge.programs.ranks import generic_rank
 from m2bridge.protocol import Values
 from m2bridge.questions import rational
 from m2bridge.questions.boundary import forms
 from m2bridge.questions.boundary.examples import separated
 from m2bridge.questions.boundary.result import Region
+from m2bridge.questions.singular_locus.components import orbit_closure
+from m2bridge.questions.singular_locus.orbits import Orbit
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Evidence
 
@@ -49,42 +51,19 @@ def sample_points(model: Lightning) -> dict[str, tuple[Fraction, ...]]:
     return {"boundary_dim": separated(model, h, q, one), "closure_only_dim": separated(model, h, q, two)}
 
 
-def parametrized_rank(model: Lightning, forms_count: int, seed: int) -> int:
-    """Rank mod p of the differential of (h, q, k_1, ..) -> h (x) q (x) sum k_i k_i^T at a random point: a lower bound."""
-    rng = np.random.default_rng([seed, 12])
-    p = LARGE_PRIME
-    h, q = rng.integers(0, p, model.dp), rng.integers(0, p, model.d)
-    k = rng.integers(0, p, (forms_count, model.d))
-    i, j = np.triu_indices(model.d)
-    weight = np.where(i == j, 1, 2)
-
-    def point(h: np.ndarray, q: np.ndarray, quadric: np.ndarray) -> np.ndarray:
-        left = (h[:, None] * q[None, :]) % p
-        return np.asarray((left.reshape(-1, 1) * quadric[None, :]) % p).ravel()
-
-    quadric = (sum((k[f, i] * k[f, j]) % p for f in range(forms_count)) * weight) % p
-    rows = [point(e, q, quadric) for e in np.eye(model.dp, dtype=np.int64)]
-    rows += [point(h, e, quadric) for e in np.eye(model.d, dtype=np.int64)]
-    for form in k:
-        for e in np.eye(model.d, dtype=np.int64):
-            rows.append(point(h, q, (form[i] * e[j] + e[i] * form[j]) % p * weight % p))
-    return rank_mod(np.array(rows), p)
-
-
 def dimensions(model: Lightning, values: Values, seed: int) -> tuple[dict[str, int], list[Evidence]]:
     """boundary_dim and closure_only_dim, with evidence; -1 for the empty set."""
     dims = {"boundary_dim": -1, "closure_only_dim": -1}
     evidence: list[Evidence] = []
+    orbits = {"boundary_dim": Orbit(1, 1, 1), "closure_only_dim": Orbit(1, 1, 0)}
     for quantity, point in sample_points(model).items():
         dims[quantity] = orbit_rank(model, point)
-        factors, tag = (1, "boundary_dim") if quantity == "boundary_dim" else (2, "rank_one_dim")
         method = "rank over QQ of the real group's infinitesimal action at a rational point"
         evidence.append(proves(quantity, dims[quantity], "orbits", method))
-        found, method = (
-            parametrized_rank(model, factors, seed),
-            "rank of the differential of (h, q, k) -> point at a random point",
-        )
+        found = generic_rank(orbit_closure(model, orbits[quantity]).program, p=LARGE_PRIME, seed=seed).rank
+        method = "rank of the differential of (k, v, q, h) -> point at a random point"
         evidence.append(proves(quantity, found, "modular", method, relation=">=", prime=LARGE_PRIME))
+        tag = "boundary_dim" if quantity == "boundary_dim" else "rank_one_dim"
         if tag in values:
             method = "dimension of the ideal of minors of flattenings, over QQ"
             evidence.append(proves(quantity, values.integer(tag), "macaulay2", method))

@@ -17,7 +17,6 @@ from m2bridge.questions.fiber import computing, lifting, partners, real, structu
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computing import ComputedFiber, here
 from m2bridge.questions.fiber.dimensions import dimensions_of
-from m2bridge.questions.fiber.gauge import apply_gauges, attention_gauge, layer_gauges, torus_gauge
 from m2bridge.questions.fiber.points import Point, given_point, random_point, read_weights
 from m2bridge.questions.fiber.primes import good_prime
 from m2bridge.questions.fiber.request import (
@@ -38,8 +37,8 @@ from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
 
 __all__ = [
-    "Fiber", "FiberComponent", "Point", "RealPoint", "apply_gauges", "attention_gauge", "counterexample", "fiber",
-    "given_point", "layer_gauges", "random_point", "read_weights", "same_function", "stratum_point", "torus_gauge",
+    "Fiber", "FiberComponent", "Point", "RealPoint", "counterexample", "fiber", "given_point", "random_point", "read_weights",
+    "same_function", "stratum_point",
 ]  # fmt: skip
 
 _PLAIN_LIGHTNING_WEIGHTS = 20
@@ -93,36 +92,19 @@ def fiber(
     counter = partners.counterexample(point)
     at_weights = point.document(p if model.polynomial else None)
     by_argument = argument.fiber_dim if argument else None
+    options = {"prime": prime, "at": point.kind, "weights": None if point.generic else at_weights["weights"]}
     return ask.answer(
-        Fiber,
-        model=asked.spec,
-        options={
-            "prime": prime,
-            "at": point.kind,
-            "weights": None if point.generic else at_weights["weights"],
-        },
-        at=at_weights,
+        Fiber, model=asked.spec, options=options, at=at_weights,
         fiber_dim=computed.fiber_dim if by_argument is None else by_argument,
-        degree=computed.degree,
-        components=computed.components,
-        component_count=computed.component_count,
+        degree=computed.degree, components=computed.components, component_count=computed.component_count,
         dim_at_point=dims.orbit_dim if dims.tangent_upper == dims.orbit_dim else computed.dim_at_point,
-        known_symmetry_dim=dims.orbit_dim,
-        orbits=verdict.orbits,
-        generic_fiber_dim=dims.generic_fiber_dim,
-        image_dim=dims.image_dim,
-        verdict=verdict.word,
-        explanation=verdict.reason,
-        probability=verdict.probability,
-        method=computed.method,
-        inputs=computed.inputs,
-        real_points=found,
-        theorem=theorem.compare(point, computed.components, computed.orbits, counter),
-        counterexample=counter,
-        notes=tuple(([note] if note else []) + computed.notes),
-        certainty=verdict.certainty,
-        limit=computed.limit,
-    )
+        known_symmetry_dim=dims.orbit_dim, orbits=verdict.orbits,
+        generic_fiber_dim=dims.generic_fiber_dim, image_dim=dims.image_dim,
+        verdict=verdict.word, explanation=verdict.reason, probability=verdict.probability, certainty=verdict.certainty,
+        method=computed.method, inputs=computed.inputs, real_points=found,
+        theorem=theorem.compare(point, computed.components, computed.orbits, counter), counterexample=counter,
+        notes=tuple(([note] if note else []) + computed.notes), limit=computed.limit,
+    )  # fmt: skip
 
 
 def _by_coordinates(model: Model) -> Model:

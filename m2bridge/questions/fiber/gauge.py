@@ -127,10 +127,9 @@ def layer_gauges(
     InputError
         A hypothesis fails: different virtual weights, unequal hidden widths, or rk L below them.
     """
-    first_A = [exact(a, f"A{i + 1}") for i, a in enumerate(A)]
-    first_V = [exact(v, f"V{i + 1}") for i, v in enumerate(V)]
-    second_A = [exact(a, f"A'{i + 1}") for i, a in enumerate(other_A)]
-    second_V = [exact(v, f"V'{i + 1}") for i, v in enumerate(other_V)]
+    named = (("A", A), ("V", V), ("A'", other_A), ("V'", other_V))
+    read = ([exact(m, f"{name}{i}") for i, m in enumerate(part, start=1)] for name, part in named)
+    first_A, first_V, second_A, second_V = read
     M, L = virtual(first_A, first_V)
     if virtual(second_A, second_V) != (M, L):
         raise InputError(
@@ -164,53 +163,3 @@ def _check_layers(
             raise NoChangeOfBasisError(f"no changes of basis carry V_{i + 1} into V'_{i + 1}")
         if i and times(times(transpose(C[i - 1]), A2[i]), C[i - 1]) != A[i]:
             raise NoChangeOfBasisError(f"no changes of basis carry A_{i + 1} into A'_{i + 1}")
-
-
-def apply_gauges(A: Sequence[Any], V: Sequence[Any], C: Sequence[Any]) -> tuple[list[Matrix], list[Matrix]]:
-    """(A', V') of Equation 9 from invertible C_1, ..., C_(l-1)."""
-    first_A, first_V = [exact(a) for a in A], [exact(v) for v in V]
-    changes = [exact(c) for c in C]
-    new_A, new_V = [first_A[0]], []
-    for i, value in enumerate(first_V):
-        moved = value if i == len(first_V) - 1 else times(changes[i], value)
-        new_V.append(moved if i == 0 else times(moved, inverse(changes[i - 1])))
-    for i, attention in enumerate(first_A[1:]):
-        undo = inverse(changes[i])
-        new_A.append(times(times(transpose(undo), attention), undo))
-    return new_A, new_V
-
-
-def torus_gauge(
-    M: Sequence[Any], L: Any, other_M: Sequence[Any], other_L: Any
-) -> tuple[tuple[Fraction, ...], Fraction]:
-    """The (lambda_1, ..., lambda_l) and rho of Equation 13 that rescale (M, L) into (M', L').
-
-    Raises
-    ------
-    InputError
-        (M', L') is no rescaling of (M, L), or one whose scalars do not satisfy Equation 13.
-    """
-    pairs = [
-        (exact(m, f"M{i + 1}"), exact(m2, f"M'{i + 1}"))
-        for i, (m, m2) in enumerate(zip(M, other_M, strict=True))
-    ]
-    scalars = [_ratio(m, m2, f"M{i + 1}") for i, (m, m2) in enumerate(pairs)]
-    rho = _ratio(exact(L, "L"), exact(other_L, "L'"), "L")
-    product = rho
-    for i, scalar in enumerate(scalars):
-        product *= scalar ** (3 ** (len(scalars) - 1 - i))
-    if product != 1:
-        raise InputError(
-            f"the scalars do not satisfy Equation 13: rho * prod lambda_i^(3^(l-i)) = {product}, not 1"
-        )
-    return tuple(scalars), rho
-
-
-def _ratio(first: Matrix, second: Matrix, name: str) -> Fraction:
-    place = next(((i, j) for i, row in enumerate(first) for j, x in enumerate(row) if x), None)
-    if place is None:
-        raise InputError(f"{name} is zero and has no scale")
-    ratio = second[place[0]][place[1]] / first[place[0]][place[1]]
-    if not ratio or tuple(tuple(ratio * x for x in row) for row in first) != second:
-        raise InputError(f"{name} and {name}' are not proportional")
-    return ratio

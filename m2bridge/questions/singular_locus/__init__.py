@@ -174,27 +174,17 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
     whole = sent.wants_ideal and "equations" in values
     at_point = ("tangent", "curves at", "Jacobian rank at", "ranks", "singular ")
     return ask.answer(
-        SingularLocus,
-        model=checked.spec,
-        options={"prime": prime},
-        image_dim=image_dim[0],
-        ambient_dim=checked.ambient_dim,
-        span_dim=values.get("span_dim", checked.coordinate_count),
-        codim=values.get("codim"),
-        degree=values.get("degree"),
+        SingularLocus, model=checked.spec, options={"prime": prime},
+        image_dim=image_dim[0], ambient_dim=checked.ambient_dim,
+        span_dim=values.get("span_dim", checked.coordinate_count), codim=values.get("codim"), degree=values.get("degree"),
         generators=equations_of.degrees(found) if whole else None,
         equations=tuple(e.text() for e in found) if whole else (),
-        singular_dim=singular_dim,
-        singular_degree=singular_degree,
+        singular_dim=singular_dim, singular_degree=singular_degree,
         singular_equations=values.strings("singular_equations") if "singular_equations" in values else None,
-        components=components,
-        embedded=_scheme_components(values, "embedded"),
-        strata=tuple(strata),
+        components=components, embedded=_scheme_components(values, "embedded"), strata=tuple(strata),
         theorem=theorem.compare(checked, image_dim[0], strata),
-        certainty=certainty,
-        evidence=labelled(ask.evidence, at_point),
-        limit=limit,
-    )
+        certainty=certainty, evidence=labelled(ask.evidence, at_point), limit=limit,
+    )  # fmt: skip
 
 
 def ask_dimension(ask: Asking, model: Lightning) -> tuple[int, int]:

@@ -77,16 +77,9 @@ def numeric_tangent(model: Lightning, fiber: Sequence[Weights], seed: Sequence[i
 
 
 def examine(
-    model: Lightning,
-    orbits: Sequence[Orbit],
-    image_dim: tuple[int, int],
-    found: Sequence[Equation],
-    lifted: Sequence[Equation] | None,
-    macaulay2: Sequence[int] | None,
-    *,
-    prime: int,
-    seed: int,
-) -> tuple[list[Stratum], list[Evidence]]:
+    model: Lightning, orbits: Sequence[Orbit], image_dim: tuple[int, int], found: Sequence[Equation],
+    lifted: Sequence[Equation] | None, macaulay2: Sequence[int] | None, *, prime: int, seed: int,
+) -> tuple[list[Stratum], list[Evidence]]:  # fmt: skip
     """Tangent bounds and verdict of every orbit.
 
     A tangent space larger than the upper bound of the dimension shows a singular point, one that is not larger than the lower
@@ -165,14 +158,9 @@ def _curve_spans(
 
 
 def _upper(
-    model: Lightning,
-    orbit: Orbit,
-    weights: Pair,
-    found: Sequence[Equation],
-    lifted: Sequence[Equation] | None,
-    macaulay2: int | None,
-    prime: int,
-) -> tuple[int | None, Certainty, list[Evidence]]:
+    model: Lightning, orbit: Orbit, weights: Pair, found: Sequence[Equation], lifted: Sequence[Equation] | None,
+    macaulay2: int | None, prime: int,
+) -> tuple[int | None, Certainty, list[Evidence]]:  # fmt: skip
     """Upper bound of the tangent dimension from equations, how sure it is, and the evidence."""
     if macaulay2 is None and not found:
         return None, Certainty.PROBABLE, []
