@@ -13,7 +13,7 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning, parse_spec
 from m2bridge.protocol import Values
 from m2bridge.questions.fiber import random_point, stratum_point, structured
-from m2bridge.questions.fiber.computing import ComputedFiber
+from m2bridge.questions.fiber.computed import ComputedFiber
 from m2bridge.questions.fiber.differential import generic_ranks, kernel_dim, symmetry_dim
 from m2bridge.questions.fiber.dimensions import Dimensions
 from m2bridge.questions.fiber.lifting import coarser

@@ -15,7 +15,7 @@ from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model, OwnNetwork
 from m2bridge.questions.fiber import computing, lifting, partners, real, structured, theorem
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
-from m2bridge.questions.fiber.computing import ComputedFiber, here
+from m2bridge.questions.fiber.computed import ComputedFiber, here
 from m2bridge.questions.fiber.dimensions import dimensions_of
 from m2bridge.questions.fiber.points import Point, given_point, random_point, read_weights
 from m2bridge.questions.fiber.primes import good_prime

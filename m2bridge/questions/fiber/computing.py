@@ -1,97 +1,35 @@
-"""A fiber by one Groebner basis, of the whole or of a slice.
-
-Every way to compute a fiber (also :mod:`structured` and :mod:`lifting` beside this one) takes a point and answers with a
-:class:`ComputedFiber`: components with what Macaulay2 says of them, evidence, and notes.
-"""
+"""A fiber by one Groebner basis, of the whole or of a slice."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from m2bridge.models import Lightning, Mod
+from m2bridge.models import Lightning
 from m2bridge.protocol import Values
-from m2bridge.questions.fiber.differential import draw_inputs, kernel_dim, outputs_at, symmetry_rank_mod
+from m2bridge.questions.fiber.computed import (
+    ComputedFiber,
+    compare_dims,
+    compare_outputs,
+    field_of,
+    here,
+    over_the_closure,
+)
+from m2bridge.questions.fiber.differential import kernel_dim, symmetry_rank_mod
 from m2bridge.questions.fiber.points import Point, bound_weights
 from m2bridge.questions.fiber.primes import second_prime
 from m2bridge.questions.fiber.request import TEMPLATE, FiberRequest, equation_span
-from m2bridge.questions.fiber.result import FiberComponent, Method
+from m2bridge.questions.fiber.result import FiberComponent
 from m2bridge.questions.kernel import Asking
-from m2bridge.questions.testimony import proves, says
-from m2bridge.results import Certainty, Evidence
+from m2bridge.questions.testimony import says
+from m2bridge.results import Certainty
 
-_MOST_CONJUGATES = 64
-"""More conjugate components than this stay one entry."""
-_SHOWN = 8
-"""Outputs that are kept in evidence."""
 _RATIONAL_WEIGHTS = 18
 """One layer with at most this many weights is computed over QQ too."""
-
-
-@dataclass(kw_only=True)
-class ComputedFiber:
-    """What one way of computing found.
-
-    Attributes
-    ----------
-    fiber_dim, degree, components: of the whole fiber; None where only a part of it was seen.
-    dim_at_point: dimension of the largest component through the point.
-    least_dim: dimension of a part of the fiber that was seen, a lower bound.
-    component_count: number of components over the algebraic closure.
-    orbits_full: whether every orbit in the fiber has the fiber's dimension; then orbits are components and the other way round.
-    orbits: number of all orbits over the algebraic closure.
-    """
-
-    method: Method
-    fiber_dim: int | None = None
-    dim_at_point: int | None = None
-    least_dim: int | None = None
-    degree: int | None = None
-    components: tuple[FiberComponent, ...] | None = None
-    component_count: int | None = None
-    orbits_full: bool | None = None
-    orbits: int | None = None
-    inputs: int | None = None
-    evidence: list[Evidence] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    limit: str | None = None
-
-    @property
-    def one_orbit(self) -> bool:
-        """Whether the fiber was shown to be the orbit of the point."""
-        return self.orbits == 1 and all(c.orbit for c in self.components or ())
-
-    def say(self, quantity: str, method: str, value: Any, p: int, seconds: float = 0.0) -> None:
-        """What Macaulay2 says about the fiber at the point: exact over its field."""
-        word = says if p else proves
-        self.evidence.append(word(quantity, value, "macaulay2", method, seconds=seconds, **here(p)))
-
-    def compare(self, quantity: str, p: int, *, macaulay2: Any, modular: Any, method: str) -> None:
-        """One quantity from the script's network and from the forward pass."""
-        self.say(quantity, "the script's network", macaulay2, p)
-        self.evidence.append(says(quantity, modular, "modular", method, **here(p)))
-
-    def forget(self) -> None:
-        """Leave out all that was said about the fiber as a whole."""
-        self.fiber_dim = self.dim_at_point = self.least_dim = self.degree = self.components = None
-        self.component_count = self.orbits_full = self.orbits = None
-
-    def retract(self, *quantities: str) -> None:
-        """Take back what was said about these quantities."""
-        self.evidence = [e for e in self.evidence if e.quantity not in quantities]
-
-
-def field_of(p: int) -> str:
-    return f"F_{p}" if p else "QQ"
-
-
-def here(p: int) -> dict[str, Any]:
-    """That something is said about the fiber at the point, over F_p or, for p = 0, over QQ."""
-    return {"prime": p or None, "scope": "at-point", "field": field_of(p)}
 
 
 def plain(
@@ -129,19 +67,6 @@ def plain(
     if again and limit is None and not cut:
         _again(ask, found, request, values)
     return found
-
-
-def compare_dims(found: ComputedFiber, point: Point, p: int, seed: int) -> None:
-    """The fiber's dimension at the point over F_p: components through it, kernel of the differential, orbit inside."""
-    quantity, weights = "dim_at_point", point.mod(p)
-    kernel = kernel_dim(point.model, weights, p, np.random.default_rng([seed, 107]))
-    orbit = symmetry_rank_mod(point.model, weights, p)
-    found.say(quantity, "components that contain the point", found.dim_at_point, p)
-    how = "kernel of the differential at the point"
-    found.evidence += [
-        says(quantity, kernel, "modular", how, relation="<=", **here(p)),
-        proves(quantity, orbit, "symmetry", "rank of the symmetries' action", relation=">=", **here(p)),
-    ]
 
 
 def _compare_equations(found: ComputedFiber, request: FiberRequest, rank: int, span: int) -> None:
@@ -243,30 +168,6 @@ def _examined(found: ComputedFiber, request: FiberRequest, one: FiberComponent, 
         quantity = f"component {i + 1} is reduced"
         found.compare(quantity, p, macaulay2=bool(one.reduced), modular=same, method=how)
     return replace(one, tangent_dim=tangent, orbit_dim=symmetry_rank_mod(point.model, weights, p))
-
-
-def over_the_closure(one: FiberComponent) -> list[FiberComponent]:
-    """The components over the algebraic closure that a prime over the field stands for; itself when too many or not counted."""
-    n = one.conjugates
-    if n is None or n == 1 or n > _MOST_CONJUGATES:
-        return [one]
-    degree = None if one.degree is None else one.degree // n
-    return [replace(one, degree=degree, absolute=True, conjugates=1, point=None)] * n
-
-
-def compare_outputs(
-    found: ComputedFiber, point: Point, there: tuple[int, ...], p: int, seed: int, i: int
-) -> dict[str, Mod]:
-    """The weights of a point that Macaulay2 found on a component; outputs there are compared with those of the asked point."""
-    model = point.model
-    weights = {name: Mod(w, p) for name, w in model.unflatten(np.array(there, dtype=np.int64)).items()}
-    fresh = Mod(draw_inputs(model, np.random.default_rng([seed, 102]), 12, p), p)
-    ours, asked = (outputs_at(model, w, fresh).values.ravel() for w in (weights, point.mod(p)))
-    start = int(np.argmax(ours != asked))  # the first difference, or 0
-    theirs, mine = (values[start : start + _SHOWN].tolist() for values in (asked, ours))
-    how = "the forward pass at a point of it, 12 fresh inputs"
-    found.compare(f"outputs at a point of component {i + 1}", p, macaulay2=theirs, modular=mine, method=how)
-    return weights
 
 
 def _again(ask: Asking, found: ComputedFiber, request: FiberRequest, values: Values) -> None:

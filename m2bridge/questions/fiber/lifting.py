@@ -10,7 +10,7 @@ import numpy as np
 
 from m2bridge.models import DeepLightning, Lightning
 from m2bridge.questions import rational
-from m2bridge.questions.fiber.computing import ComputedFiber
+from m2bridge.questions.fiber.computed import ComputedFiber
 from m2bridge.questions.fiber.points import Point, virtual_point
 
 

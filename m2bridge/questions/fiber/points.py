@@ -20,7 +20,7 @@ from m2bridge.linear.residues import residue
 from m2bridge.models import DeepLightning, Lightning, Mod, Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.virtual import from_queries, virtual_weights
-from m2bridge.programs.arithmetics import elementwise, object_array
+from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import rational
 
 SPREAD = 60
@@ -55,16 +55,12 @@ class Point:
 
     def document(self, prime: int | None) -> dict[str, Any]:
         """The point as JSON values."""
-        shown = {name: _texts(array.tolist()) for name, array in self.weights.items()}
+        shown = {name: elementwise(str, array).tolist() for name, array in self.weights.items()}
         return {"kind": self.kind, "detail": self.detail, "prime": prime, "weights": shown}
 
 
 def residues(array: np.ndarray, p: int) -> np.ndarray:
     return np.array([residue(x, p) for x in array.ravel()], dtype=np.int64).reshape(array.shape)
-
-
-def _texts(value: Any) -> Any:
-    return [_texts(item) for item in value] if isinstance(value, list) else str(value)
 
 
 def fractions_of(array: Any) -> np.ndarray:
@@ -128,7 +124,7 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
     The weights of a polynomial map are a list ``x``, or one number for each variable under its own name.
     """
     names, by_variable = list(model.parameters), False
-    if isinstance(model, PolynomialMap) and not _shape_of(weights.get("x")):
+    if isinstance(model, PolynomialMap) and not np.ndim(np.array(weights.get("x"), dtype=object)):
         names, by_variable = list(model.variables), True
     missing = [name for name in names if name not in weights]
     unknown = [str(name) for name in weights if name not in names]
@@ -159,41 +155,26 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def _array(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    found = _shape_of(value)
-    if found != shape:
-        given = "no list" if not found else "rows of different lengths" if -1 in found else _shape(found)
+    found = np.array(value, dtype=object)
+    ragged = any(isinstance(entry, (list, tuple)) for entry in found.flat)
+    if found.shape != shape or ragged:
+        given = "rows of different lengths" if ragged else _shape(found.shape) if found.ndim else "no list"
         raise InputError(f"{name} should have shape {_shape(shape)}; the weights give {given}")
-    flat: list[Fraction] = []
-    _collect(name, value.tolist() if isinstance(value, np.ndarray) else value, flat)
-    return object_array(flat, shape)
+    return elementwise(lambda entry: _number(name, entry), found)
 
 
-def _shape_of(value: Any) -> tuple[int, ...]:
-    if isinstance(value, np.ndarray):
-        return tuple(value.shape)
-    if not isinstance(value, (list, tuple)):
-        return ()
-    inner = {_shape_of(item) for item in value}
-    return (len(value), *inner.pop()) if len(inner) == 1 else (-1,)
-
-
-def _collect(name: str, value: Any, flat: list[Fraction]) -> None:
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            _collect(name, item, flat)
-        return
+def _number(name: str, value: Any) -> Fraction:
+    """An exact number; decimals and exponents are refused, because they hide a rounded number."""
+    rule = 'write an integer or a fraction such as "1/2"'
     if isinstance(value, (float, np.floating)):
-        message = "weights are exact: write an integer or a fraction such as"
-        raise InputError(f'{name} has the entry {value!r}; {message} "1/2"')
+        raise InputError(f"{name} has the entry {value!r}; weights are exact: {rule}")
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, str, Fraction, np.integer)):
         raise InputError(f"{name} has the entry {value!r}; weights are integers or fractions as strings")
-    # decimals and exponents are refused, because they hide a rounded number
     hidden = isinstance(value, str) and ("." in value or "e" in value.lower() or len(value) > 4000)
     try:
-        flat.append(Fraction("" if hidden else value if isinstance(value, (str, Fraction)) else int(value)))
+        return Fraction("" if hidden else value if isinstance(value, (str, Fraction)) else int(value))
     except (ValueError, ZeroDivisionError):
-        message = f'{name} has the entry {value!r}; write an integer or a fraction such as "1/2"'
-        raise InputError(message) from None
+        raise InputError(f"{name} has the entry {value!r}; {rule}") from None
 
 
 def _check_ranks(model: Model, arrays: Mapping[str, np.ndarray]) -> None:

@@ -11,7 +11,7 @@ from math import factorial, prod
 
 from m2bridge.models import MLP
 from m2bridge.questions.fiber.arguments import Orbits
-from m2bridge.questions.fiber.computing import ComputedFiber
+from m2bridge.questions.fiber.computed import ComputedFiber
 from m2bridge.questions.fiber.dimensions import Dimensions
 from m2bridge.questions.fiber.partners import known_points
 from m2bridge.questions.fiber.points import Point
