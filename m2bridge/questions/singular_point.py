@@ -150,8 +150,7 @@ def singular_point(
         verdict, certainty = "singular", Certainty.PROVED
     elif local is not None and upper == local and found.completeness != "seen-part":
         verdict, certainty = "smooth", Certainty.weakest([sure, grounds])
-    elif local is not None and complete:
-        # with all equations of the closure this is the tangent space, not only a bound of it
+    elif local is not None and complete:  # all equations: this is the tangent space, not only a bound of it
         verdict, certainty = "singular", Certainty.weakest([found.certainty, grounds])
     return ask.answer(
         SingularPoint, model=model.spec, options={"max_degree": max_degree, "at": point.kind}, at=point.document(None),

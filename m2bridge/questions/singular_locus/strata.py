@@ -95,14 +95,7 @@ def examine(
     spans, evidence = _curve_spans(model, orbits, points, seed)
     strata: list[Stratum] = []
     for index, (orbit, (A, V)) in enumerate(zip(orbits, points, strict=True)):
-        # tangent dimensions are upper semicontinuous: a bound at an orbit holds at every orbit in its closure
-        best = max(
-            (j for j, other in enumerate(orbits) if orbit.in_closure_of(other)), key=lambda j: spans[j]
-        )
-        lower = max(spans[index], spans[best])
-        method = "span over QQ of curves through the point"
-        if lower > spans[index]:
-            method = f"curves at {orbits[best]}, whose closure contains this orbit (semicontinuity)"
+        lower, method = _lower(orbits, spans, index)
         evidence.append(proves(f"tangent {orbit}", lower, "curves", method, relation=">="))
         theirs = None if macaulay2 is None else macaulay2[index]
         upper, sure, more = _upper(model, orbit, (A, V), found, lifted, theirs, prime)
@@ -123,6 +116,15 @@ def examine(
             )
         )  # fmt: skip
     return strata, evidence
+
+
+def _lower(orbits: Sequence[Orbit], spans: Sequence[int], index: int) -> tuple[int, str]:
+    """Tangent dimensions are upper semicontinuous: a bound at an orbit holds at every orbit in its closure."""
+    above = [j for j, other in enumerate(orbits) if orbits[index].in_closure_of(other)]
+    best = max(above, key=lambda j: spans[j])
+    if spans[best] <= spans[index]:
+        return spans[index], "span over QQ of curves through the point"
+    return spans[best], f"curves at {orbits[best]}, whose closure contains this orbit (semicontinuity)"
 
 
 def _verdict(
