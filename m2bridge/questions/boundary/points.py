@@ -13,6 +13,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
+from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import rational
 
 Coordinates = tuple[Fraction, ...]
@@ -99,16 +100,10 @@ def number(entry: Any, source: str) -> Fraction:
 
 def _from_weights(model: Lightning, value: Mapping[str, Any], source: str) -> Coordinates:
     def matrix(name: str, rows: int, columns: int) -> np.ndarray:
-        table = value[name]
-        shaped = isinstance(table, Sequence) and len(table) == rows
-        if not shaped or any(
-            not isinstance(r, Sequence) or isinstance(r, str) or len(r) != columns for r in table
-        ):
+        table = np.array(value[name], dtype=object)  # rows of different lengths stay lists
+        if table.shape != (rows, columns):
             raise InputError(f"{source}: {name} should be a {rows} x {columns} matrix, a list of rows")
-        entries = np.empty((rows, columns), dtype=object)
-        for i, j in np.ndindex(rows, columns):
-            entries[i, j] = number(table[i][j], source)
-        return entries
+        return elementwise(lambda entry: number(entry, source), table)
 
     V = matrix("V", model.dp, model.d)
     shapes = {"A": (model.d, model.d)} if "A" in value else {"K": (model.a, model.d), "Q": (model.a, model.d)}
