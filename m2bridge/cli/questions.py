@@ -115,6 +115,8 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
     form = given.get("form")
     if form is not None and form not in question.formats:
         raise InputError(f"--format {form!r} is not one of {', '.join(question.formats)}")
+    if form is not None and "equations" in options:
+        options["equations"] = True
     result = _answered(question, subject, given, options, quiet=given["as_json"] or form is not None)
 
     def show(console: Any) -> None:
