@@ -17,7 +17,7 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import given_numbers
 from m2bridge.models import Lightning, Model
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.fiber.points import Point
@@ -201,7 +201,7 @@ def _free_point(point: Point) -> Point:
         return point
     if not isinstance(model, Lightning):
         raise InputError(f"{model.spec} has constrained weights; give the weights of {model.free.spec}")
-    Q, K = rational.factors(point.weights["A"], model.a)
+    Q, K = over_q.factors(point.weights["A"], model.a)
     return replace(point, model=model.free, weights={"Q": Q, "K": K, "V": point.weights["V"]})
 
 
@@ -213,14 +213,14 @@ def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, int]:
     """
     model = point.model
     if not (isinstance(model, PolynomialMap) and model.constraints):
-        rank = rational.rank(first_order_images(model, point.weights))
+        rank = over_q.rank(first_order_images(model, point.weights))
         return rank, exact_span(model, [point.weights], np.random.default_rng([seed, 6]))
     x = point.weights["x"]
     differentials, images = (np.asarray(part.jacobian(x)) for part in (model.equations, model.system))
-    known = rational.rank(differentials)
+    known = over_q.rank(differentials)
     if known < len(model.constraints):
         return None, 0
-    rank = rational.rank(np.concatenate([images, differentials])) - known
+    rank = over_q.rank(np.concatenate([images, differentials])) - known
     return rank, rank
 
 
@@ -253,7 +253,7 @@ def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
         return len(image) - rank_mod(np.array(rows, dtype=object), p), Certainty.PROBABLE
     substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
     proved = substituted or (found.completeness == "complete" and found.certainty is Certainty.PROVED)
-    return len(image) - rational.rank(rows), Certainty.PROVED if proved else Certainty.PROBABLE
+    return len(image) - over_q.rank(rows), Certainty.PROVED if proved else Certainty.PROBABLE
 
 
 def _image(point: Point, p: int) -> list[Any]:

@@ -23,7 +23,7 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
 from m2bridge.programs.arithmetics import elementwise
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 from m2bridge.questions.boundary import forms
 from m2bridge.questions.boundary.surds import Surd, as_surd, square_root
 
@@ -66,8 +66,8 @@ def decide(model: Lightning, coordinates: Sequence[Fraction]) -> Decision:
             f"a point of {model.spec} has {model.coordinate_count} coordinates, not {len(coordinates)}"
         )
     z = forms.table_of(model, coordinates)
-    rank_a = rational.rank(np.moveaxis(z, 1, 0).reshape(model.d, -1))
-    rank_v = rational.rank(z.reshape(model.dp, -1))
+    rank_a = over_q.rank(np.moveaxis(z, 1, 0).reshape(model.d, -1))
+    rank_v = over_q.rank(z.reshape(model.dp, -1))
     if rank_a == 0:
         where: Where = "boundary" if model.d >= 2 else "image"
         reason = "the zero function, a limit of multiples of any point that is only in the closure"
@@ -111,7 +111,7 @@ def _unique(model: Lightning, z: forms.Table, rank_a: int, rank_v: int) -> Decis
         return _outside(rank_a, rank_v, reason)
     system = np.concatenate([forms.multiplication(form, 1, d) for form in first])
     right = np.concatenate([row.T for row in rows])
-    second = rational.solve(system, right)
+    second = over_q.solve(system, right)
     if second is None:
         reason = f"the only possible {name} leaves a linear system for {other} without a solution"
         return _outside(rank_a, rank_v, reason)
@@ -133,7 +133,7 @@ def _common_forms(rows: np.ndarray, d: int) -> np.ndarray | None:
             block[:, r] = straight
             block[:, r0] = -forms.multiplication(rows[r, c0], 2, d)
             blocks.append(block.reshape(len(block), -1))
-    found = rational.kernel(np.concatenate(blocks))
+    found = over_q.kernel(np.concatenate(blocks))
     return forms.primitive(found[0]).reshape(count, d) if len(found) == 1 else None
 
 
@@ -144,7 +144,7 @@ def _rank_one(model: Lightning, z: forms.Table) -> Decision:
     h = z[:, m0, pivot] / z[n0, m0, pivot]
     q = z[n0, :, pivot] / z[n0, m0, pivot]
     S = forms.quadric_matrix(z[n0, m0], model.d)
-    rank_s, second = rational.rank(S), forms.e2(S)
+    rank_s, second = over_q.rank(S), forms.e2(S)
     if rank_s > 2:
         return _outside(1, 1, f"the quadric has rank {rank_s}: it is no product of linear forms", rank_s)
     k, v = split(S)

@@ -12,7 +12,7 @@ import numpy as np
 
 from m2bridge.models import Lightning
 from m2bridge.programs.arithmetics import object_array
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 
 Table = np.ndarray
 """Fractions with axes (n, m, ij): the quadric alpha_m * nu_n by its coefficients of x_i x_j, i <= j."""
@@ -40,7 +40,7 @@ def e2(S: np.ndarray) -> Fraction:
 
 def primitive(vector: Sequence[Any]) -> np.ndarray:
     """The primitive integer vector on the line of a vector that is not zero, its first non-zero entry positive."""
-    whole = rational.integral(vector)
+    whole = over_q.integral(vector)
     content = gcd(*whole.tolist()) * (1 if next(c for c in whole if c) > 0 else -1)
     return np.array([c // content for c in whole], dtype=object)
 

@@ -17,7 +17,7 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.protocol import Values
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 from m2bridge.questions.boundary import forms
 from m2bridge.questions.boundary.examples import separated
 from m2bridge.questions.boundary.result import Region
@@ -38,7 +38,7 @@ def orbit_rank(model: Lightning, coordinates: Sequence[Fraction]) -> int:
     for e in np.eye(d * d, dtype=int).reshape(-1, d, d):
         moves += [e @ S + S @ e.T, np.einsum("ml,nmij->nlij", e, S)]
     moves += [np.einsum("kn,nmij->kmij", e, S) for e in np.eye(dp * dp, dtype=int).reshape(-1, dp, dp)]
-    return rational.rank([move.ravel() for move in moves])
+    return over_q.rank([move.ravel() for move in moves])
 
 
 def sample_points(model: Lightning) -> dict[str, tuple[Fraction, ...]]:

@@ -14,7 +14,7 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
 from m2bridge.programs.arithmetics import elementwise
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 
 Coordinates = tuple[Fraction, ...]
 _MOST_CHARACTERS = 1_000_000
@@ -109,8 +109,8 @@ def _from_weights(model: Lightning, value: Mapping[str, Any], source: str) -> Co
     shapes = {"A": (model.d, model.d)} if "A" in value else {"K": (model.a, model.d), "Q": (model.a, model.d)}
     first, *rest = (matrix(name, *shape) for name, shape in shapes.items())
     A = first.T @ rest[0] if rest else first
-    if rational.rank(A) > model.attention_rank:
-        raise InputError(f"{source}: rk A = {rational.rank(A)}, but a = {model.a} allows no more than that")
+    if over_q.rank(A) > model.attention_rank:
+        raise InputError(f"{source}: rk A = {over_q.rank(A)}, but a = {model.a} allows no more than that")
     return tuple(Fraction(c) for c in model.coordinates({"A": A, "V": V}))
 
 
@@ -125,17 +125,17 @@ def span_matrix(model: Lightning) -> np.ndarray:
     units = [{"A": A, "V": V} for A in units_a for V in units_v]
     small, large = (np.array([m.coordinates(unit) for unit in units]) for m in (model, full))
     # small @ L = large has a solution because the Segre coordinates determine the network (Proposition A.5)
-    independent = rational.echelon(small.T)[0]
-    solution = rational.solve(small[independent], large[independent])
+    independent = over_q.echelon(small.T)[0]
+    solution = over_q.solve(small[independent], large[independent])
     if solution is None:
         raise AssertionError("the Segre coordinates do not determine the network")
-    return rational.integral(solution.T)
+    return over_q.integral(solution.T)
 
 
 def from_ambient(model: Lightning, numbers: Sequence[Fraction], source: str) -> Coordinates:
     """Segre coordinates of a point given by all its coefficients; refused outside the linear span of the networks."""
     right = np.array(numbers, dtype=object)[:, None]
-    solution = rational.solve(span_matrix(model), right)
+    solution = over_q.solve(span_matrix(model), right)
     if solution is None:
         raise InputError(
             f"{source} lies outside the {model.coordinate_count}-dimensional span of the networks in the "

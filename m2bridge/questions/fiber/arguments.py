@@ -15,7 +15,7 @@ import numpy as np
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Lightning, Linear
 from m2bridge.models.softmax import Softmax
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 from m2bridge.questions.fiber import lifting, linear_orbits, skew
 from m2bridge.questions.fiber.points import Point, residues, virtual_point
 
@@ -47,7 +47,7 @@ def all_orbits(point: Point) -> Orbits | None:
         return _softmax(point)
     if isinstance(model, DeepLightning) and not model.multi_head and model.layers > 1:
         return _deep(point, model)
-    return _over_any_field(point, rational.rank)
+    return _over_any_field(point, over_q.rank)
 
 
 def all_orbits_mod(point: Point, p: int) -> Orbits | None:
@@ -173,7 +173,7 @@ def _deep(point: Point, model: DeepLightning) -> Orbits | None:
         return None
     virtual = point if model.parametrization == "virtual" else virtual_point(point)
     *M, L = virtual.weights.values()
-    if not L.any() or any(rational.rank(m) < 2 or skew.is_skew(m) for m in M):
+    if not L.any() or any(over_q.rank(m) < 2 or skew.is_skew(m) for m in M):
         return None
     how = "L != 0, all rk M_i >= 2 and no M_i is skew: stripping the layers one by one leaves the scalings"
     below = Orbits(finite=True, count=1, fiber_dim=model.layers, reason=how)
@@ -187,7 +187,7 @@ def _deep(point: Point, model: DeepLightning) -> Orbits | None:
     if model.parametrization == "attention":
         return hidden
     weights = point.weights
-    ranks = [rational.rank(weights[f"K{i}"].T @ weights[f"Q{i}"]) for i in range(1, model.layers + 1)]
+    ranks = [over_q.rank(weights[f"K{i}"].T @ weights[f"Q{i}"]) for i in range(1, model.layers + 1)]
     return _with_queries(hidden, [((d, a, d), r) for d, a, r in zip(model.d, model.a, ranks, strict=False)])
 
 
@@ -209,4 +209,4 @@ def _softmax(point: Point) -> Orbits | None:
         return None
     how = "V != 0: the first orders at small inputs determine V and then A"
     below = Orbits(finite=True, count=1, fiber_dim=0, reason=how)
-    return below if a is None else _with_queries(below, [((len(A), a, len(A)), rational.rank(A))])
+    return below if a is None else _with_queries(below, [((len(A), a, len(A)), over_q.rank(A))])

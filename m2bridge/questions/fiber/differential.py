@@ -21,7 +21,7 @@ from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, 
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.evaluation import output_jacobian
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 from m2bridge.questions.fiber.points import Point, rank_bounds
 
 _WITHOUT_MINUS = (Lightning, DeepLightning, MLP, Convolution, Linear)
@@ -170,7 +170,7 @@ def symmetry_rank_mod(model: Model, weights: Mapping[str, Mod], p: int) -> int:
 def symmetry_dim(point: Point) -> int:
     """Dimension of the orbit of the known symmetries through the point: rank over QQ of their infinitesimal action."""
     moves = [symmetry.generators(dict(point.weights)) for symmetry in point.model.symmetries]
-    return rational.rank(np.concatenate(moves)) if moves else 0
+    return over_q.rank(np.concatenate(moves)) if moves else 0
 
 
 def output_count(model: Model) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models.virtual import virtual_weights
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 
 Matrix = tuple[tuple[Fraction, ...], ...]
 
@@ -55,18 +55,18 @@ def times(a: Matrix, b: Matrix) -> Matrix:
 
 def echelon(matrix: Matrix) -> tuple[list[int], Matrix]:
     """Pivot columns and reduced row echelon form, exactly."""
-    pivots, reduced = rational.echelon(matrix)
+    pivots, reduced = over_q.echelon(matrix)
     return pivots, tuple(map(tuple, reduced))
 
 
 def rank(matrix: Matrix) -> int:
     """Rank over QQ."""
-    return rational.rank(matrix)
+    return over_q.rank(matrix)
 
 
 def inverse(matrix: Matrix) -> Matrix:
     """The inverse of a square matrix."""
-    found = rational.solve(matrix, np.eye(len(matrix), dtype=int))
+    found = over_q.solve(matrix, np.eye(len(matrix), dtype=int))
     if found is None:
         raise InputError("the matrix is not invertible")
     return tuple(map(tuple, found))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.models import DeepLightning, Lightning
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 from m2bridge.questions.fiber.computed import ComputedFiber
 from m2bridge.questions.fiber.points import Point, virtual_point
 
@@ -23,7 +23,7 @@ def coarser(point: Point) -> tuple[Point, int, list[str]] | None:
     model, weights = point.model, point.weights
     if isinstance(model, Lightning) and model.parametrization == "weights":
         A = weights["K"].T @ weights["Q"]
-        if rational.rank(A) != model.a or model.a > model.d:
+        if over_q.rank(A) != model.a or model.a > model.d:
             return None
         below = replace(model, parametrization="attention")
         return replace(point, model=below, weights={"A": A, "V": weights["V"]}), model.a**2, ["Lemma 3.1"]
@@ -36,7 +36,7 @@ def coarser(point: Point) -> tuple[Point, int, list[str]] | None:
         return None
     added, lemmas = (model.layers - 1) * model.d[1] ** 2, ["Lemma 3.5"]
     if model.parametrization == "weights":
-        ranks = [rational.rank(weights[f"K{i}"].T @ weights[f"Q{i}"]) for i in range(1, model.layers + 1)]
+        ranks = [over_q.rank(weights[f"K{i}"].T @ weights[f"Q{i}"]) for i in range(1, model.layers + 1)]
         if ranks != list(model.a):
             return None
         added, lemmas = added + sum(a * a for a in model.a), [*lemmas, "Lemma 3.1"]
@@ -45,7 +45,7 @@ def coarser(point: Point) -> tuple[Point, int, list[str]] | None:
 
 def widths_are_rank(widths: Sequence[int], L: np.ndarray) -> bool:
     """Whether all hidden widths are rk L: then the changes of basis between layers are determined (Lemma 3.5)."""
-    return set(widths[1:-1]) == {rational.rank(L)}
+    return set(widths[1:-1]) == {over_q.rank(L)}
 
 
 def lifted(found: ComputedFiber, added: int, lemmas: list[str], *, orbits_only: bool) -> ComputedFiber:

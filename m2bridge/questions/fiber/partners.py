@@ -10,7 +10,7 @@ import numpy as np
 
 from m2bridge.models import MLP, DeepLightning, Lightning
 from m2bridge.programs.arithmetics import elementwise
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 from m2bridge.questions.fiber import skew
 from m2bridge.questions.fiber.points import Point
 
@@ -63,7 +63,7 @@ def partner_of_rank_one(point: Point) -> dict[str, np.ndarray] | None:
     if not isinstance(model, Lightning) or model.parametrization != "attention":
         return None
     A, V = point.weights["A"], point.weights["V"]
-    if rational.rank(A) != 1 or rational.rank(V) != 1:
+    if over_q.rank(A) != 1 or over_q.rank(V) != 1:
         return None
     i, j = next((i, j) for (i, j), x in np.ndenumerate(A) if x)
     m, n = next((m, n) for (m, n), x in np.ndenumerate(V) if x)

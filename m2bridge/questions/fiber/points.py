@@ -21,7 +21,7 @@ from m2bridge.models import DeepLightning, Lightning, Mod, Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.virtual import from_queries, virtual_weights
 from m2bridge.programs.arithmetics import elementwise
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 
 SPREAD = 60
 """Random weights are integers from -SPREAD to SPREAD, never 0: small enough to be read, and to be real points too."""
@@ -179,7 +179,7 @@ def _number(name: str, value: Any) -> Fraction:
 
 def _check_ranks(model: Model, arrays: Mapping[str, np.ndarray]) -> None:
     for name, bound in rank_bounds(model).items():
-        found = rational.rank(arrays[name])
+        found = over_q.rank(arrays[name])
         if found > bound:
             raise InputError(f"{name} has rank {found}; {model.spec} bounds it by a = {bound}")
 

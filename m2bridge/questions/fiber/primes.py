@@ -14,7 +14,7 @@ from m2bridge.errors import InputError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, LARGEST_MACAULAY2_PRIME, given_numbers, is_prime
 from m2bridge.models import Model
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 from m2bridge.questions.fiber.points import Point, residues
 
 SMALLEST_PRIME = 101
@@ -66,6 +66,6 @@ def _objection(point: Point, p: int) -> str | None:
                 what = "vanishes" if x.numerator % p == 0 else "does not exist"
                 return f"the entry {name}{[i + 1 for i in index]} = {x} {what}"
         matrix = array.ndim == 2 and array.size <= 400
-        if matrix and rank_mod(residues(array, p), p) != rational.rank(array):
+        if matrix and rank_mod(residues(array, p), p) != over_q.rank(array):
             return f"the rank of {name} is smaller"
     return None

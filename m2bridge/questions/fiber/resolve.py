@@ -11,7 +11,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import DeepLightning, Lightning, Model
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 from m2bridge.questions.fiber.points import Point, draw, fractions_of, given_point, random_point, read_weights
 from m2bridge.questions.kernel import Option
 from m2bridge.questions.singular_locus.orbits import Orbit
@@ -95,7 +95,7 @@ def _one_layer_stratum(model: Lightning, text: str, wanted: dict[str, str]) -> P
     A, V = Orbit(r, s, meet).representative(model.d, model.dp)
     weights = {"A": A, "V": V}
     if model.parametrization == "weights":
-        Q, K = rational.factors(A, model.a)
+        Q, K = over_q.factors(A, model.a)
         weights = {"Q": Q, "K": K, "V": V}
     found = {name: fractions_of(value) for name, value in weights.items()}
     return Point(model=model, kind="stratum", weights=found, detail=f"rank_a={r},rank_v={s},meet={meet}")

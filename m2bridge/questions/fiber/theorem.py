@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from m2bridge.models import DeepLightning, Lightning
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 from m2bridge.questions.fiber import skew
 from m2bridge.questions.fiber.points import Point
 from m2bridge.questions.fiber.result import FiberComponent
@@ -79,7 +79,7 @@ def hypotheses_37(point: Point) -> dict[str, bool]:
     return {
         "t >= 3": model.t >= 3,
         "L != 0": bool(point.weights["L"].any()),
-        "all rk M_i >= 2": all(rational.rank(m) >= 2 for m in M),
+        "all rk M_i >= 2": all(over_q.rank(m) >= 2 for m in M),
         "M_i not skew for i > 1": not any(skew.is_skew(m) for m in M[1:]),
         "M_1 not skew": not skew.is_skew(M[0]),
     }

@@ -61,7 +61,7 @@ def layer_of(model: Model, question: str, most: int, why: str, *, force: bool) -
 def check_model(model: Model, prime: int, *, force: bool = False) -> Lightning:
     """The model as this question uses it, and a prime that it can compute with, or a clear refusal."""
     checked = layer_of(model, "singular-locus", _MOST_COORDINATES, "the exact ranks take hours", force=force)
-    equations_of.check_prime(prime)
+    equations_of.check_field(prime)
     return checked
 
 
@@ -177,7 +177,7 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
         SingularLocus, model=checked.spec, options={"prime": prime},
         image_dim=image_dim[0], ambient_dim=checked.ambient_dim,
         span_dim=values.get("span_dim", checked.coordinate_count), codim=values.get("codim"), degree=values.get("degree"),
-        generators=equations_of.degrees(found) if whole else None,
+        generators=equations_of.degree_counts(found) if whole else None,
         equations=tuple(e.text() for e in found) if whole else (),
         singular_dim=singular_dim, singular_degree=singular_degree,
         singular_equations=values.strings("singular_equations") if "singular_equations" in values else None,

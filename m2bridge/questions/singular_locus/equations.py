@@ -24,7 +24,7 @@ SMALLEST_PRIME = 101
 """Over fewer points, forms like x^3 y - x y^3 vanish everywhere and interpolation finds equations that are none."""
 
 
-def check_prime(prime: int) -> None:
+def check_field(prime: int) -> None:
     """Refuse what Macaulay2 cannot compute with, and fields with too few points to interpolate from."""
     if not SMALLEST_PRIME <= prime <= LARGEST_MACAULAY2_PRIME or not is_prime(prime):
         raise InputError(
@@ -63,7 +63,7 @@ def decisive(
     return tuple(equations[i] for i in sorted(kept))
 
 
-def degrees(equations: Iterable[Equation]) -> dict[str, int]:
+def degree_counts(equations: Iterable[Equation]) -> dict[str, int]:
     """Number of equations of each degree."""
     return {str(degree): count for degree, count in sorted(Counter(e.degree for e in equations).items())}
 

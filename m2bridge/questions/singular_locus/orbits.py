@@ -17,7 +17,7 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import Lightning
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 
 IntMatrix = np.ndarray
 
@@ -75,8 +75,8 @@ def all_orbits(d: int, dp: int, a: int) -> tuple[Orbit, ...]:
 
 def orbit_of(A: np.ndarray, V: np.ndarray) -> Orbit:
     """The orbit of a pair of integer or rational matrices, by exact ranks; its ranks are kept when the function is zero."""
-    r, s = rational.rank(A), rational.rank(V)
-    return Orbit(r, s, r + s - rational.rank(np.hstack([A, V.T])) if r * s else 0)
+    r, s = over_q.rank(A), over_q.rank(V)
+    return Orbit(r, s, r + s - over_q.rank(np.hstack([A, V.T])) if r * s else 0)
 
 
 def differential(model: Lightning, A: IntMatrix, V: IntMatrix) -> np.ndarray:

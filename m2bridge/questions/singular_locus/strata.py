@@ -13,7 +13,7 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.numeric import NumericRank
 from m2bridge.models import Lightning
 from m2bridge.models.evaluation import output_jacobian
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 from m2bridge.questions.closure import Equation
 from m2bridge.questions.singular_locus.equations import gradients
 from m2bridge.questions.singular_locus.orbits import Orbit, orbit_dim
@@ -39,7 +39,7 @@ def fiber_points(model: Lightning, A: np.ndarray, V: np.ndarray) -> list[Weights
             A2, V2 = np.zeros_like(A), np.zeros_like(V)
             A2[v, q] = V2[h, k] = 1
             pairs.append((A2, V2))
-    found = [(*rational.factors(attention, model.a), values) for attention, values in pairs]
+    found = [(*over_q.factors(attention, model.a), values) for attention, values in pairs]
     return [{"Q": Q.astype(np.int64), "K": K.astype(np.int64), "V": values} for Q, K, values in found]
 
 

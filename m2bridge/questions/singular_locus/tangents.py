@@ -18,7 +18,7 @@ import numpy as np
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.models.base import Model, Weights
 from m2bridge.programs.arithmetics import object_array
-from m2bridge.questions import rational
+from m2bridge.questions import over_q
 
 _PATIENCE = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
@@ -34,18 +34,18 @@ def exact_span(model: Model, fiber: Sequence[Weights], rng: np.random.Generator)
     for weights in fiber:
         first_order = first_order_images(model, weights)
         vectors += [v for v in first_order if any(v)]
-        kernel = rational.kernel(np.array(first_order, dtype=object).T)
-        base, reached = _flat(model, weights), rational.rank(vectors)
+        kernel = over_q.kernel(np.array(first_order, dtype=object).T)
+        base, reached = _flat(model, weights), over_q.rank(vectors)
         idle = 0 if len(kernel) else _PATIENCE
         while idle < _PATIENCE:
             direction = rng.integers(-3, 4, size=len(kernel)).astype(object) @ kernel
             candidate = [*vectors, _leading(model, base, direction, orders=range(2, 8))]
-            grown = rational.rank(candidate)
+            grown = over_q.rank(candidate)
             if grown > reached:
                 vectors, reached, idle = candidate, grown, 0
             else:
                 idle += 1
-    return rational.rank(vectors)
+    return over_q.rank(vectors)
 
 
 def first_order_images(model: Model, weights: Weights) -> list[list[Fraction]]:

@@ -19,7 +19,7 @@ from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, interpolate
 from m2bridge.questions.closure.degrees import formula_degree
 from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.singular_locus.equations import degrees, read
+from m2bridge.questions.singular_locus.equations import degree_counts, read
 from m2bridge.questions.testimony import compared, proves, says
 from m2bridge.results import Evidence
 
@@ -87,7 +87,7 @@ def rational_evidence(model: Lightning, values: Values) -> list[Evidence]:
     names = [name for name in ("codim", "degree", "singular_dim", "singular_degree") if name in values]
     found = [proves(name, values.integer(name), "macaulay2", "over QQ") for name in names]
     if "equations" in values:
-        counts = degrees(read(values, model.coordinate_count, 0))
+        counts = degree_counts(read(values, model.coordinate_count, 0))
         found.append(proves("generators", counts, "macaulay2", "over QQ"))
     return found
 
@@ -118,7 +118,7 @@ def _invariants(sent: Sent, found: tuple[Equation, ...], values: Values, source:
     interpolation = interpolate(sent.model, sent.hilbert_degrees, prime=sent.prime, seed=sent.seed)
     more = {"prime": sent.prime, "seconds": time.perf_counter() - start}
     reached = interpolation.degree_reached
-    theirs = {k: n for k, n in degrees(found).items() if int(k) <= reached}
+    theirs = {k: n for k, n in degree_counts(found).items() if int(k) <= reached}
     ours = {str(k): n for k, n in interpolation.counts.items()}
     evidence = compared(
         "generators", ("macaulay2", f"minimal generators, {source}", theirs),
