@@ -120,7 +120,7 @@ def singular_point(
     point = resolve(model, one_of(at, stratum), ask.seed)
     whole = constrained_map(model) is None
     ask.announce("dimension")
-    size = ask.also(dimension, model, engine=False if whole else ask.engine)
+    size = ask.also(dimension, model, engine=False if whole else ask.engine, certify=False)
     ask.announce("curves")
     rank, lower = _rank_and_curves(_free_point(point), ask.seed)
     settled = whole and lower > size.upper_bound
@@ -129,19 +129,12 @@ def singular_point(
     upper, sure = tangent_upper(found, point)
     complete = found.completeness == "complete" and upper is not None
     local = _local_dim(found, point, size, whole=whole)
-    behind = size.evidence if whole else (*size.evidence, *found.evidence)
-    ask.evidence += [  # all of them about the dimension over QQ
-        replace(item, field=None)
-        for item in behind
-        if item.quantity == "image_dim" and item.field in (None, "QQ")
-    ]
+    ask.evidence += _image_dims(size, found, whole=whole)
     _say_rank_and_curves(ask, rank, lower, whole=whole)
-    ask.say(
-        "tangent", upper, "equations",
-        f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}",
-        relation="=" if complete else "<=", certainty=found.certainty if complete else sure,
-        scope="at-point", field=found.field,
-    )  # fmt: skip
+    method = f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}"
+    certainty, relation = (found.certainty, "=") if complete else (sure, "<=")
+    more = {"relation": relation, "certainty": certainty, "scope": "at-point", "field": found.field}
+    ask.say("tangent", upper, "equations", method, **more)
     ask.evidence += [*_conflicts(found), *_conflicts(size)]
     grounds = size.certainty if whole else found.certainty  # of the local dimension
     verdict: Singularity = "undecided"
@@ -159,6 +152,13 @@ def singular_point(
         tangent_lower=lower, tangent_upper=upper, verdict=verdict, completeness=found.completeness,
         certainty=certainty, limit=None if settled else found.limit,
     )  # fmt: skip
+
+
+def _image_dims(size: Dimension, found: Closure, *, whole: bool) -> list[Evidence]:
+    """What the questions behind this one say about the dimension over QQ."""
+    behind = size.evidence if whole else (*size.evidence, *found.evidence)
+    exact = [e for e in behind if e.quantity == "image_dim" and e.field in (None, "QQ")]
+    return [replace(item, field=None) for item in exact]
 
 
 def _conflicts(part: Result) -> list[Evidence]:
