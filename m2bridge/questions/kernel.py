@@ -246,7 +246,8 @@ class Question(Generic[S, R]):
     name: as on the command line.
     asks: what it asks, in one sentence.
     result: the type of its answer.
-    templates: those of its scripts; with what they include they determine the answer.
+    templates: those of its scripts, by their names, or by the paths of files outside the package; with what they include they
+        determine the answer.
     quantities: what is reported, a sentence each; grounds are shown for these, in this order.
     example: a command line.
     needs_engine: whether nothing can be answered without Macaulay2.
@@ -260,7 +261,7 @@ class Question(Generic[S, R]):
     asks: str
     function: Callable[..., R]
     result: type[R]
-    templates: tuple[str, ...] = ()
+    templates: tuple[str | Path, ...] = ()
     quantities: Mapping[str, str] = field(default_factory=dict)
     example: str = ""
     needs_engine: bool = True
@@ -367,6 +368,9 @@ def question(
         made: Question[S, R] = Question(
             name=function.__name__.replace("_", "-"), asks=asks, function=function, result=result, **declared
         )
+        for template in made.templates:
+            if isinstance(template, Path):
+                scripts.declare(template)
         if made.result.ANALYSIS not in RESULT_TYPES:
             register_result(made.result)
         functools.update_wrapper(made, function)
