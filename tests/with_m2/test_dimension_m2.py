@@ -13,7 +13,7 @@ from m2bridge import scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, Limits, open_engine
 from m2bridge.linear.residues import DEFAULT_PRIME
-from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Model, parse_spec
+from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Model
 from m2bridge.models.own import from_callable
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.dimension import macaulay2 as witness
