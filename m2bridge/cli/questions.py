@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import types
 import typing
@@ -29,6 +30,7 @@ _COMMON: dict[str, tuple[Any, Any]] = {
     "keep": (common.KeepOption, None),
     "evidence": (common.EvidenceOption, False),
     "script": (common.ScriptOption, False),
+    "estimate": (common.EstimateOption, False),
 }
 
 
@@ -112,6 +114,9 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
     if given["script"]:
         typer.echo(question.first_script(subject, **options).text, nl=False)
         return
+    if given["estimate"]:
+        _show_estimate(question, subject, options, as_json=given["as_json"])
+        return
     form = given.get("form")
     if form is not None and form not in question.formats:
         raise InputError(f"--format {form!r} is not one of {', '.join(question.formats)}")
@@ -127,6 +132,21 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
             )
 
     common.finish(result, as_json=given["as_json"], save=given["save"], show=show)
+
+
+def _show_estimate(
+    question: Question[Any, Any], subject: Any, options: dict[str, Any], *, as_json: bool
+) -> None:
+    limits = options["limits"]
+    own = {name: value for name, value in options.items() if name not in ("seed", "limits")}
+    found = question.estimate(subject, **own)
+    if as_json:
+        common.print_json(dataclasses.asdict(found))
+        return
+    for sentence in found.sentences():
+        typer.echo(sentence)
+    if limits.wall_seconds is not None and found.seconds > limits.wall_seconds:
+        typer.echo(f"that is more than the time limit of {limits.wall_seconds:g} s: expect a partial answer")
 
 
 def _answered(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb, lcm
+from math import comb, lcm, prod
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -25,6 +25,7 @@ from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.questions.clock import Clock, LimitReached
 from m2bridge.questions.closure import read_field
 from m2bridge.questions.closure.monomials import monomials_of_degree
+from m2bridge.questions.cost import Expense
 from m2bridge.questions.kernel import Asking, Option, Subject, question
 from m2bridge.results import Certainty, Evidence, Result, register_result
 from m2bridge.views import View, cut, known
@@ -124,12 +125,24 @@ IDEAL = Subject(
 )
 
 
+def _cost(given: GivenIdeal, _: Mapping[str, Any]) -> Expense:
+    """From the Bezout number of the generators of highest degree, as many as there are variables."""
+    degrees = sorted((max(map(sum, f), default=0) for f in given.polynomials), reverse=True)
+    bezout = prod(max(1, k) for k in degrees[: len(given.variables)])
+    return Expense(
+        seconds=1.5 + 1e-3 * float(bezout) ** 1.5,
+        megabytes=95 + 0.01 * float(bezout),
+        rests_on=f"{len(given.variables)} variables and Bezout number {bezout}",
+    )
+
+
 @question(
     asks="Dimension, degree, Hilbert series, radical, components and singular locus of an ideal of yours.",
     templates=("ideal",),
     quantities={"hilbert_function": "the Hilbert function in low degrees"},
     example="m2bridge closure --d 2 --dp 1 --format m2 | m2bridge ideal -",
     subject=IDEAL,
+    cost=_cost,
 )
 def ideal(
     ask: Asking,

@@ -27,6 +27,7 @@ from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
 from m2bridge.protocol import Values
 from m2bridge.questions.clock import Clock, LimitReached
+from m2bridge.questions.cost import Cost, Estimate, estimate_of, from_program
 from m2bridge.results import (
     RESULT_TYPES,
     EngineUse,
@@ -255,6 +256,7 @@ class Question(Generic[S, R]):
     warm: whether it runs many scripts, for which a Macaulay2 is kept ready.
     subject: what it is about; a model, unless said.
     formats: other texts that the answer can be printed as.
+    cost: predicts seconds and memory; by default from the size of the model's program (:mod:`m2bridge.questions.cost`).
     """
 
     name: str
@@ -269,6 +271,7 @@ class Question(Generic[S, R]):
     warm: bool = False
     subject: Subject[S] = MODEL  # type: ignore[assignment]
     formats: tuple[str, ...] = ()
+    cost: Cost | None = None
 
     @property
     def options(self) -> dict[str, OwnOption]:
@@ -330,6 +333,26 @@ class Question(Generic[S, R]):
             )
         if prime is not None and not self.takes_prime:
             raise InputError(f"{self.name} takes no prime: it computes over QQ", argument="prime")
+
+    def estimate(self, subject: S | str, *, prime: int | None = None, **options: Any) -> Estimate:
+        """What the answer will probably cost, from the subject's size alone; nothing is computed.
+
+        >>> from m2bridge.questions import find
+        >>> find("dimension").estimate("lightning(d=2,dp=1)").rests_on
+        '10 weights and 50 multiplications of the network'
+        """
+        self._check(options, prime)
+        expense = (self.cost or from_program(self.needs_engine))(self.subject.of(subject), options)
+        return estimate_of(self.name, expense, self._without_engine())
+
+    def _without_engine(self) -> str:
+        if not self.needs_engine:
+            return "the whole answer, with its proof where bounds meet; Macaulay2 is a further witness"
+        if self.subject is MODEL:
+            return (
+                "nothing of this question; m2bridge dimension --no-engine still proves the image's dimension"
+            )
+        return "nothing of this question"
 
     def first_script(self, subject: S | str, **given: Any) -> Script:
         """The first script that the question would run; everything before it is computed."""

@@ -30,6 +30,7 @@ from m2bridge.questions.closure.interpolation import Interpolation, interpolate
 from m2bridge.questions.closure.result import Closure, Membership
 from m2bridge.questions.closure.union import by_components
 from m2bridge.questions.closure.work import Work
+from m2bridge.questions.cost import from_coordinates
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map
 
@@ -84,6 +85,7 @@ def read_field(text: str) -> int | Literal["QQ"]:
     example="m2bridge closure --d 2 --dp 1 --equations",
     warm=True,
     formats=FORMATS,
+    cost=from_coordinates,
 )
 def closure(
     ask: Asking,
