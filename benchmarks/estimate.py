@@ -48,7 +48,9 @@ def main(names: list[str]) -> int:
     for name in names or list(SIZES):
         ratios = []
         for spec in SIZES[name]:
-            done = subprocess.run([sys.executable, "-c", ONE, name, spec], capture_output=True, text=True)
+            done = subprocess.run(
+                [sys.executable, "-c", ONE, name, spec], capture_output=True, text=True, check=False
+            )
             if done.returncode:
                 print(f"{name:15s} {spec:45s} {done.stderr.strip().splitlines()[-1][:80]}")
                 continue

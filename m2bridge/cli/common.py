@@ -60,7 +60,9 @@ ScriptOption = Annotated[
 ]
 EstimateOption = Annotated[
     bool,
-    typer.Option("--estimate", help="Predict seconds and memory, say what needs no Macaulay2, and run nothing."),
+    typer.Option(
+        "--estimate", help="Predict seconds and memory, say what needs no Macaulay2, and run nothing."
+    ),
 ]
 NoEngineOption = Annotated[bool, typer.Option("--no-engine", help="Do not ask Macaulay2.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Try even what is certainly out of reach.")]
