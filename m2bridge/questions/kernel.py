@@ -36,6 +36,7 @@ from m2bridge.results import (
     ScriptUse,
     Value,
     register_result,
+    said,
     weigh,
 )
 from m2bridge.scripts import Script
@@ -176,7 +177,7 @@ class Asking:
 
     def say(self, quantity: str, value: Value, witness: str, method: str, **more: Any) -> None:
         """Add a witness's word; `more` are the other fields of :class:`~m2bridge.results.Evidence`."""
-        self.evidence.append(Evidence(quantity=quantity, value=value, witness=witness, method=method, **more))
+        self.evidence.append(said(quantity, value, witness, method, **more))
 
     def also(
         self, other: Question[S, R], subject: S | str, *, seconds: float | None = None, **options: Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import comb
 
@@ -10,15 +10,16 @@ import numpy as np
 
 from m2bridge.questions.clock import LimitReached
 from m2bridge.questions.closure import accounting
-from m2bridge.questions.closure.interpolation import Interpolation, Interpolator, Polynomial
+from m2bridge.questions.closure.interpolation import Interpolation
 from m2bridge.questions.closure.lifting import (
     generated_rank,
     lift_polynomials,
     reduce_polynomial,
     vanishes_exactly,
 )
-from m2bridge.questions.closure.work import Rational, Work, as_polynomials, counts_evidence
-from m2bridge.results import Certainty, Evidence
+from m2bridge.questions.closure.wire import Polynomial
+from m2bridge.questions.closure.work import Work, as_polynomials
+from m2bridge.results import Certainty
 
 _MOST_COLUMNS = 1500
 
@@ -34,23 +35,15 @@ def compare_primes(work: Work, found: Interpolation) -> None:
     forms: list[Sequence[Polynomial]] = []
     for p in work.other_primes(6):
         work.tell(f"the same modulo {p}")
-        other = Interpolator(work.image, prime=p, seed=work.seed, clock=work.asking.clock)
-        while other.degree_reached < top and other.limit is None:
-            other.advance()
-        if other.limit is not None:
+        other = work.interpolation(p)
+        if not other.reach(top):
             work.limit = work.limit or other.limit
             work.not_shown.append("agreement with a second prime: a limit came first")
             return
-        work.evidence.append(_ranks(other.hilbert_function, p))
-        work.evidence.append(
-            counts_evidence("modular", f"interpolation over F_{p}", other.snapshot().counts, p)
-        )
+        _say_interpolated(work, other.hilbert_function, other.counts, p)
         if not primes:
-            work.evidence.append(_ranks(found.hilbert_function[: top + 1], work.prime))
-            work.evidence.append(
-                counts_evidence("modular", f"interpolation over F_{work.prime}", work.counts, work.prime)
-            )
-        if other.snapshot().counts != work.counts or other.span.basis != work.span.basis:
+            _say_interpolated(work, found.hilbert_function[: top + 1], work.counts, work.prime)
+        if other.counts != work.counts or other.span.basis != work.span.basis:
             if _smaller(other.hilbert_function, found.hilbert_function[: top + 1]):
                 continue  # ranks modulo p never exceed those over QQ: the other prime is the unlucky one
             work.not_shown.append(
@@ -58,7 +51,7 @@ def compare_primes(work: Work, found: Interpolation) -> None:
             )
             work.unlucky = True
             return
-        systems.append(tuple(f for k in sorted(other.generators) for f in other.generators[k]))
+        systems.append(other.polynomials)
         forms.append(as_polynomials(other.span))
         primes.append(p)
         if _lift(work, systems, forms, primes):
@@ -73,11 +66,11 @@ def _smaller(ranks: Sequence[int], others: Sequence[int]) -> bool:
     return all(a <= b for a, b in zip(ranks, others, strict=False)) and list(ranks) != list(others)
 
 
-def _ranks(hilbert_function: Sequence[int], p: int) -> Evidence:
-    return Evidence(
-        quantity="hilbert_function_to_top_generator", witness="modular",
-        method="ranks of all monomials at random image points", value=list(hilbert_function), prime=p,
-    )  # fmt: skip
+def _say_interpolated(work: Work, ranks: Sequence[int], counts: Mapping[int, int], p: int) -> None:
+    """The Hilbert function up to the highest generator, and the generators, over one prime."""
+    quantity = "hilbert_function_to_top_generator"
+    work.say(quantity, list(ranks), "modular", accounting.MONOMIAL_RANKS, prime=p)
+    work.say_counts("modular", f"interpolation over F_{p}", counts, p)
 
 
 def _lift(
@@ -91,7 +84,7 @@ def _lift(
     return work.lifted is not None
 
 
-def lift_forms(work: Work) -> Sequence[Rational] | None:
+def lift_forms(work: Work) -> Sequence[Polynomial] | None:
     """The linear forms over QQ, from the span modulo several primes; None when these do not determine them."""
     primes: list[int] = []
     forms: list[Sequence[Polynomial]] = []
@@ -134,7 +127,7 @@ def _minimal(work: Work) -> bool:
     In degree k they generate a space of dimension at least (all equations) - (new ones), its dimension over F_p; the
     exact rank over QQ shows that it is not larger.
     """
-    by_degree: dict[int, list[Rational]] = {}
+    by_degree: dict[int, list[Polynomial]] = {}
     for f in work.lifted or ():
         by_degree.setdefault(sum(next(iter(f))), []).append(f)
     n = work.span.dim
@@ -169,10 +162,8 @@ def substitute(work: Work) -> bool | None:
     except LimitReached as reached:
         work.limit = work.limit or reached.reason
         return None
-    work.evidence.append(Evidence(
-        quantity="vanishing", witness="substitution", method="exact substitution of the coordinates over ZZ",
-        value=exact, certainty=Certainty.PROVED,
-    ))  # fmt: skip
+    method = "exact substitution of the coordinates over ZZ"
+    work.say("vanishing", exact, "substitution", method, prime=None, certainty=Certainty.PROVED)
     if exact:
         work.evidence += [
             replace(e, field="QQ", method=f"{e.method}; over QQ it is at most what it is modulo p")

@@ -7,10 +7,8 @@ import numpy as np
 from m2bridge.questions.closure import accounting, kernels
 from m2bridge.questions.closure.comparing import lift_forms, substitute
 from m2bridge.questions.closure.image import Span
-from m2bridge.questions.closure.interpolation import Interpolator
 from m2bridge.questions.closure.lifting import reduce_polynomial
-from m2bridge.questions.closure.work import Work, counts_evidence
-from m2bridge.results import Evidence
+from m2bridge.questions.closure.work import Work
 
 _KERNEL_SPAN = 20
 
@@ -47,23 +45,16 @@ def compare_with_kernel(work: Work, seconds: float | None) -> None:
 def _witness_kernel(work: Work, found: kernels.Kernel, p: int) -> None:
     method = "kernel of the ring map" + ("" if p else " over QQ")
     inside = {k: v for k, v in found.counts.items() if k <= work.degree_bound or work.complete}
-    work.evidence.append(counts_evidence("macaulay2", method, inside, p or None))
+    over = p or None
+    work.say_counts("macaulay2", method, inside, over)
     if found.hilbert_function is not None:
-        work.evidence.append(Evidence(
-            quantity="hilbert_function", witness="macaulay2", method=method,
-            value=list(found.hilbert_function[: len(work.hilbert_function)]), prime=p or None, seconds=found.seconds,
-        ))  # fmt: skip
+        ranks = list(found.hilbert_function[: len(work.hilbert_function)])
+        work.say("hilbert_function", ranks, "macaulay2", method, prime=over, seconds=found.seconds)
     if found.degree is not None:
-        work.evidence.append(
-            Evidence(
-                quantity="degree", witness="macaulay2", method=method, value=found.degree, prime=p or None
-            )
-        )
+        work.say("degree", found.degree, "macaulay2", method, prime=over)
     if found.codim is not None:
-        value = len(found.basis) - found.codim - work.image.homogenized
-        work.evidence.append(
-            Evidence(quantity="image_dim", witness="macaulay2", method=method, value=value, prime=p or None)
-        )
+        dim = len(found.basis) - found.codim - work.image.homogenized
+        work.say("image_dim", dim, "macaulay2", method, prime=over)
 
 
 def by_kernel(work: Work, max_degree: int | None) -> None:
@@ -101,7 +92,7 @@ def by_kernel(work: Work, max_degree: int | None) -> None:
         work.polynomials = list(found.polynomials)
     if found.codim is None or found.degree is None:
         work.not_shown.append("codimension and degree: Macaulay2 reached a limit")
-    work.claim_vanishing("kernel", "kernel of the ring map")
+    work.say("vanishing", True, "kernel", "kernel of the ring map")
     work.count_degree()
     _witness_kernel(work, found, p)
     _witness_interpolation(work)
@@ -112,46 +103,36 @@ def _witness_interpolation(work: Work) -> None:
     work.evidence.append(
         accounting.vanish_at_fresh_points(work.polynomials, work.image, work.span, work.prime, work.seed)
     )
-    other = Interpolator(work.image, prime=work.prime, seed=work.seed, clock=work.asking.clock)
+    other = work.interpolation(work.prime)
     top = max(work.counts, default=1)
-    while other.degree_reached < top and other.limit is None:
-        other.advance()
-    if other.limit is not None:
+    if not other.reach(top):
         work.not_shown.append("agreement with interpolation: a limit came first")
         return
-    counts = {k: v for k, v in other.snapshot().counts.items() if k <= top}
-    work.evidence.append(counts_evidence("modular", f"interpolation up to degree {top}", counts, work.prime))
+    counts = {k: v for k, v in other.counts.items() if k <= top}
+    work.say_counts("modular", f"interpolation up to degree {top}", counts, work.prime)
     ranks = other.hilbert_function[: len(work.hilbert_function)]
-    if ranks == list(work.hilbert_function[: len(ranks)]) or not work.hilbert_function:
-        work.hilbert_function = work.hilbert_function or tuple(ranks)
-    else:
-        work.evidence.append(Evidence(
-            quantity="hilbert_function", witness="modular", method="ranks of all monomials at random image points",
-            value=ranks, prime=work.prime,
-        ))  # fmt: skip
+    if ranks != tuple(work.hilbert_function[: len(ranks)]):
+        work.say("hilbert_function", list(ranks), "modular", accounting.MONOMIAL_RANKS)
 
 
 def by_graded_kernel(work: Work, max_degree: int) -> None:
     """Macaulay2's MultigradedImplicitization up to a degree, with our grading; interpolation is the second witness."""
     work.measure()
-    interpolator = Interpolator(work.image, prime=work.prime, seed=work.seed, clock=work.asking.clock)
+    interpolator = work.interpolation(work.prime)
     work.span = interpolator.span
     work.codim = work.codim_in(work.span)
     work.tell("components of the kernel")
     found, work.limit = kernels.graded_kernel(
-        work.asking, work.image, work.span, interpolator.snapshot().grading, max_degree, p=work.prime
+        work.asking, work.image, work.span, interpolator.grading, max_degree, p=work.prime
     )
     if found is None:
         work.not_shown.append("anything about equations: the components of the kernel were not finished")
         return
     work.polynomials, work.counts, work.degree_bound = found.polynomials, found.counts, max_degree
-    work.evidence.append(counts_evidence("macaulay2", "componentsOfKernel", found.counts, work.prime))
-    while interpolator.degree_reached < max_degree and interpolator.limit is None:
-        interpolator.advance()
-    work.hilbert_function = tuple(interpolator.hilbert_function)
-    if interpolator.limit is None:
-        work.evidence.append(
-            counts_evidence("modular", "interpolation", interpolator.snapshot().counts, work.prime)
-        )
+    work.say_counts("macaulay2", "componentsOfKernel", found.counts, work.prime)
+    finished = interpolator.reach(max_degree)
+    work.hilbert_function = interpolator.hilbert_function
+    if finished:
+        work.say_counts("modular", "interpolation", interpolator.counts, work.prime)
     work.count_degree()
     work.conclude(work.account())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,12 @@ from m2bridge.questions.closure import accounting, degrees
 from m2bridge.questions.closure.accounting import Account
 from m2bridge.questions.closure.equations import Equation, equation
 from m2bridge.questions.closure.image import Image, Span
-from m2bridge.questions.closure.interpolation import Interpolation, Interpolator, Polynomial
+from m2bridge.questions.closure.interpolation import Interpolation
 from m2bridge.questions.closure.result import Closure, Completeness, ImageComponent
+from m2bridge.questions.closure.wire import Polynomial
 from m2bridge.questions.kernel import Asking
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Certainty, Evidence, said
 
-Rational = Mapping[tuple[int, ...], Fraction]
 _DEGREE_CAP = 12
 SHORT_EQUATION = 160
 """A single equation that is not longer is part of every answer."""
@@ -47,8 +46,8 @@ class Work:
     shown: list[str] = field(default_factory=list)
     not_shown: list[str] = field(default_factory=list)
     polynomials: Sequence[Polynomial] = ()
-    lifted: Sequence[Rational] | None = None
-    lifted_forms: Sequence[Rational] | None = None
+    lifted: Sequence[Polynomial] | None = None
+    lifted_forms: Sequence[Polynomial] | None = None
     span: Span = field(init=False)
     cone_dim: int = field(init=False)
     codim: int | None = None
@@ -69,8 +68,20 @@ class Work:
         return self.asking.seed
 
     def tell(self, step: str) -> None:
-        if self.asking.progress is not None:
-            self.asking.progress(step)
+        self.asking.announce(step)
+
+    def say(self, quantity: str, value: Any, witness: str, method: str, **more: Any) -> None:
+        """Add a witness's word, over the prime of the computation unless said otherwise."""
+        self.evidence.append(said(quantity, value, witness, method, **{"prime": self.prime, **more}))
+
+    def say_counts(self, witness: str, method: str, counts: Mapping[int, int], p: int | None) -> None:
+        """Add how many minimal generators of which degree a witness found."""
+        self.say("generators", {str(k): v for k, v in sorted(counts.items())}, witness, method, prime=p)
+
+    @property
+    def constant(self) -> int | None:
+        """The coordinate that is constantly 1, where the image was no cone."""
+        return self.span.ambient - 1 if self.image.homogenized else None
 
     def other_primes(self, count: int) -> list[int]:
         """Large primes that divide nothing that was given, other than the one of the computation."""
@@ -89,18 +100,14 @@ class Work:
         method = "rank of the parametrization's Jacobian at a random point"
         sure = Certainty.PROBABLE if self.image.constrained else Certainty.PROVED
         for rank, p, over in (
-            (self.cone_dim, best, "QQ"), (ranks[self.prime], self.prime, f"F_{self.prime}"),
-        ):  # fmt: skip
-            self.evidence.append(Evidence(
-                quantity="image_dim", witness="modular", method=method, value=rank - self.image.homogenized, relation=">=",
-                certainty=sure, prime=p, field=over,
-            ))  # fmt: skip
+            (self.cone_dim, best, "QQ"),
+            (ranks[self.prime], self.prime, f"F_{self.prime}"),
+        ):
+            dim = rank - self.image.homogenized
+            self.say("image_dim", dim, "modular", method, relation=">=", certainty=sure, prime=p, field=over)
         formula = self.model.formula
         if formula is not None and formula.applies and formula.value is not None:
-            self.evidence.append(Evidence(
-                quantity="image_dim", witness="formula", method=formula.citation, value=formula.value,
-                certainty=Certainty.PROBABLE, field="QQ",
-            ))  # fmt: skip
+            self.say("image_dim", formula.value, "formula", formula.citation, prime=None, field="QQ")
 
     def codim_in(self, span: Span) -> int:
         """Codimension of the image in its linear span; over an unlucky prime the span is smaller than the image.
@@ -160,22 +167,25 @@ class Work:
 
     # -- interpolation ----------------------------------------------------------------------------------------
 
+    def interpolation(self, p: int) -> Interpolation:
+        """Nothing but the span yet, over one prime."""
+        return Interpolation(self.image, prime=p, seed=self.seed, clock=self.asking.clock)
+
     def by_interpolation(self, max_degree: int | None) -> Interpolation:
         """Interpolate degree by degree until the account is settled, then lift when equations over QQ are wanted."""
         self.measure()
-        interpolator = Interpolator(self.image, prime=self.prime, seed=self.seed, clock=self.asking.clock)
-        self.span = interpolator.span
+        found = self.interpolation(self.prime)
+        self.span = found.span
         self.codim = self.codim_in(self.span)
         self.count_degree()
-        account_ = self._advance(interpolator, max_degree)
-        found = interpolator.snapshot()
+        account_ = self._advance(found, max_degree)
         self._take(found)
         if account_ is None and self.limit is None:
             account_ = self.account()
         self.conclude(account_)
         return found
 
-    def _advance(self, interpolator: Interpolator, max_degree: int | None) -> Account | None:
+    def _advance(self, interpolator: Interpolation, max_degree: int | None) -> Account | None:
         """Go on to `max_degree`, or until a degree brings nothing new and dimension and degree are those of the image.
 
         Macaulay2 is asked only when the equations already define the image near a general point, and not before a degree
@@ -194,7 +204,7 @@ class Work:
                 return None
             if max_degree is not None:
                 continue
-            self._take(interpolator.snapshot())
+            self._take(interpolator)
             fresh = bool(interpolator.generators[interpolator.degree_reached])
             large = interpolator.weight_spaces[interpolator.degree_reached][2] > _LARGE_SPACE
             if (fresh and not large and interpolator.degree_reached < bound) or asked == len(
@@ -213,10 +223,8 @@ class Work:
         return None
 
     def _take(self, found: Interpolation) -> None:
-        self.polynomials = tuple(f for degree in sorted(found.generators) for f in found.generators[degree])
-        self.counts = found.counts
-        self.hilbert_function = found.hilbert_function
-        self.degree_bound = found.degree_reached
+        self.polynomials, self.counts = found.polynomials, found.counts
+        self.hilbert_function, self.degree_bound = found.hilbert_function, found.degree_reached
 
     def account(self) -> Account:
         self.tell("accounting")
@@ -225,15 +233,12 @@ class Work:
             hilbert_degrees=self.degree_bound + 1,
         )  # fmt: skip
 
-    def claim_vanishing(self, witness: str, method: str) -> None:
-        """The method's own word that its equations vanish on the image, to be contradicted by the others."""
-        self.evidence.append(
-            Evidence(quantity="vanishing", witness=witness, method=method, value=True, prime=self.prime)
-        )
-
     def conclude(self, account_: Account | None) -> None:
         """Weigh Macaulay2's account: what is shown, what is not."""
-        self.claim_vanishing("interpolation", "solutions of linear equations at random image points")
+        method = (
+            "solutions of linear equations at random image points"  # its own word, for others to contradict
+        )
+        self.say("vanishing", True, "interpolation", method)
         self.evidence.append(
             accounting.vanish_at_fresh_points(self.polynomials, self.image, self.span, self.prime, self.seed)
         )
@@ -268,10 +273,10 @@ class Work:
             self.not_shown.append(f"the equations' ideal has degree {account_.degree}, the image {known}")
         if not self._settle_hypersurface():
             self._settle_unmixedness(account_, same_degree)
-        item = accounting.degree_evidence(
-            account_, self.cone_dim, self.span, self.prime, complete=self.complete
-        )
-        self.evidence += [item] if item is not None else []
+        if dims:  # an upper bound of the closure's degree, because the dimensions agree
+            relation = "=" if self.complete else "<="
+            method = "degree of the equations' ideal (Groebner basis)"
+            self.say("degree", account_.degree, "macaulay2", method, relation=relation)
 
     def _settle_hypersurface(self) -> bool:
         """A prime ideal of codimension one is generated by its element of lowest degree, whatever the degree of the image."""
@@ -371,26 +376,13 @@ class Work:
 
     def _equations(self, lifted: bool) -> tuple[Equation, ...]:
         p = 0 if lifted else self.prime
-        everything = range(self.span.ambient)
-        constant = self.span.ambient - 1 if self.image.homogenized else None
-        forms: Sequence[Mapping[tuple[int, ...], Any]] = as_polynomials(self.span)
-        if lifted and self.lifted_forms is not None:
-            forms = self.lifted_forms
-        polynomials: Sequence[Mapping[tuple[int, ...], Any]] = self.polynomials
-        if lifted and self.lifted is not None:
-            polynomials = self.lifted
-        return (
-            *(equation(f, everything, p=p, constant=constant) for f in forms),
-            *(equation(f, self.span.basis, p=p, constant=constant) for f in polynomials),
-        )
+        forms: Sequence[Polynomial] = (self.lifted_forms if lifted else None) or as_polynomials(self.span)
+        linear = (equation(f, range(self.span.ambient), p=p, constant=self.constant) for f in forms)
+        return *linear, *self.written((self.lifted or ()) if lifted else self.polynomials, p)
 
-
-def written_equations(
-    work: Work, polynomials: Sequence[Mapping[tuple[int, ...], Any]], p: int
-) -> tuple[Equation, ...]:
-    """Polynomials in the coordinates of the span as equations in all coordinates; over QQ for p = 0."""
-    constant = work.span.ambient - 1 if work.image.homogenized else None
-    return tuple(equation(f, work.span.basis, p=p, constant=constant) for f in polynomials)
+    def written(self, polynomials: Sequence[Polynomial], p: int) -> tuple[Equation, ...]:
+        """Polynomials in the coordinates of the span as equations in all coordinates; over QQ for p = 0."""
+        return tuple(equation(f, self.span.basis, p=p, constant=self.constant) for f in polynomials)
 
 
 def as_polynomials(span: Span) -> list[dict[tuple[int, ...], int]]:
@@ -413,13 +405,3 @@ def with_fields(evidence: Sequence[Evidence], prime: int) -> list[Evidence]:
         else:
             found.append(replace(item, field=f"F_{item.prime}" if item.prime else "QQ"))
     return found
-
-
-def counts_evidence(witness: str, method: str, counts: Mapping[int, int], p: int | None) -> Evidence:
-    return Evidence(
-        quantity="generators",
-        witness=witness,
-        method=method,
-        value={str(k): v for k, v in sorted(counts.items())},
-        prime=p,
-    )
