@@ -68,8 +68,8 @@ def estimate_of(question: str, expense: Expense, without_engine: str) -> Estimat
 
 
 _JACOBIAN_SECONDS = 2e-6
-"""For each weight and multiplication of the program; lightning(d=16,dp=16) with 1.9 million took 3.9 s on two busy cores."""
-_START_SECONDS = {True: 5.0, False: 1.0}
+"""For each weight and multiplication of the program; lightning(d=16,dp=16) with 1.9 million took from 3.9 to 15.7 s on two busy cores."""
+_START_SECONDS = {True: 3.5, False: 1.2}
 """Macaulay2's start and the small scripts of a question that needs it, or of one that only asks it for a further witness."""
 _PYTHON_MEGABYTES = 95.0
 
@@ -99,7 +99,7 @@ def from_coordinates(model: Any, _: Mapping[str, Any]) -> Expense:
     """The cost of equations: monomials of low degree in the coordinates, and a Groebner basis in as many variables."""
     count = model.free.coordinate_count
     return Expense(
-        seconds=2.0 + 1.2e-3 * float(count) ** 2.7,
+        seconds=1.4 + 1.2e-3 * float(count) ** 2.7,
         megabytes=_PYTHON_MEGABYTES + 0.1 * float(count) ** 2,
         rests_on=f"{count} coordinates",
     )
