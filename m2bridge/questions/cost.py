@@ -68,7 +68,7 @@ def estimate_of(question: str, expense: Expense, without_engine: str) -> Estimat
 
 
 _JACOBIAN_SECONDS = 2e-6
-"""For each weight and multiplication of the program; lightning(d=16,dp=16) with 1.9 million took from 3.9 to 15.7 s on two busy cores."""
+"""For each weight and multiplication of the program; 1.9 million, lightning(d=16,dp=16), took 4 to 16 s on two busy cores."""
 _START_SECONDS = {True: 3.5, False: 1.2}
 """Macaulay2's start and the small scripts of a question that needs it, or of one that only asks it for a further witness."""
 _PYTHON_MEGABYTES = 95.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import comb, lcm, prod
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -27,7 +28,7 @@ from m2bridge.questions.closure import read_field
 from m2bridge.questions.closure.monomials import monomials_of_degree
 from m2bridge.questions.cost import Expense
 from m2bridge.questions.kernel import Asking, Option, Subject, question
-from m2bridge.results import Certainty, Evidence, Result, register_result
+from m2bridge.results import Certainty, Evidence, Result, register_result, said
 from m2bridge.views import View, cut, known
 
 TEMPLATE = "ideal"
@@ -257,16 +258,12 @@ def _evidence(
         ranks = [_hilbert(given, k, p, clock) for k in range(top + 1)]
     except LimitReached:
         return []
+    say = partial(said, "hilbert_function", prime=p or None, certainty=certainty, field=over)
+    witness, method = "modular" if p else "exact", "ranks of the generators' multiples"
     return [
-        Evidence(
-            quantity="hilbert_function", witness="macaulay2", method="Hilbert series of the ideal", value=series,
-            prime=p or None, certainty=certainty, field=over,
-        ),
-        Evidence(
-            quantity="hilbert_function", witness="modular" if p else "exact", method="ranks of the generators' multiples",
-            value=ranks, prime=p or None, certainty=certainty, field=over, ancestry="program",
-        ),
-    ]  # fmt: skip
+        say(series, "macaulay2", "Hilbert series of the ideal"),
+        say(ranks, witness, method, ancestry="program"),
+    ]
 
 
 def _expanded(h_vector: Sequence[int], dim: int, degree: int) -> int:
