@@ -45,6 +45,7 @@ PLUGIN = '''
 import os, time
 from dataclasses import dataclass
 from typing import ClassVar
+from m2bridge import protocol
 from m2bridge.models import Model
 from m2bridge.questions.kernel import Asking, question
 from m2bridge.results import Certainty, Result
@@ -64,6 +65,8 @@ SCRIPTS = {
 @question(asks="Does what it should not.")
 def hostile(ask: Asking, model: Model, *, act: str = "none") -> Hostile:
     _, limit = ask.run(Script(name="hostile", text=SCRIPTS.get(act, "") + '<< "@m2b-end 0" << endl;'))
+    if act in ("m2-memory", "m2-flood"):
+        protocol.read(ask.last_run)  # can do nothing with a part
     kept = []
     while act == "python-endless":
         time.sleep(0.1)
