@@ -58,7 +58,7 @@ def _parameters(question: Question[Any, Any]) -> list[inspect.Parameter]:
     else:
         needed = Annotated[str, typer.Argument(metavar=about.metavar, help=about.help)]
         found.append(("subject", needed, inspect.Parameter.empty))
-    found += [(own.name, _annotation(own), own.default) for own in question.options.values()]
+    found += [(own.name, _annotation(own), own.unasked) for own in question.options.values()]
     if question.takes_prime:
         found.append(("prime", common.PrimeOption, None))
     if not question.needs_engine:
@@ -89,7 +89,7 @@ def _annotation(own: OwnOption) -> Any:
     if own.option.least is not None:
         words["min"] = own.option.least
     kind = str if own.option.read is not None else _plain(own.kind) or str
-    flags = () if kind is bool and own.default is True else (_flag(own),)
+    flags = () if kind is bool and own.unasked is True else (_flag(own),)
     return Annotated[kind | None if own.default is None else kind, typer.Option(*flags, **words)]
 
 
@@ -120,6 +120,8 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
     form = given.get("form")
     if form is not None and form not in question.formats:
         raise InputError(f"--format {form!r} is not one of {', '.join(question.formats)}")
+    if form is not None:  # another text needs what a person is spared
+        options |= {own.name: own.default for own in question.options.values() if own.unasked != own.default}
     result = _answered(question, subject, given, options, quiet=given["as_json"] or form is not None)
 
     def show(console: Any) -> None:

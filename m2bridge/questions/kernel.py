@@ -60,12 +60,14 @@ class Option:
     flag: its name on the command line; by default the option's own name.
     least: the smallest number allowed.
     read: makes the value from the text on the command line; by default the option's type.
+    unasked: its value on the command line when it is not given, where that is not what it is in Python.
     """
 
     help: str
     flag: str | None = None
     least: int | None = None
     read: Callable[[str], Any] | None = None
+    unasked: Any = None
 
 
 ForceOption = Annotated[bool, Option("Try even what is certainly out of reach.")]
@@ -79,6 +81,11 @@ class OwnOption:
     kind: Any
     default: Any
     option: Option
+
+    @property
+    def unasked(self) -> Any:
+        """The value on the command line when it is not given."""
+        return self.default if self.option.unasked is None else self.option.unasked
 
 
 class Asking:

@@ -102,8 +102,8 @@ def closure(
     ] = None,
     cross_check: Annotated[bool, Option("Also compute the kernel, and compare.")] = False,
     equations: Annotated[
-        bool, Option("Whether to carry and print the equations; a single short one always is.")
-    ] = False,
+        bool, Option("Print and record the equations; a single short one always is.", unasked=False)
+    ] = True,
 ) -> Closure:
     """The ideal of the Zariski closure of the image of a polynomial model.
 
