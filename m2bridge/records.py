@@ -13,7 +13,7 @@ import importlib
 import json
 import os
 import re
-import tempfile
+import secrets
 import types
 import typing
 from collections.abc import Mapping
@@ -159,25 +159,27 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value")
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Replace `path` by a file with this content: after a crash there is the old file or the new one, never a part."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def write_atomically(path: Path, content: str | bytes, temporary: Path | None = None) -> None:
+    """Replace `path` by a file with this content: after a crash there is the old file or the new one, never a part.
+
+    `temporary` is a name on the same file system that is free; by default one beside `path`.
+    """
+    name = temporary or path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with name.open("xb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
         os.replace(name, path)
-        _sync_directory(path.parent)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         raise
+    sync_directory(path.parent)
 
 
-def _sync_directory(directory: Path) -> None:
-    """Make a renamed file's new name durable."""
-    handle = os.open(directory, os.O_RDONLY)
+def sync_directory(directory: Path) -> None:
+    """Make the new names of renamed files durable."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
     finally:
