@@ -179,9 +179,12 @@ def entry() -> None:
         first_process.stay_in_charge()
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
-    from m2bridge.engine.keeping.sandbox import hide_environment
+    if not all(
+        word.startswith("-") for word in sys.argv[1:]
+    ):  # not for --help, which runs nothing and shall be quick
+        from m2bridge.engine.keeping.sandbox import hide_environment
 
-    hide_environment()
+        hide_environment()
     code = main()
     signal.signal(
         signal.SIGINT, signal.SIG_IGN

@@ -120,12 +120,12 @@ def check_directory(option: str, directory: Path | None) -> None:
 
 def finish(result: Result, *, as_json: bool, save: Path | None, show: Callable[[Console], None]) -> None:
     """Print a result (JSON, or `show` for people), save its record, and exit 3 when the witnesses disagree, 5 at a limit."""
+    path = None if save is None else records.save(result, save)  # first: who reads the output may close it
     if as_json:
         print_json(records.to_document(result))
     else:
         show(console())
-    if save is not None:
-        path = records.save(result, save)
+    if path is not None:
         console(stderr=True).print(f"record: {path}", markup=False, soft_wrap=True)
     if result.agreement is False:
         err = console(stderr=True)

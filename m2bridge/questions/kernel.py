@@ -48,6 +48,8 @@ Progress = Callable[[str], None]
 COMMON = ("engine", "prime", "seed", "limits", "keep", "progress")
 """What every question takes beside its own options."""
 _LEAST_SECONDS = 1.0
+_COMMON_OPTIONS = """Like every question it also takes `engine` (a Macaulay2, or False for none), `prime`, `seed`, `limits` (or
+`timeout` and `memory`, as "10m" and "4G"), `keep` (a directory for scripts and raw output) and `progress` (told each step)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +283,9 @@ class Question(Generic[S, R]):
     formats: tuple[str, ...] = ()
     cost: Cost | None = None
 
+    def __repr__(self) -> str:
+        return f"<question {self.name}: {self.asks}>"
+
     @property
     def options(self) -> dict[str, OwnOption]:
         """The question's own options, by their names in Python."""
@@ -405,6 +410,7 @@ def question(
         if made.result.ANALYSIS not in RESULT_TYPES:
             register_result(made.result)
         functools.update_wrapper(made, function)
+        made.__doc__ = f"{inspect.getdoc(function) or asks}\n\n{_COMMON_OPTIONS}"
         made.__signature__ = _signature(made)  # type: ignore[attr-defined]
         return made
 
