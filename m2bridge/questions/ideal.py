@@ -20,11 +20,11 @@ from m2bridge.errors import InputError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, numbers_in, prime_for
-from m2bridge.linear.residues import residue
 from m2bridge.models.ideal_text import GivenIdeal, read_ideal
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.questions.clock import Clock, LimitReached
 from m2bridge.questions.closure import read_field
+from m2bridge.questions.closure.lifting import reduce_polynomial
 from m2bridge.questions.closure.monomials import monomials_of_degree
 from m2bridge.questions.cost import Expense
 from m2bridge.questions.kernel import Asking, Option, Subject, question
@@ -296,9 +296,10 @@ def _hilbert(given: GivenIdeal, degree: int, p: int, clock: Clock) -> int:
 
 def _integral(polynomial: Mapping[tuple[int, ...], Any], p: int) -> dict[tuple[int, ...], int]:
     """Residues modulo p; for p = 0 the multiple with integer coefficients."""
-    common = 1 if p else lcm(*(c.denominator for c in polynomial.values()))
-    values = {m: residue(c, p) if p else int(c * common) for m, c in polynomial.items()}
-    return {m: c for m, c in values.items() if c}
+    if p:
+        return reduce_polynomial(polynomial, p)
+    common = lcm(*(c.denominator for c in polynomial.values()))
+    return {m: int(c * common) for m, c in polynomial.items() if c}
 
 
 def _exponents(n: int, degree: int) -> list[tuple[int, ...]]:

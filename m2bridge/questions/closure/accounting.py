@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from m2bridge.linear.modular import rank_mod
+from m2bridge.models.polynomials import derivative
 from m2bridge.protocol import Values
 from m2bridge.questions.closure.image import Image, Span
 from m2bridge.questions.closure.interpolation import evaluate
@@ -58,14 +59,9 @@ def smooth_at_image(polynomials: Sequence[Polynomial], points: np.ndarray, codim
     """
     if codim == 0:
         return True
-    rows: list[list[int]] = []
-    for f in polynomials:
-        rows.append([int(evaluate(_derivative(f, i), points[:1], p)[0]) for i in range(points.shape[1])])
+    variables, point = range(points.shape[1]), points[:1]
+    rows = [[int(evaluate(derivative(f, i), point, p)[0]) for i in variables] for f in polynomials]
     return bool(rows) and rank_mod(np.array(rows, dtype=np.int64), p) == codim
-
-
-def _derivative(f: Polynomial, i: int) -> dict[tuple[int, ...], int]:
-    return {(*m[:i], m[i] - 1, *m[i + 1 :]): m[i] * c for m, c in f.items() if m[i]}
 
 
 def vanish_at_fresh_points(

@@ -9,6 +9,7 @@ from math import gcd, isqrt, lcm
 from typing import Any
 
 from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.residues import residue
 from m2bridge.questions.clock import Clock
 from m2bridge.questions.closure.wire import Polynomial, exponents_of, factors
 
@@ -36,8 +37,8 @@ def combine(residues: Sequence[int], moduli: Sequence[int]) -> tuple[int, int]:
     (17, 35)
     """
     value, modulus = 0, 1
-    for residue, m in zip(residues, moduli, strict=True):
-        value += modulus * ((residue - value) * pow(modulus, -1, m) % m)
+    for r, m in zip(residues, moduli, strict=True):
+        value += modulus * ((r - value) * pow(modulus, -1, m) % m)
         modulus *= m
     return value, modulus
 
@@ -61,8 +62,7 @@ def lift_polynomials(
             fraction = rational(value, modulus)
             if fraction is None or fraction.denominator % primes[-1] == 0:
                 return None
-            expected = fraction.numerator * pow(fraction.denominator, -1, primes[-1]) % primes[-1]
-            if expected != versions[-1].get(monomial, 0):
+            if residue(fraction, primes[-1]) != versions[-1].get(monomial, 0):
                 return None
             polynomial[monomial] = fraction
         lifted.append(polynomial)
@@ -71,8 +71,7 @@ def lift_polynomials(
 
 def reduce_polynomial(polynomial: Polynomial, p: int) -> dict[tuple[int, ...], int]:
     """Residues of a rational polynomial modulo a prime that divides no denominator."""
-    residues = {m: c.numerator * pow(c.denominator, -1, p) % p for m, c in polynomial.items()}
-    return {m: c for m, c in residues.items() if c}
+    return {m: r for m, c in polynomial.items() if (r := residue(c, p))}
 
 
 def vanishes_exactly(polynomial: Polynomial, coordinates: Sequence[Any], clock: Clock | None = None) -> bool:
