@@ -27,7 +27,7 @@ _MOST_COLUMNS = 1500
 def compare_primes(work: Work, found: Interpolation) -> None:
     """Compare with other primes; an unlucky one shows by smaller ranks. Lift, and check the lift exactly, for QQ."""
     if work.limit is not None:
-        work.not_shown.append("agreement with a second prime: a limit came first")
+        work.lacks("agreement with a second prime: a limit came first")
         return
     top = max(work.counts, default=1)
     systems: list[tuple[Polynomial, ...]] = []
@@ -38,7 +38,7 @@ def compare_primes(work: Work, found: Interpolation) -> None:
         other = work.interpolation(p)
         if not other.reach(top):
             work.limit = work.limit or other.limit
-            work.not_shown.append("agreement with a second prime: a limit came first")
+            work.lacks("agreement with a second prime: a limit came first")
             return
         _say_interpolated(work, other.hilbert_function, other.counts, p)
         if not primes:
@@ -46,9 +46,7 @@ def compare_primes(work: Work, found: Interpolation) -> None:
         if other.counts != work.counts or other.span.basis != work.span.basis:
             if _smaller(other.hilbert_function, found.hilbert_function[: top + 1]):
                 continue  # ranks modulo p never exceed those over QQ: the other prime is the unlucky one
-            work.not_shown.append(
-                f"F_{work.prime} and F_{p} disagree: one of the primes is unlucky, use a larger one"
-            )
+            work.lacks(f"F_{work.prime} and F_{p} disagree: one of the primes is unlucky, use a larger one")
             work.unlucky = True
             return
         systems.append(other.polynomials)
@@ -57,7 +55,7 @@ def compare_primes(work: Work, found: Interpolation) -> None:
         if _lift(work, systems, forms, primes):
             break
     if work.lifted is None:
-        work.not_shown.append("the equations could not be lifted to QQ from six primes")
+        work.lacks("the equations could not be lifted to QQ from six primes")
         return
     _check_lift(work)
 
@@ -106,14 +104,14 @@ def _check_lift(work: Work) -> None:
     check = accounting.vanish_at_fresh_points(residues, work.image, work.span, p, work.seed)
     work.evidence.append(check)
     if check.value:
-        work.shown.append(f"lifted to QQ, the equations vanish at fresh points over F_{p}")
+        work.shows(f"lifted to QQ, the equations vanish at fresh points over F_{p}")
     if not work.rational:
         work.proved = False
         return
     work.tell("exact substitution")
     exact = substitute(work)
     if exact is None:
-        work.not_shown.append(
+        work.lacks(
             "that the lifted equations vanish identically: no exact substitution (too many terms, or constraints)"
         )
         work.proved = False
@@ -134,18 +132,16 @@ def _minimal(work: Work) -> bool:
     for degree in sorted(by_degree)[1:]:
         total = comb(n + degree - 1, degree)
         if total > _MOST_COLUMNS:
-            work.not_shown.append(
+            work.lacks(
                 f"that the generators of degree {degree} are minimal over QQ (they are over F_{work.prime})"
             )
             return False
         lower = [f for k, group in by_degree.items() if k < degree for f in group]
         expected = total - work.hilbert_function[degree] - len(by_degree[degree])
         if generated_rank(lower, degree, n) != expected:
-            work.not_shown.append(
-                f"that the generators of degree {degree} are minimal over QQ: fewer suffice"
-            )
+            work.lacks(f"that the generators of degree {degree} are minimal over QQ: fewer suffice")
             return False
-    work.shown.append("over QQ no generator can be left out (exact ranks)")
+    work.shows("over QQ no generator can be left out (exact ranks)")
     return True
 
 
@@ -170,7 +166,5 @@ def substitute(work: Work) -> bool | None:
             for e in work.evidence
             if (e.quantity, e.relation, e.witness) == ("image_dim", "<=", "macaulay2")
         ]
-        work.shown.append(
-            "over QQ every equation vanishes identically on the parametrization (exact substitution)"
-        )
+        work.shows("over QQ every equation vanishes identically on the parametrization (exact substitution)")
     return exact

@@ -31,15 +31,13 @@ def compare_with_kernel(work: Work, seconds: float | None) -> None:
         work.asking, work.model, p=p, hilbert_degrees=work.degree_bound, seconds=seconds
     )
     if found is None or found.hilbert_function is None:
-        work.not_shown.append("the kernel of the ring map: Macaulay2 did not finish it in time")
+        work.lacks("the kernel of the ring map: Macaulay2 did not finish it in time")
         return
     work.kernel_used = True
     _witness_kernel(work, found, p)
     if found.counts == work.counts and found.hilbert_function == work.hilbert_function:
         work.complete = True
-        work.shown.append(
-            "the kernel of the ring map has as many generators in each degree: the ideals are equal"
-        )
+        work.shows("the kernel of the ring map has as many generators in each degree: the ideals are equal")
 
 
 def _witness_kernel(work: Work, found: kernels.Kernel, p: int) -> None:
@@ -70,28 +68,26 @@ def by_kernel(work: Work, max_degree: int | None) -> None:
     )
     work.kernel_used = True
     if found is None:
-        work.not_shown.append("anything about equations: the kernel was not finished")
+        work.lacks("anything about equations: the kernel was not finished")
         return
     work.span = Span(basis=found.basis, linear_forms=work.span.linear_forms, ambient=work.span.ambient)
     work.counts = found.counts
     work.degree_bound = max([max_degree or 1, *found.counts])
     work.degree, work.complete = found.degree, True
     work.hilbert_function = found.hilbert_function or ()
-    work.shown.append(
-        f"the ideal is the kernel of the ring map over {'QQ' if work.rational else f'F_{work.prime}'}"
-    )
+    work.shows(f"the ideal is the kernel of the ring map over {'QQ' if work.rational else f'F_{work.prime}'}")
     if work.rational:
         work.polynomials = [reduce_polynomial(f, work.prime) for f in found.polynomials]
         work.lifted_forms = lift_forms(work)
         work.lifted = None if work.lifted_forms is None else list(found.polynomials)
         if work.lifted is None:
-            work.not_shown.append("the linear forms over QQ: six primes did not determine them")
+            work.lacks("the linear forms over QQ: six primes did not determine them")
         exact = substitute(work)
         work.proved = bool(exact) or (exact is None and work.lifted is not None and not work.lifted_forms)
     else:
         work.polynomials = list(found.polynomials)
     if found.codim is None or found.degree is None:
-        work.not_shown.append("codimension and degree: Macaulay2 reached a limit")
+        work.lacks("codimension and degree: Macaulay2 reached a limit")
     work.say("vanishing", True, "kernel", "kernel of the ring map")
     work.count_degree()
     _witness_kernel(work, found, p)
@@ -106,7 +102,7 @@ def _witness_interpolation(work: Work) -> None:
     other = work.interpolation(work.prime)
     top = max(work.counts, default=1)
     if not other.reach(top):
-        work.not_shown.append("agreement with interpolation: a limit came first")
+        work.lacks("agreement with interpolation: a limit came first")
         return
     counts = {k: v for k, v in other.counts.items() if k <= top}
     work.say_counts("modular", f"interpolation up to degree {top}", counts, work.prime)
@@ -126,7 +122,7 @@ def by_graded_kernel(work: Work, max_degree: int) -> None:
         work.asking, work.image, work.span, interpolator.grading, max_degree, p=work.prime
     )
     if found is None:
-        work.not_shown.append("anything about equations: the components of the kernel were not finished")
+        work.lacks("anything about equations: the components of the kernel were not finished")
         return
     work.polynomials, work.counts, work.degree_bound = found.polynomials, found.counts, max_degree
     work.say_counts("macaulay2", "componentsOfKernel", found.counts, work.prime)

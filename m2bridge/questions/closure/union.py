@@ -53,18 +53,18 @@ def by_components(work: Work, max_degree: int | None, *, seconds: float | None, 
     over_q = decomposed(model, work.asking, characteristic=0, seconds=seconds)
     if work.rational and over_q is None:
         work.rational = False
-        work.not_shown.append("anything over QQ: the source could not be decomposed over QQ in time")
+        work.lacks("anything over QQ: the source could not be decomposed over QQ in time")
     work.tell("kernels")
     if work.rational and over_q is not None:
         source, (values, work.limit) = over_q, _kernels(work, model, over_q, max_degree, seconds)
     else:
         found = _modulo_p(work, model, over_q, max_degree, seconds=seconds, chosen=chosen)
         if found is None:
-            work.not_shown.append("the components of the source: Macaulay2 did not find them in time")
+            work.lacks("the components of the source: Macaulay2 did not find them in time")
             return False
         source, values, work.limit = found
     if "generators" not in values or "hilbert_function" not in values:
-        work.not_shown.append("the kernels of the source's components: Macaulay2 did not finish them in time")
+        work.lacks("the kernels of the source's components: Macaulay2 did not finish them in time")
         return False
     source = with_points(model, source, work.asking, prime=work.prime, seed=work.seed, seconds=seconds)
     work.kernel_used = True
@@ -117,21 +117,19 @@ def _modulo_p(
         if same_source and same_image:
             break
     if over_q is None:
-        work.not_shown.append(f"the source over QQ: it was decomposed over F_{work.prime} only")
+        work.lacks(f"the source over QQ: it was decomposed over F_{work.prime} only")
     elif not same_source:
-        work.not_shown.append(
+        work.lacks(
             f"that F_{work.prime} is like QQ: {over_q.sentence}, and {found.sentence}; use another prime"
         )
     elif not same_image:
-        work.not_shown.append(
+        work.lacks(
             f"that F_{work.prime} is like QQ: there the image has another Hilbert function; use another prime"
         )
     elif expected is not None:
-        work.shown.append(
-            "over QQ the span, the codimension, the degree and the Hilbert function are the same"
-        )
+        work.shows("over QQ the span, the codimension, the degree and the Hilbert function are the same")
     else:
-        work.not_shown.append("that these numbers are the same over QQ: the kernels over QQ took too long")
+        work.lacks("that these numbers are the same over QQ: the kernels over QQ took too long")
     return found, values, limit
 
 
@@ -177,12 +175,12 @@ def _witness(work: Work, model: PolynomialMap, source: Source, values: Values) -
     p = source.characteristic
     over = source.field
     covered = bool(values["covered"]) and bool(values["inside"]) and source.covered is not False
-    work.shown.append(source.sentence)
+    work.shows(source.sentence)
     if covered:
-        work.shown.append(
+        work.shows(
             "removing these components from the source leaves nothing (saturation): they are all of it"
         )
-        work.shown.append(f"the ideal is the intersection of the kernels of the components over {over}")
+        work.shows(f"the ideal is the intersection of the kernels of the components over {over}")
     else:
         work.evidence += lost_component(over, p)
     work.say(
@@ -193,7 +191,7 @@ def _witness(work: Work, model: PolynomialMap, source: Source, values: Values) -
     work.evidence += rank_evidence(source, ranks, over)
     unseen = sorted(set(range(len(source.components))) - {r.component for r in ranks if r.rank is not None})
     if unseen:
-        work.not_shown.append(
+        work.lacks(
             f"a second witness for the components {', '.join(str(i + 1) for i in unseen)}: no smooth point of them was found"
         )
     vanishing = _vanishing(work, model, source)
