@@ -127,7 +127,7 @@ class Model(ABC):
         """The inverse of :meth:`flatten`."""
         batch = vector.shape[:-1]
         parts = flat_parts(self.parameters)
-        return {name: vector[..., part].reshape(*batch, *shape) for name, shape, part in parts}
+        return {name: vector[..., part].reshape((*batch, *shape)) for name, shape, part in parts}
 
     def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
         """A random point of the parameter space over F_p, as int64 arrays with entries in [0, p)."""

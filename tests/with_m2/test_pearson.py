@@ -1,0 +1,24 @@
+"""Pearson's mixture of two Gaussians: 18 weights have the same five moments, two of them the same six.
+
+Améndola, Faugère, Sturmfels, Moment varieties of Gaussian mixtures, arXiv:1510.04654: nine mixtures up to the exchange of the two
+parts for five moments, one for six.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from m2bridge import dimension, fiber
+from m2bridge.models.code import model_from_code
+
+FILE = Path(__file__).parents[2] / "examples" / "pearson.py"
+
+
+@pytest.mark.parametrize(("name", "points"), [("five_moments", 18), ("six_moments", 2)])
+def test_how_many_mixtures_have_the_same_moments(name, points, engine):
+    model = model_from_code(f"python:{FILE}:{name}")
+    assert (dimension(model, engine=False).image_dim, model.parameter_count) == (5, 5)
+    found = fiber(model, engine=engine)
+    assert (found.dim_at_point, found.degree) == (0, points)
