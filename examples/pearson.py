@@ -1,6 +1,6 @@
 """Pearson's mixture: the moments of two Gaussians, as a map of the mixing weight, two means and two variances.
 
-Run it as ``m2bridge fiber python:examples/pearson.py:five_moments``. Five moments leave nine mixtures up to the exchange of the two
+Run ``m2bridge fiber python:examples/pearson.py:five_moments``. Five moments leave nine mixtures up to the exchange of the two
 parts, six leave one (Pearson 1894; Améndola, Faugère, Sturmfels, *Moment varieties of Gaussian mixtures*, arXiv:1510.04654).
 """
 
