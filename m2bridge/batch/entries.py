@@ -108,7 +108,7 @@ def arguments_of(family: str) -> tuple[str, ...]:
     """The names of a family's arguments.
 
     >>> arguments_of("mlp")
-    ('widths', 'r')
+    ('widths', 'r', 'bias')
     """
     build = FAMILIES[family].build
     asked = _Asked("", family, {}, {})
