@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -383,3 +384,16 @@ def test_parts_are_programs_of_their_own() -> None:
     )
     assert whole == end
     assert all(a < b for a, b in pairwise(one))
+
+
+def test_entries_that_move_by_multiples_of_entries() -> None:
+    """2 a + 3 b moves by 4 a + 6 b: twice itself; 4 a + 5 b is no multiple, and nothing is zero times anything."""
+    first, second = {(0,): 2, (1,): 3}, {(0, 1): 2}
+    assert checker.multiples([{(0,): 4, (1,): 6}, {}], [first, second]) == [(2, 0), (0, 0)]
+    assert checker.multiples([{(0, 1): -1}, {(0,): 2, (1,): 3}], [first, second]) == [
+        (Fraction(-1, 2), 1),
+        (1, 0),
+    ]
+    for wrong in ({(0,): 4, (1,): 5}, {(0,): 4}, {(2,): 1}, {(): 1}, {(0,): 2, (1,): 3, (2,): 1}):
+        assert checker.multiples([wrong, {}], [first, second]) is None
+    assert checker.multiples([{(0,): 4}], [{}]) is None
