@@ -219,8 +219,9 @@ def test_a_lattice_of_points_is_complete(monkeypatch: pytest.MonkeyPatch) -> Non
     program = checker.read_program(text.done(text("multiply", product, v)))
     monkeypatch.setattr(checker.Polynomials, "dot", _refuse)
     monkeypatch.setattr(checker.Program, "polynomial", False)
-    with pytest.raises(checker.Rejected):
-        checker.check_field(program, [(1, 1, ())])
+    for monomial in ((), ((1, 1),), ((1, 3),)):  # v may move by 1, v or v^3
+        with pytest.raises(checker.Rejected):
+            checker.check_field(program, [(1, 1, monomial)])
 
 
 @pytest.mark.parametrize(
