@@ -398,3 +398,12 @@ def test_entries_that_move_by_multiples_of_entries() -> None:
     for wrong in ({(0,): 4, (1,): 5}, {(0,): 4}, {(2,): 1}, {(): 1}, {(0,): 2, (1,): 3, (2,): 1}):
         assert checker.multiples([wrong, {}], [first, second]) is None
     assert checker.multiples([{(0,): 4}], [{}]) is None
+
+
+def test_a_symmetry_inside_one_part_does_not_count() -> None:
+    """GL(2) between W1 and W2 moves neither function of a cut after W2; GL(1) at the cut moves both."""
+    text, upper = linear_composition([2, 2, 1, 2])
+    inner = {"group": "gl", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -1]}}
+    assert upper["cut"] == 5
+    assert bound(text, {**upper, "groups": []}) == bound(text, {**upper, "groups": [inner]}) == 4
+    assert bound(text, {**upper, "groups": [inner, *upper["groups"]]}) == 3 == M.generic_rank(text)
