@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from m2bridge.certificates.statements import FORMAT, VERSION, narrow_matrices
 from m2bridge.models import Model
 from m2bridge.programs import Program
 from m2bridge.programs.arithmetics import Floats
@@ -27,8 +28,6 @@ from m2bridge.results import Evidence
 if TYPE_CHECKING:
     from m2bridge.questions.dimension.lower import Found
 
-VERSION = 2
-FORMAT = "m2bridge certificate"
 MOST_INTERVAL_COLUMNS = 400
 """Larger minors of analytic networks are proved, but a checker in plain Python would need too long for them."""
 
@@ -54,7 +53,7 @@ def certificate_for(model: Model, found: Found, uppers: list[Evidence]) -> Docum
         "format": FORMAT,
         "version": VERSION,
         "statement": {"kind": "dimension", "dimension": value},
-        "spec": None if free.family in ("map", "program") else free.spec,
+        "spec": None if free.family == "program" else free.spec,
         "program": free.program.text,
         "lower": lower,
         "upper": upper,
@@ -179,16 +178,13 @@ def _upper(model: Model, item: Evidence, rank: GenericRank) -> Document | None:
     if item.witness in ("virtual", "layers"):
         return {"kind": item.witness}
     if item.witness == "equations":
-        if item.detail["flattening"] == "matrix":
-            return {"kind": "matrix"}
         weights = {name: np.array(value, dtype=np.int64) for name, value in item.detail["weights"].items()}
+        point = {"entries": _listed(weights, model.parameters)}
+        if item.detail["flattening"] == "matrix":
+            return narrow_matrices(model.program)
         degree = re.search(r"S\^(\d+)\)\*", item.detail["flattening"])
-        return {
-            "kind": "flattening",
-            "flattening": ["catalecticant", int(degree[1])] if degree else ["koszul"],
-            "prime": item.prime,
-            "weights": {"entries": _listed(weights, model.parameters)},
-        }
+        kind = ["catalecticant", int(degree[1])] if degree else ["koszul"]
+        return {"kind": "flattening", "flattening": kind, "prime": item.prime, "weights": point}
     return None
 
 

@@ -1,6 +1,6 @@
-"""Certificates of statements other than the dimension: closure, singular and smooth points, symmetries, equal functions.
+"""Certificates of statements other than the dimension, and upper bounds that are put together from parts.
 
-Each function builds the document of ``docs/certificates.md`` (section 5) from values that the caller has computed.
+Each function builds the document of ``docs/certificates.md`` (sections 4 and 5) from values that the caller has computed.
 Nothing is verified here: ``m2bridge check`` does that.
 
 >>> weights = [[1, 2, 3], [Fraction(1, 2), 4, 3]]
@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import lcm
+from math import lcm, prod
 from typing import Any
+
+from m2bridge.programs import Program
 
 FORMAT = "m2bridge certificate"
 VERSION = 2
@@ -22,6 +24,8 @@ VERSION = 2
 Document = dict[str, Any]
 Polynomial = Mapping[tuple[int, ...], int | Fraction]
 """Exponents, one for each coordinate, and coefficients."""
+Field = Mapping[int, Mapping[tuple[tuple[int, int], ...], int]]
+"""For each flat weight that moves, the polynomial by which: ((flat weight, exponent), ...) ascending, and coefficients."""
 
 
 def closure_certificate(
@@ -77,18 +81,70 @@ def smooth_certificate(
 
 
 def symmetry_certificate(
-    program: str,
-    groups: Sequence[Document] = (),
-    fields: Sequence[Mapping[tuple[int, int], int]] = (),
-    *,
-    spec: str | None = None,
+    program: str, groups: Sequence[Document] = (), fields: Sequence[Field] = (), *, spec: str | None = None
 ) -> Document:
-    """Groups of section 4, and linear vector fields, do not change the function.
+    """Groups of section 4, and polynomial vector fields, do not change the function."""
+    statement = {"kind": "symmetry", "groups": list(groups), "fields": [written_field(f) for f in fields]}
+    return _document(program, statement, None, spec)
 
-    A field {(i, j): c} moves flat weight i by the sum of c times flat weight j.
+
+def fields_bound(
+    groups: Sequence[Document], fields: Sequence[Field], *, prime: int, weights: Document
+) -> Document:
+    """The upper bound by groups and vector fields; `weights` is a POINT at which their rank is counted."""
+    parts = [written_field(field) for field in fields]
+    return {"kind": "fields", "groups": list(groups), "fields": parts, "prime": prime, "weights": weights}
+
+
+def composition_bound(
+    cut: int,
+    first: Document,
+    second: Document,
+    *,
+    prime: int,
+    weights: Document,
+    groups: Sequence[Document] = (),
+    fields: Sequence[Field] = (),
+    samples: int = 4,
+) -> Document:
+    """The upper bound of a program cut at instruction number `cut`: those of both parts, minus what symmetries of the whole move.
+
+    `first` and `second` are upper bounds of the parts (section 4), `weights` a POINT of the whole program.
     """
-    parts = [[[i, j, int(c)] for (i, j), c in sorted(field.items()) if c] for field in fields]
-    return _document(program, {"kind": "symmetry", "groups": list(groups), "fields": parts}, None, spec)
+    own = fields_bound(groups, fields, prime=prime, weights=weights)
+    return own | {"kind": "composition", "cut": cut, "first": first, "second": second, "samples": samples}
+
+
+def narrow_matrices(program: Program) -> Document:
+    """The upper bound of a product W_l ... W_1 x: matrices of at most the rank that its narrowest place allows.
+
+    It is cut there into two matrices, with GL between them; where no place inside is narrow, coordinates are counted.
+    """
+    chain = [k for k, item in enumerate(program.instructions) if item.operation == "einsum"]
+    sizes = [program.instructions[k].size for k in chain]
+    both, width = {"kind": "coordinates"}, min(sizes)
+    if width >= min(sizes[-1], *map(prod, program.input_shapes.values())):
+        return both
+    before, names = sizes.index(width), list(program.parameters)
+    axes = {names[before]: [1, 0], names[before + 1]: [0, -1]}
+    between, point = {"group": "gl", "size": width, "axes": axes}, {"seed": 0, "stream": 0, "fixed": []}
+    return composition_bound(
+        chain[before], both, both, prime=2**61 - 1, weights=point, groups=[between], samples=width
+    )
+
+
+def written_field(field: Field) -> list[Any]:
+    """A vector field as the format writes it.
+
+    >>> written_field({0: {(): 2}, 1: {((0, 1), (2, 3)): -1}})
+    [[0, 2, []], [1, -1, [[0, 1], [2, 3]]]]
+    """
+    return [
+        [i, int(c), [[j, e] for j, e in monomial]]
+        for i, polynomial in sorted(field.items())
+        for monomial, c in polynomial.items()
+        if c
+    ]
 
 
 def same_function_certificate(

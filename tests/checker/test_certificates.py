@@ -68,7 +68,6 @@ def test_the_file_imports_the_standard_library_alone() -> None:
         (M.attention_text([3, 1], [3], 2, heads=[2]), "deep-lightning(d=[3,1],a=[3],t=2,heads=2)", {"kind": "layers"}),
         (M.mlp_text([2, 3, 2], 2), "mlp(widths=[2,3,2],r=2)", {"kind": "coordinates"}),
         (M.mlp_text([2, 2], 1), "mlp(widths=[2,2],r=1)", {"kind": "parameters"}),
-        (M.mlp_text([5, 2, 3, 4], 1), "linear(widths=[5,2,3,4])", {"kind": "matrix"}),
     ],
 )  # fmt: skip
 def test_dimensions(text: str, spec: str, upper: dict[str, Any]) -> None:
@@ -326,20 +325,20 @@ def test_the_skew_counterexample_to_theorem_3_7() -> None:
     assert outcome(same_function_certificate(program, big, spec=spec))[0] == 7
 
 
+def w(j: int, c: int = 1) -> dict[Any, int]:
+    """c times flat weight j."""
+    return {((j, 1),): c}
+
+
 def test_symmetries_as_statements() -> None:
     text = M.attention_text([2, 2, 2], [2, 1], 2)
     groups = M.attention_groups([2, 2, 2], [2, 1])
     assert outcome(symmetry_certificate(text, groups))[0] == 0
     assert outcome(symmetry_certificate(text))[0] == 7
     small = M.mlp_text([2, 2, 1], 2)
-    rotation = {
-        (0, 2): 1,
-        (1, 3): 1,
-        (2, 0): -1,
-        (3, 1): -1,
-    }  # rotates the neurons of W1, with W2 = (1, 1) only
+    rotation = {0: w(2), 1: w(3), 2: w(0, -1), 3: w(1, -1)}  # of the neurons of W1, with W2 = (1, 1) only
     assert outcome(symmetry_certificate(small, [], [rotation]))[0] == 7
-    scaling = {(0, 0): 1, (1, 1): 1, (4, 4): -2}
+    scaling = {0: w(0), 1: w(1), 4: w(4, -2)}
     assert outcome(symmetry_certificate(small, [], [scaling]))[0] == 0
 
 
@@ -552,3 +551,23 @@ def test_without_arguments_it_says_how_to_call_it() -> None:
     )
     assert done.returncode == 8
     assert "RECORD" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "map:x,y->x^2;x*y;y^2", "map:x,y->(x+y)^2;x*y/2", "linear(widths=[5,2,3,4])", "mlp(widths=[3,2,2],r=2)",
+        "mlp(widths=[3,5,1],r=4)", "convolution(filters=[2,2],r=2)", "softmax(d=[3,2],a=[2],t=2)", "lightning(d=2,dp=2,a=1,t=2)",
+        "deep-lightning(d=[2,3,2],a=[2,2],t=2)", "deep-lightning(d=[2,2],a=[2],t=2,heads=2)",
+        "deep-lightning(d=[2,2,2],a=[2,2],t=2,skip=true)",
+    ],
+)  # fmt: skip
+def test_records_of_the_program_are_verified(
+    spec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dimension", spec, "--no-engine", "--json"]) == 0
+    path = tmp_path / "record.json"
+    path.write_text(capsys.readouterr().out)
+    done = alone(path, tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "both are equal" in done.stdout

@@ -150,7 +150,7 @@ def float_witness(
     weights, inputs = free.real_point(samples, seed)
     given = {name: Lettered("", value) for name, value in weights.items()}
     given |= {name: Lettered("N", value) for name, value in inputs.items()}
-    size, told = (0, width), NumericRank(rank=None, gap=0.0, candidate=0, singular_values=())
+    size, told = (0, width), NumericRank(rank=None, gap=0.0, candidate=0)
     try:
         with np.errstate(over="raise", under="raise", invalid="raise", divide="raise"):
             entries = (
@@ -166,7 +166,7 @@ def float_witness(
         pass
     rest = (layer.outputs - outputs) * layer.width if layer else 0
     if rest and len(found.token_pivots) < (layer.width if layer else 0):
-        told = NumericRank(rank=None, gap=told.gap, candidate=told.candidate, singular_values=())
+        told = NumericRank(rank=None, gap=told.gap, candidate=told.candidate)
     rank = None if told.rank is None else told.rank + rest
     gap = told.gap if math.isfinite(told.gap) else None
     item = _image_dim(
