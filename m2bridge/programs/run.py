@@ -95,7 +95,7 @@ def tangents(
             found.append(given.get(str(item.constants[0])))
         else:
             found.append(
-                _tangent(
+                tangent(
                     arithmetic,
                     item,
                     [values[k] for k in item.operands],
@@ -106,7 +106,7 @@ def tangents(
     return found
 
 
-def _tangent(
+def tangent(
     arithmetic: Floats,
     item: Instruction,
     operands: Sequence[Lettered],

@@ -11,11 +11,11 @@ import numpy as np
 from flint import fmpz
 
 from m2bridge.errors import InputError
+from m2bridge.linear.lifting import rational
 from m2bridge.linear.modular import eliminate
 from m2bridge.models import Lightning
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.interpolation import interpolate
-from m2bridge.questions.closure.lifting import rational
 
 SMALLEST_PRIME = 101
 """Over fewer points, forms like x^3 y - x y^3 vanish everywhere and interpolation finds equations that are none."""
