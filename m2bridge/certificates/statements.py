@@ -1,6 +1,6 @@
-"""Certificates of statements other than the dimension: closure, singular and smooth points, symmetries, equal functions.
+"""Certificates of statements other than the dimension, and upper bounds that are put together from parts.
 
-Each function builds the document of ``docs/certificates.md`` (section 5) from values that the caller has computed.
+Each function builds the document of ``docs/certificates.md`` (sections 4 and 5) from values that the caller has computed.
 Nothing is verified here: ``m2bridge check`` does that.
 
 >>> weights = [[1, 2, 3], [Fraction(1, 2), 4, 3]]
@@ -22,6 +22,8 @@ VERSION = 2
 Document = dict[str, Any]
 Polynomial = Mapping[tuple[int, ...], int | Fraction]
 """Exponents, one for each coordinate, and coefficients."""
+Field = Mapping[int, Mapping[tuple[tuple[int, int], ...], int]]
+"""For each flat weight that moves, the polynomial by which: ((flat weight, exponent), ...) ascending, and coefficients."""
 
 
 def closure_certificate(
@@ -77,18 +79,52 @@ def smooth_certificate(
 
 
 def symmetry_certificate(
-    program: str,
-    groups: Sequence[Document] = (),
-    fields: Sequence[Mapping[tuple[int, int], int]] = (),
-    *,
-    spec: str | None = None,
+    program: str, groups: Sequence[Document] = (), fields: Sequence[Field] = (), *, spec: str | None = None
 ) -> Document:
-    """Groups of section 4, and linear vector fields, do not change the function.
+    """Groups of section 4, and polynomial vector fields, do not change the function."""
+    statement = {"kind": "symmetry", "groups": list(groups), "fields": [written_field(f) for f in fields]}
+    return _document(program, statement, None, spec)
 
-    A field {(i, j): c} moves flat weight i by the sum of c times flat weight j.
+
+def fields_bound(
+    groups: Sequence[Document], fields: Sequence[Field], *, prime: int, weights: Document
+) -> Document:
+    """The upper bound by groups and vector fields; `weights` is a POINT at which their rank is counted."""
+    parts = [written_field(field) for field in fields]
+    return {"kind": "fields", "groups": list(groups), "fields": parts, "prime": prime, "weights": weights}
+
+
+def composition_bound(
+    cut: int,
+    first: Document,
+    second: Document,
+    *,
+    prime: int,
+    weights: Document,
+    groups: Sequence[Document] = (),
+    fields: Sequence[Field] = (),
+    samples: int = 4,
+) -> Document:
+    """The upper bound of a program cut at instruction number `cut`: those of both parts, minus what symmetries of the whole move.
+
+    `first` and `second` are upper bounds of the parts (section 4), `weights` a POINT of the whole program.
     """
-    parts = [[[i, j, int(c)] for (i, j), c in sorted(field.items()) if c] for field in fields]
-    return _document(program, {"kind": "symmetry", "groups": list(groups), "fields": parts}, None, spec)
+    own = fields_bound(groups, fields, prime=prime, weights=weights)
+    return own | {"kind": "composition", "cut": cut, "first": first, "second": second, "samples": samples}
+
+
+def written_field(field: Field) -> list[Any]:
+    """A vector field as the format writes it.
+
+    >>> written_field({0: {(): 2}, 1: {((0, 1), (2, 3)): -1}})
+    [[0, 2, []], [1, -1, [[0, 1], [2, 3]]]]
+    """
+    return [
+        [i, int(c), [[j, e] for j, e in monomial]]
+        for i, polynomial in sorted(field.items())
+        for monomial, c in polynomial.items()
+        if c
+    ]
 
 
 def same_function_certificate(

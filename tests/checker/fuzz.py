@@ -24,6 +24,8 @@ import numpy as np
 from m2bridge import checker
 from m2bridge.certificates.statements import (
     closure_certificate,
+    composition_bound,
+    fields_bound,
     same_function_certificate,
     singular_certificate,
     smooth_certificate,
@@ -98,9 +100,16 @@ def pool() -> tuple[tuple[str, str], ...]:
     low, upper = found["equations"]["lower"], equations
     found["smooth"] = smooth_certificate(text, [1, 2, 3, 5, 7, 11], [QUARTIC], low, prime=M.SMALL, spec=spec)
     found["singular"] = singular_certificate(text, [0] * 6, singular_arcs(), upper, prime=M.SMALL, spec=spec)
-    field = {(i, i): 1 if i < 4 else -1 for i in range(6)}
+    field = {i: {((i, 1),): 1 if i < 4 else -1} for i in range(6)}
     groups = [{"group": "scaling", "weights": {"A": 1, "V": -1}}]
     found["symmetry"] = symmetry_certificate(text, groups, [field], spec=spec)
+    text = M.mlp_text([3, 1, 2], 1)
+    gl = {"group": "gl", "size": 1, "axes": {"W1": [1, 0], "W2": [0, -1]}}
+    point = {"seed": 3, "stream": 1, "fixed": []}
+    both, cut = {"kind": "coordinates"}, {"prime": M.SMALL, "weights": point}
+    add("composition", text, "linear(widths=[3,1,2])", composition_bound(3, both, both, groups=[gl], **cut))
+    fields = [{i: {((0, 2),) if i == 0 else ((0, 1), (i, 1)): 1 if i < 3 else -1} for i in range(5)}]
+    add("fields", text, "linear(widths=[3,1,2])", fields_bound([], fields, **cut))
     text = M.attention_text([2, 1], [2], 2, single=True, way="attention")
     points = [[1, 2, 3, 4, 5, 6], [-1, -2, -3, -4, -5, -6]]
     found["same"] = same_function_certificate(text, points, spec=spec)
@@ -350,8 +359,8 @@ def _value(f: Any, y: list[int]) -> int:
 
 def _field_at(field: Any, point: list[int]) -> list[int]:
     found = [0] * len(point)
-    for i, j, c in field:
-        found[i] += c * point[j]
+    for i, c, monomial in field:
+        found[i] += _value([[c, monomial]], point)
     return found
 
 

@@ -326,20 +326,20 @@ def test_the_skew_counterexample_to_theorem_3_7() -> None:
     assert outcome(same_function_certificate(program, big, spec=spec))[0] == 7
 
 
+def w(j: int, c: int = 1) -> dict[Any, int]:
+    """c times flat weight j."""
+    return {((j, 1),): c}
+
+
 def test_symmetries_as_statements() -> None:
     text = M.attention_text([2, 2, 2], [2, 1], 2)
     groups = M.attention_groups([2, 2, 2], [2, 1])
     assert outcome(symmetry_certificate(text, groups))[0] == 0
     assert outcome(symmetry_certificate(text))[0] == 7
     small = M.mlp_text([2, 2, 1], 2)
-    rotation = {
-        (0, 2): 1,
-        (1, 3): 1,
-        (2, 0): -1,
-        (3, 1): -1,
-    }  # rotates the neurons of W1, with W2 = (1, 1) only
+    rotation = {0: w(2), 1: w(3), 2: w(0, -1), 3: w(1, -1)}  # of the neurons of W1, with W2 = (1, 1) only
     assert outcome(symmetry_certificate(small, [], [rotation]))[0] == 7
-    scaling = {(0, 0): 1, (1, 1): 1, (4, 4): -2}
+    scaling = {0: w(0), 1: w(1), 4: w(4, -2)}
     assert outcome(symmetry_certificate(small, [], [scaling]))[0] == 0
 
 
