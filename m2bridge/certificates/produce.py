@@ -7,7 +7,6 @@ numbers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -35,8 +34,13 @@ MOST_INTERVAL_COLUMNS = 400
 Document = dict[str, Any]
 
 
-def certificate_for(model: Model, found: Found, uppers: list[Evidence]) -> Document | None:
-    """The certificate of a proved dimension, or None where the format has no words for its proof."""
+def certificate_for(
+    model: Model, found: Found, uppers: list[Evidence], searched: Mapping[str, Any] | None = None
+) -> Document | None:
+    """The certificate of a proved dimension, or None where the format has no words for its proof.
+
+    `searched` is the argument of the upper bound with the witness ``found``.
+    """
     free = model.free
     value = min(item.value for item in uppers)
     lower = (
@@ -47,7 +51,7 @@ def certificate_for(model: Model, found: Found, uppers: list[Evidence]) -> Docum
     known = sorted(
         (item for item in uppers if item.value == value), key=lambda item: _ORDER.index(item.witness)
     )
-    upper = next((u for item in known if (u := _upper(free, item, found.rank))), None)
+    upper = next((u for item in known if (u := _upper(free, item, found.rank, searched))), None)
     if lower is None or upper is None:
         return None
     return {
@@ -166,10 +170,12 @@ def _samples(point: DyadicPoint, program: Program, used: Sequence[int]) -> list[
 
 # -- upper bounds ----------------------------------------------------------------------------------------
 
-_ORDER = ("parameters", "ambient", "symmetry", "slice", "virtual", "layers", "equations", "literature")
+_ORDER = ("parameters", "ambient", "symmetry", "slice", "virtual", "layers", "found", "literature")
 
 
-def _upper(model: Model, item: Evidence, rank: GenericRank) -> Document | None:
+def _upper(
+    model: Model, item: Evidence, rank: GenericRank, searched: Mapping[str, Any] | None
+) -> Document | None:
     if item.witness == "parameters":
         return {"kind": "parameters"} if model.parameter_count == item.value else None
     if item.witness == "ambient":
@@ -178,18 +184,7 @@ def _upper(model: Model, item: Evidence, rank: GenericRank) -> Document | None:
         return _symmetries(model, item, rank)
     if item.witness in ("virtual", "layers"):
         return {"kind": item.witness}
-    if item.witness == "equations":
-        if item.detail["flattening"] == "matrix":
-            return {"kind": "matrix"}
-        weights = {name: np.array(value, dtype=np.int64) for name, value in item.detail["weights"].items()}
-        degree = re.search(r"S\^(\d+)\)\*", item.detail["flattening"])
-        return {
-            "kind": "flattening",
-            "flattening": ["catalecticant", int(degree[1])] if degree else ["koszul"],
-            "prime": item.prime,
-            "weights": {"entries": _listed(weights, model.parameters)},
-        }
-    return None
+    return dict(searched) if item.witness == "found" and searched is not None else None
 
 
 def _symmetries(model: Model, item: Evidence, rank: GenericRank) -> Document | None:

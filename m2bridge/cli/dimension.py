@@ -141,7 +141,7 @@ def _facts(result: Dimension) -> Table:
         "generic fiber", f"dimension {result.generic_fiber_dim}, of which symmetries {result.symmetry_dim}"
     )
     span = "" if result.span_dim is None else f"; ambient space {result.span_dim}"
-    table.add_row("expected", f"{result.expected_dim}, defect {result.defect}{span}")
+    table.add_row("expected", f"{result.expected_dim}, defect {common.maybe(result.defect)}{span}")
     if result.formula is None:
         table.add_row("formula", "none known")
     elif result.formula.value is None:

@@ -1,7 +1,7 @@
 """Upper bounds of the dimension of any program, each with the argument that a checker verifies.
 
-A bound is the least of these: the weights; the coordinates; the weights minus the rank of verified vector fields; what is known of
-perceptrons with one hidden layer and of products of matrices; the rank of a last linear layer; and for every cut of the
+A bound is the least of these: the weights; the coordinates; the weights minus the rank of verified vector fields; what is known
+of perceptrons with one hidden layer and of products of matrices; the rank of a last linear layer; and for every cut of the
 program the sum of the bounds of its parts minus the rank with which fields of the whole move the pair of parts:
 at a generic point the differential of g(f(x), x) is a linear map of those of f and g, and zero on what a symmetry moves.
 """
@@ -9,7 +9,7 @@ at a generic point the differential of g(f(x), x) is a linear map of those of f 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, prod
 from typing import Any
@@ -24,9 +24,10 @@ from m2bridge.symmetries.cuts import Cut, Part, cuts, place_in_part
 from m2bridge.symmetries.degrees import common_degree, coordinate_count
 from m2bridge.symmetries.fields import VectorField, jacobian_at, product_mod
 from m2bridge.symmetries.flattening import flattening_bound
-from m2bridge.symmetries.identities import Verifier
 
 Document = dict[str, Any]
+Fields = Mapping[VectorField, frozenset[int]]
+"""Verified fields, each with the instructions that were looked at to verify it; none if that was the whole program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,21 +50,24 @@ class Bounds:
         self.until = time.monotonic() + seconds
         self._known: dict[tuple[str, tuple[VectorField, ...]], Bound] = {}
 
-    def best(self, program: Program, fields: Sequence[VectorField], lower: int = 0) -> Bound:
+    def best(self, program: Program, fields: Fields, lower: int = 0) -> Bound:
         """The least upper bound that is found, given verified fields of the program; a bound that meets `lower` is final."""
         key = (program.text, tuple(fields))
         if key not in self._known:
-            self._known[key] = self._best(program, list(fields), lower)
+            self._known[key] = self._best(program, fields, lower)
         return self._known[key]
 
-    def _best(self, program: Program, fields: list[VectorField], lower: int) -> Bound:
-        best = self._plain(program, fields)
+    def _best(self, program: Program, fields: Fields, lower: int) -> Bound:
+        best = self._plain(program, list(fields))
         if best.value <= lower or not program.parameters:
             return best
         for cut in cuts(program):
             if time.monotonic() > self.until:
                 break
-            for found in (self._behind_hypersurface(program, fields, cut), self._composed(program, fields, cut, best)):
+            for found in (
+                self._behind_hypersurface(program, fields, cut),
+                self._composed(program, fields, cut, best),
+            ):
                 if found is not None and found.value < best.value:
                     best = found
             if best.value <= lower:
@@ -79,12 +83,16 @@ class Bounds:
             return found[0]
         found.append(
             Bound(
-                value=coordinate_count(program), method="number of coordinates", document={"kind": "coordinates"}
+                value=coordinate_count(program),
+                method="number of coordinates",
+                document={"kind": "coordinates"},
             )
         )
         if fields:
             found.append(self._by_fields(program, fields))
-        found += [bound for bound in (self._perceptron(program), self._product(program), _span(program)) if bound]
+        found += [
+            bound for bound in (self._perceptron(program), self._product(program), _span(program)) if bound
+        ]
         return min(found, key=lambda bound: (bound.value, bound.document is None))
 
     def point(self, program: Program) -> Integers:
@@ -128,30 +136,31 @@ class Bounds:
 
     # -- bounds from cuts ---------------------------------------------------------------------------------
 
-    def _part_bound(self, part: Part, fields: Sequence[VectorField]) -> Bound:
+    def _part_bound(self, part: Part, fields: Fields) -> Bound:
         return self.best(part.program, self._restricted(part, fields))
 
-    def _restricted(self, part: Part, fields: Sequence[VectorField]) -> list[VectorField]:
-        """The fields that live in a part and are symmetries of it."""
-        place = {flat: k for k, flat in enumerate(part.flat)}
-        inside = [
-            VectorField(tuple((place[i], c, tuple(place[j] for j in m)) for i, c, m in field.terms))
-            for field in fields
-            if all(i in place and all(j in place for j in m) for i, _, m in field.terms)
-        ]
-        if not inside:
-            return []
-        verifier = Verifier(part.program, self.p, self.seed)
-        return [field for field in inside if verifier.is_symmetry(field)]
+    def _restricted(self, part: Part, fields: Fields) -> Fields:
+        """The fields that live in a part and are symmetries of it: all that was looked at to verify them is in the part."""
+        weight = {flat: k for k, flat in enumerate(part.flat)}
+        place = {whole: k for k, whole in enumerate(part.places) if whole is not None}
+        return {
+            VectorField(
+                tuple((weight[i], c, tuple(weight[j] for j in m)) for i, c, m in field.terms)
+            ): frozenset(place[k] for k in carried)
+            for field, carried in fields.items()
+            if all(i in weight and all(j in weight for j in m) for i, _, m in field.terms)
+            and carried
+            and all(k in place for k in carried)
+        }
 
-    def _composed(self, program: Program, fields: Sequence[VectorField], cut: Cut, best: Bound) -> Bound | None:
+    def _composed(self, program: Program, fields: Fields, cut: Cut, best: Bound) -> Bound | None:
         inner, second = self._part_bound(cut.inner, fields), self._part_bound(cut.second, fields)
-        firsts = set(cut.first.flat)
-        across = [f for f in fields if not firsts.issuperset(f.moved) and not firsts.isdisjoint(f.moved)]
+        sides = [set(cut.inner.flat), set(cut.second.flat)]
+        across = [field for field in fields if not any(side.issuperset(field.involved) for side in sides)]
         if inner.value + second.value - len(across) >= best.value:
             return None
         moved, samples = self._moved(program, across, [cut.inner, cut.second])
-        found = eliminate(moved, self.p) if len(across) else None
+        found = eliminate(moved, self.p) if across else None
         rank = found.rank if found else 0
         used = [across[k] for k in sorted(found.pivot_rows)] if found else []
         document = None
@@ -187,7 +196,9 @@ class Bounds:
         place = place_in_part(program, [cut.late], cut.early)
         return self._composition(place, inner.document, {"kind": "parameters"}, [], 1)
 
-    def _moved(self, program: Program, fields: Sequence[VectorField], parts: Sequence[Part]) -> tuple[Integers, int]:
+    def _moved(
+        self, program: Program, fields: Sequence[VectorField], parts: Sequence[Part]
+    ) -> tuple[Integers, int]:
         """How the fields move the functions of the parts, at the point and at some inputs: one row a field."""
         at = self.point(program)
         directions = (
@@ -207,11 +218,11 @@ class Bounds:
             columns.append(product_mod(directions[:, flat], table.reshape(-1, len(flat)).T, self.p))
         return np.concatenate(columns, axis=1), samples
 
-    def _behind_hypersurface(self, program: Program, fields: Sequence[VectorField], cut: Cut) -> Bound | None:
+    def _behind_hypersurface(self, program: Program, fields: Fields, cut: Cut) -> Bound | None:
         """Behind a cut with one entry more than the network has inputs, the second part matters modulo one equation.
 
-        n + 1 forms of degree d in n variables satisfy an equation F of degree at most d^(n-1) (Bezout). Two second parts of degree
-        e that differ by a multiple of F give the same function, so that each output counts C(e+n, n) - C(e-D+n, n).
+        n + 1 forms of degree d in n variables satisfy an equation F of degree D <= d^(n-1) (Bezout). Two second parts of degree e
+        that differ by a multiple of F give the same function, so that each output counts C(e+n, n) - C(e-D+n, n).
         """
         inputs = sum(prod(shape) for shape in program.input_shapes.values())
         entries = sum(prod(shape) for shape in cut.second.program.input_shapes.values())
@@ -223,7 +234,7 @@ class Bounds:
         n, degree = inputs, d ** (inputs - 1)
         behind = cut.second.program.output_count * (comb(e + n, n) - comb(e - degree + n, n))
         inner = self._part_bound(cut.inner, fields)
-        moved, _ = self._moved(program, fields, [cut.inner])
+        moved, _ = self._moved(program, list(fields), [cut.inner])
         rank = rank_mod(moved, self.p)
         return Bound(
             value=inner.value + behind - rank,
@@ -280,6 +291,4 @@ def _span(program: Program) -> Bound | None:
     (m, n), each = weight.shape, coordinate_count(program) // weight.shape[0]
     if n >= min(m, each):
         return None
-    return Bound(
-        value=n * (m + each - n), method=f"{m} outputs in the span of {n} forms", document=None
-    )
+    return Bound(value=n * (m + each - n), method=f"{m} outputs in the span of {n} forms", document=None)

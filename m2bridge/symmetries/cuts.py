@@ -15,10 +15,14 @@ from m2bridge.programs.program import Instruction, Program
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a program: a program of its own (possibly without weights), and its flat weights within the whole."""
+    """A part of a program: a program of its own, possibly without weights.
+
+    `flat` are its flat weights within the whole, `places` its instructions there; an input in the place of a cut has none.
+    """
 
     program: Program
     flat: tuple[int, ...]
+    places: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,9 @@ def part(program: Program, outputs: Sequence[int], cut: int | None) -> Part:
     order = sorted(items, key=lambda k: {"weight": 0, "input": 1}.get(items[k].operation, 2))
     place = {k: n for n, k in enumerate(order)}
     made = tuple(
-        Instruction(items[k].operation, items[k].constants, tuple(place[j] for j in items[k].operands), items[k].shape)
+        Instruction(
+            items[k].operation, items[k].constants, tuple(place[j] for j in items[k].operands), items[k].shape
+        )
         for k in order
     )
     names = {str(items[k].constants[0]) for k in order if items[k].operation == "weight"}
@@ -89,7 +95,8 @@ def part(program: Program, outputs: Sequence[int], cut: int | None) -> Part:
         if name in names:
             flat += range(start, start + prod(shape))
         start += prod(shape)
-    return Part(Program(made, tuple((f"y{n}", place[k]) for n, k in enumerate(outputs))), tuple(flat))
+    named = tuple((f"y{n}", place[k]) for n, k in enumerate(outputs))
+    return Part(Program(made, named), tuple(flat), tuple(None if k == cut else k for k in order))
 
 
 def place_in_part(program: Program, outputs: Sequence[int], k: int) -> int:

@@ -47,6 +47,11 @@ class VectorField:
         return tuple(sorted({i for i, _, _ in self.terms}))
 
     @property
+    def involved(self) -> frozenset[int]:
+        """The flat weights that move or by which others move."""
+        return frozenset({i for i, _, _ in self.terms} | {j for _, _, m in self.terms for j in m})
+
+    @property
     def document(self) -> list[list[Any]]:
         """The field as certificates write it: ``[i, c, [[j, e], ...]]``."""
         return [[i, c, [[j, m.count(j)] for j in sorted(set(m))]] for i, c, m in self.terms]

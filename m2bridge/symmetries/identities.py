@@ -45,6 +45,8 @@ class Verifier:
     def __init__(self, program: Program, p: int, seed: int = 0) -> None:
         self.program, self.p = program, p
         self.arithmetic = Residues(field_of(p))
+        self.carried: dict[VectorField, frozenset[int]] = {}
+        """For fields that were verified without looking at the whole program, the instructions that were looked at."""
         self._expansions: dict[tuple[frozenset[str], frozenset[int], frozenset[int], bool], _Expansion] = {}
         self.spans: list[tuple[int, int, str]] = []
         begin = 0
@@ -89,8 +91,7 @@ class Verifier:
         alive = frozenset(moves)
         if any(place in alive for _, place in self.program.outputs):
             return False  # it moves an output at one point modulo p
-        involved = {i for i, _, _ in field.terms} | {j for _, _, m in field.terms for j in m}
-        names = frozenset(self.name_of(i)[0] for i in involved)
+        names = frozenset(self.name_of(i)[0] for i in field.involved)
         relations = self._relations(moves)
         verdict: bool | None = False
         for known, whole in ((relations, False), ({}, False), ({}, True)):
@@ -99,6 +100,8 @@ class Verifier:
                 if key not in self._expansions:
                     self._expansions[key] = _Expansion(self.program, names, alive, frozenset(known), whole)
                 if self._expansions[key].vanishes(field, self, known):
+                    if not whole:
+                        self.carried[field] = frozenset(self._expansions[key].carried)
                     return True
             except OutOfReachError:
                 verdict = None

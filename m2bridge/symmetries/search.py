@@ -8,7 +8,7 @@ ones. A kernel is written in a basis of fields that move few arrays and lifted t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import gcd, lcm
@@ -20,8 +20,9 @@ from m2bridge.linear.modular import echelon_mod, kernel_mod, rank_mod
 from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.symmetries.fields import Monomial, Samples, VectorField, orbit_rank, product_mod
+from m2bridge.symmetries.fields import Monomial, Samples, VectorField, product_mod
 from m2bridge.symmetries.gradings import weight_gradings
+from m2bridge.symmetries.guesses import rotations
 from m2bridge.symmetries.identities import Verifier
 
 MOST_UNKNOWNS = 2600
@@ -38,14 +39,15 @@ class Found:
 
     Attributes
     ----------
-    fields: verified fields, independent over QQ at a generic point as far as they were kept.
+    fields: verified fields that are independent at a generic point, each with the instructions that were looked at to verify it;
+        none where that was the whole program.
     rank: their rank at a point modulo p, a proved lower bound of the dimension of generic orbits.
     corank: number of weights minus the rank of the Jacobian at random points, which no symmetry can exceed (probable).
     unverified: how many fields were found modulo p whose identity was out of reach.
     complete: whether all graded parts up to the degree were searched.
     """
 
-    fields: tuple[VectorField, ...]
+    fields: dict[VectorField, frozenset[int]]
     rank: int
     corank: int
     unverified: int
@@ -71,6 +73,7 @@ class Search:
         self.point = self.samples.weights[0]
         self.corank = self._corank() if corank is None else corank
         self.fields: list[VectorField] = []
+        self._values: list[Integers] = []
         self.rank, self.unverified, self.complete = 0, 0, True
 
     def _corank(self) -> int:
@@ -79,9 +82,11 @@ class Search:
             self.program.parameter_count - generic_rank(self.program, p=self.p, seed=self.samples.seed).rank
         )
 
-    def run(self, degree: int = 1) -> Found:
-        """Search degree by degree, until the fiber is explained."""
-        for d in range(degree + 1):
+    def run(self, degree: int = 1, first: int = 1) -> Found:
+        """Search degree by degree from `first` on, until the fiber is explained."""
+        for d in range(first, degree + 1):
+            if d == 2:
+                self.guess()
             for unknowns in self._parts(d):
                 if self.rank == self.corank:
                     break
@@ -93,16 +98,33 @@ class Search:
                     continue
                 for field in self._kernel(unknowns):
                     self.take(field)
+        return self.found()
+
+    def guess(self) -> Found:
+        """Try fields that are known to occur."""
+        for field in rotations(self.program):
+            if self.rank == self.corank:
+                break
+            self.take(field)
+        return self.found()
+
+    def found(self) -> Found:
+        """What was found so far."""
+        carried = {field: self.verifier.carried.get(field, frozenset()) for field in self.fields}
         return Found(
-            fields=tuple(self.fields), rank=self.rank, corank=self.corank, unverified=self.unverified,
+            fields=carried,
+            rank=self.rank,
+            corank=self.corank,
+            unverified=self.unverified,
             complete=self.complete,
-        )  # fmt: skip
+        )
 
     def take(self, field: VectorField) -> bool | None:
-        """Verify a field and keep it where it makes orbits larger; whether it is a symmetry."""
-        raised = orbit_rank([*self.fields, field], self.point, self.p)
+        """Verify a field and keep it where it makes orbits larger; None where it does not, or the identity is out of reach."""
+        value = field.at(self.point, self.p)
+        raised = rank_mod(np.stack([*self._values, value]), self.p)
         if raised == self.rank:
-            return self.verifier.is_symmetry(field) if not self.fields else None
+            return None
         verdict = self.verifier.is_symmetry(field)
         if verdict is None:
             self.unverified += 1
@@ -110,6 +132,7 @@ class Search:
             if raised > self.corank:
                 raise ArithmeticError("fields with a rank above the corank cannot all be symmetries")
             self.fields.append(field)
+            self._values.append(value)
             self.rank = raised
         return verdict
 
@@ -118,8 +141,6 @@ class Search:
     def _parts(self, degree: int) -> Iterator[Unknowns]:
         """Unknowns of exactly this degree (degrees 0 and 1 together), by their character, small parts first."""
         count = self.program.parameter_count
-        if degree == 0:
-            return
         monomials: list[Monomial] = [(i,) for i in range(count)]
         if degree == 1:
             monomials.append(())
@@ -136,13 +157,12 @@ class Search:
         high, low = (weights[:, :, None] - self.characters[:, None, :]) % self.p
         keys = (high * self.p + low).reshape(-1)
         order = np.argsort(keys, kind="stable")
-        bounds = np.flatnonzero(np.diff(keys[order])) + 1
-        seen = self._seen()
-        parts = np.split(order, bounds)
-        for part in sorted(parts, key=len):
-            if len(part) == 1 and seen[part[0] % count]:
-                continue
-            yield [(int(k % count), monomials[k // count]) for k in part]
+        bounds = np.concatenate([[0], np.flatnonzero(np.diff(keys[order])) + 1, [len(order)]])
+        sizes, starts = np.diff(bounds), bounds[:-1]
+        alone = (sizes == 1) & self._seen()[order[starts] % count]
+        for which in np.argsort(np.where(alone, 0, sizes), kind="stable")[int(alone.sum()) :]:
+            chosen = order[starts[which] : starts[which] + sizes[which]]
+            yield [(int(k % count), monomials[k // count]) for k in chosen]
 
     def _seen(self) -> Integers:
         """Whether each weight is seen by the function at all, at the samples."""

@@ -25,7 +25,7 @@ from m2bridge.questions.dimension.constrained import constrained_dimension
 from m2bridge.questions.dimension.lower import float_witness, lower_bounds
 from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
 from m2bridge.questions.dimension.result import Dimension, FormulaCheck
-from m2bridge.questions.dimension.upper import symmetry_rank, upper_bounds
+from m2bridge.questions.dimension.upper import found_bounds, symmetry_rank, upper_bounds
 from m2bridge.questions.source import constrained_map
 from m2bridge.questions.workbench import model_of
 from m2bridge.results import Certainty, Evidence, weigh
@@ -80,8 +80,17 @@ def dimension(
             given, engine, p=p, seed=seed, limits=limits, keep=keep, progress=progress, start=start
         )
     uppers = upper_bounds(model, p=p, seed=seed)
-    upper = min(item.value for item in uppers if item.certainty is Certainty.PROVED)
+    upper = min(item.value for item in uppers if _proved(item))
     found = lower_bounds(model, p=p, seed=seed, upper=upper, limits=limits, report=progress)
+    shown = min(item.value for item in uppers if _proved(item) and item.witness != "literature")
+    searched = None
+    if found.likely < shown:  # what the literature says has no certificate
+        if progress:
+            progress("searching symmetries")
+        searched = found_bounds(model, p=p, seed=seed, lower=found.likely)
+    if searched is not None:
+        uppers.append(searched.evidence)
+        upper = min(upper, searched.evidence.value)
     numeric, numeric_evidence = float_witness(model, found.rank, seed=seed, report=progress)
     asked = ask_macaulay2(model, engine, p=p, seed=seed, limits=limits, keep=keep, report=progress)
     evidence = tuple(
@@ -100,6 +109,8 @@ def dimension(
     parameters = model.parameter_dim
     orbit = _orbit_dim(model, uppers, p=p, seed=seed)
     symmetry = orbit if orbit is not None else model.gauge.count
+    if searched is not None and not model.symmetries:
+        symmetry = searched.orbit_dim
     span = _span(model)
     expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
     agreement = weigh(evidence)
@@ -123,12 +134,14 @@ def dimension(
         symmetry_dim=symmetry,
         span_dim=span,
         expected_dim=expected,
-        defect=expected - answer,
+        defect=expected - answer if model.symmetries or expected == answer else None,
         formula=_formula(model, answer),
         numeric_rank=numeric.rank if numeric else None,
         numeric=numeric,
         statement=statement(model, lower=lower, upper=upper, answer=answer),
-        certificate=certificate_for(model, found, uppers) if proved and certify else None,
+        certificate=certificate_for(model, found, uppers, searched.argument if searched else None)
+        if proved and certify
+        else None,
     )
 
 
@@ -171,6 +184,10 @@ def statement(model: Model, *, lower: int, upper: int, answer: int) -> str:
             "is not proved by this."
         )
     return text
+
+
+def _proved(item: Evidence) -> bool:
+    return item.certainty is Certainty.PROVED
 
 
 def _proved_lower(item: Evidence) -> bool:

@@ -47,7 +47,8 @@ class Dimension(Result):
     span_dim: dimension of the linear span of the image where it was computed, else of the ambient space; None when
         the functions do not lie in a finite-dimensional space.
     expected_dim: min(parameters - symmetry_dim, span_dim).
-    defect: expected_dim - image_dim.
+    defect: expected_dim - image_dim. None, unknown, where the network is not one of those whose symmetries are in the literature,
+        and the symmetries that were found do not explain the whole fiber.
     formula: what the literature says, or None.
     numeric_rank: the float64 rank, None when undecided or not computed; details in `numeric`.
     statement: what is proved and what is not, in a sentence.
@@ -65,7 +66,7 @@ class Dimension(Result):
     symmetry_dim: int
     span_dim: int | None
     expected_dim: int
-    defect: int
+    defect: int | None
     formula: FormulaCheck | None
     numeric_rank: int | None
     numeric: NumericWitness | None
