@@ -90,17 +90,23 @@ def _gradient(weights: list[np.ndarray], x: np.ndarray, output: int, r: int, p: 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--csv", action="append", required=True, type=Path, help="a table; may be repeated")
+    arguments.add_argument(
+        "--csv", action="append", required=True, type=Path, help="a table; may be repeated"
+    )
     arguments.add_argument("--rows", type=int, default=1000)
     arguments.add_argument("--most", type=int, default=400, help="largest number of weights")
     arguments.add_argument("--theirs", type=int, default=20, help="rows on which their method is run too")
     arguments.add_argument("--seed", type=int, default=0)
-    arguments.add_argument("--seconds", type=float, default=float("inf"), help="stop drawing rows after this time")
+    arguments.add_argument(
+        "--seconds", type=float, default=float("inf"), help="stop drawing rows after this time"
+    )
     given = arguments.parse_args()
     table = rows_of(given.csv, given.most)
     random.seed(given.seed)
     chosen = random.sample(table, min(given.rows, len(table)))
-    print(f"{len(table)} rows with at most {given.most} weights, {len(chosen)} of them at random (seed {given.seed})")
+    print(
+        f"{len(table)} rows with at most {given.most} weights, {len(chosen)} of them at random (seed {given.seed})"
+    )
     verdicts: Counter[str] = Counter()
     grounds: Counter[str] = Counter()
     times, pairs = [], []
@@ -123,12 +129,18 @@ def main() -> None:
                 print(f"  their method differs on {list(widths)}")
             pairs.append((times[-1], time.perf_counter() - start))
     total = len(times)
-    print(f"rows {total}, mismatches {verdicts['mismatch']}, proved {verdicts['proved']} ({verdicts['proved'] / total:.1%})")
+    print(
+        f"rows {total}, mismatches {verdicts['mismatch']}, proved {verdicts['proved']} ({verdicts['proved'] / total:.1%})"
+    )
     print(f"upper bounds by: {dict(grounds)}")
-    print(f"seconds a row: mean {np.mean(times):.2f}, median {np.median(times):.2f}, largest {max(times):.2f}")
+    print(
+        f"seconds a row: mean {np.mean(times):.2f}, median {np.median(times):.2f}, largest {max(times):.2f}"
+    )
     if pairs:
         ours, theirs = np.array(pairs).T
-        print(f"on {len(pairs)} rows: ours {ours.mean():.2f} s with proof, their method (FLINT) {theirs.mean():.2f} s without")
+        print(
+            f"on {len(pairs)} rows: ours {ours.mean():.2f} s with proof, their method (FLINT) {theirs.mean():.2f} s without"
+        )
     for widths, bound in NEEDED.items():
         found = dimension(MLP(widths=widths, r=2), engine=False, certify=False)
         print(f"D{widths} <= {found.upper_bound} ({found.certainty.value}), needed {bound}")

@@ -27,6 +27,7 @@ from m2bridge.models.attention import AttentionSizes
 from m2bridge.programs.points import Held
 from m2bridge.results import Certainty, Evidence
 from m2bridge.symmetries.bounds import Bounds
+from m2bridge.symmetries.known import known_fields
 from m2bridge.symmetries.search import Search
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
@@ -58,9 +59,11 @@ def found_bounds(
         return None
     start = time.perf_counter()
     search = Search(program, p=p, seed=seed, seconds=seconds / 2, corank=program.parameter_count - lower)
+    for _, field in known_fields(model.free):
+        search.take(field)
     best = None
-    for degree in (1, None, 2):
-        found = search.guess() if degree is None else search.run(degree, degree)
+    for degree in (0, 1, 2):
+        found = search.run(degree, degree) if degree else search.guess()
         bound = Bounds(p=p, seed=seed, seconds=seconds / 2).best(program, found.fields, lower)
         if best is None or bound.value < best.value:
             best = bound
