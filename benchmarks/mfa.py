@@ -3,9 +3,10 @@
     python benchmarks/mfa.py --csv 2_1_architectures.csv --csv 2_2_architectures.csv [--rows 1000] [--theirs 20]
 
 The table is that of the public repository daokevin06/MFA_PNNs (``data/raw``): columns architecture, exponent, num_parameters and
-dimension_computed. Rows with at most 400 weights are drawn at random. For a few of them the method of that repository (backpropagation
-at random points over two primes, coefficients by a pseudo-inverse, rank; after Kubjas, Li and Wiesmann) is run beside ours in the same
-process, written here once more with FLINT in the place of Sage. Rows that stay intervals are listed with their bounds.
+dimension_computed. Rows with at most 400 weights are drawn at random. For a few of them the method of that repository
+(backpropagation at random points over two primes, coefficients by a pseudo-inverse, rank; after Kubjas, Li and Wiesmann) is run
+beside ours in the same process, written here once more with FLINT in the place of Sage. Rows that stay intervals are listed with
+their bounds.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import csv
 import random
 import time
 from collections import Counter
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from math import prod
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def their_dimension(widths: tuple[int, ...], r: int) -> int:
     ranks = []
     for p in THEIR_PRIMES:
         rng = np.random.default_rng(p)
-        weights = [rng.integers(0, p, size=(n, m)) for m, n in zip(widths, widths[1:], strict=False)]
+        weights = [rng.integers(0, p, size=(n, m)) for m, n in pairwise(widths)]
         points = rng.integers(0, p, size=(2 * len(monomials), widths[0]))
         table = [[prod(int(x[i]) for i in m) % p for m in monomials] for x in points]
         values = flint.nmod_mat(len(points), len(monomials), [v for row in table for v in row], p)
@@ -94,6 +95,9 @@ def main() -> None:
         "--csv", action="append", required=True, type=Path, help="a table; may be repeated"
     )
     arguments.add_argument("--rows", type=int, default=1000)
+    arguments.add_argument(
+        "--skip", type=int, default=0, help="leave out so many of the drawn rows: to run in pieces"
+    )
     arguments.add_argument("--most", type=int, default=400, help="largest number of weights")
     arguments.add_argument("--theirs", type=int, default=20, help="rows on which their method is run too")
     arguments.add_argument("--seed", type=int, default=0)
@@ -103,9 +107,10 @@ def main() -> None:
     given = arguments.parse_args()
     table = rows_of(given.csv, given.most)
     random.seed(given.seed)
-    chosen = random.sample(table, min(given.rows, len(table)))
+    chosen = random.sample(table, len(table))[given.skip : given.skip + given.rows]
     print(
-        f"{len(table)} rows with at most {given.most} weights, {len(chosen)} of them at random (seed {given.seed})"
+        f"{len(table)} rows with at most {given.most} weights, "
+        f"{len(chosen)} of them at random (seed {given.seed}, from {given.skip})"
     )
     verdicts: Counter[str] = Counter()
     grounds: Counter[str] = Counter()

@@ -22,6 +22,7 @@ COMMANDS = (
     "boundary",
     "figure",
     "dimension",
+    "symmetries",
     "closure",
     "fiber",
     "ideal",

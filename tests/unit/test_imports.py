@@ -30,7 +30,7 @@ LEFT_OF = {
     "programs": FOUNDATION | {"linear"},
     "models": FOUNDATION | {"linear", "programs"},
     "rank": FOUNDATION | {"linear", "programs", "models"},
-    "symmetries": FOUNDATION | {"linear", "programs", "models", "results"},
+    "symmetry": FOUNDATION | {"linear", "programs", "models", "results"},
     "scripts": FOUNDATION | {"models"},
     "results": FOUNDATION,
     "engine": FOUNDATION | {"models", "scripts"},

@@ -6,9 +6,9 @@ import pytest
 
 from m2bridge.models import parse_spec
 from m2bridge.models.own import from_callable
-from m2bridge.symmetries.fields import VectorField, field_from, orbit_rank
-from m2bridge.symmetries.identities import Verifier
-from m2bridge.symmetries.search import Search, search
+from m2bridge.symmetry.fields import VectorField, field_from, orbit_rank
+from m2bridge.symmetry.identities import Verifier
+from m2bridge.symmetry.search import Search, search
 from tests.networks import NETWORKS
 
 P = 8388593

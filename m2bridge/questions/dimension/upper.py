@@ -6,7 +6,7 @@
 * virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
 * layers: what each layer's function can depend on, for several heads and skip connections;
 * ambient: the number of target coordinates;
-* found: vector fields and cuts that are searched in the program (:mod:`m2bridge.symmetries`), when the others leave a gap.
+* found: vector fields and cuts that are searched in the program (:mod:`m2bridge.symmetry`), when the others leave a gap.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from m2bridge.models import DeepLightning, Mod, Model
 from m2bridge.models.attention import AttentionSizes
 from m2bridge.programs.points import Held
 from m2bridge.results import Certainty, Evidence
-from m2bridge.symmetries.bounds import Bounds
-from m2bridge.symmetries.known import known_fields
-from m2bridge.symmetries.search import Search
+from m2bridge.symmetry.bounds import Bounds
+from m2bridge.symmetry.known import declared_fields, known_fields
+from m2bridge.symmetry.search import Search
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
 MOST_SEARCHED_WEIGHTS = 1500
@@ -59,10 +59,11 @@ def found_bounds(
         return None
     start = time.perf_counter()
     search = Search(program, p=p, seed=seed, seconds=seconds / 2, corank=program.parameter_count - lower)
-    for _, field in known_fields(model.free):
+    declared = [field for item in getattr(model, "declared", ()) for field in declared_fields(model, item)]
+    for field in [*declared, *(field for _, field in known_fields(model.free))]:
         search.take(field)
     best = None
-    for degree in (0, 1, 2):
+    for degree in (0, 1, 2) if model.symmetries else (1, 2):
         found = search.run(degree, degree) if degree else search.guess()
         bound = Bounds(p=p, seed=seed, seconds=seconds / 2).best(program, found.fields, lower)
         if best is None or bound.value < best.value:

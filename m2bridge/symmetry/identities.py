@@ -27,7 +27,7 @@ from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Instruction, Program
 from m2bridge.programs.run import apply, evaluate, tangent, tangents
-from m2bridge.symmetries.fields import VectorField
+from m2bridge.symmetry.fields import VectorField
 
 MOST_TERMS = 60_000
 """No instruction may multiply more terms; such an expansion takes about a second."""

@@ -7,7 +7,7 @@ from itertools import combinations
 from math import prod
 
 from m2bridge.programs.program import Program
-from m2bridge.symmetries.fields import VectorField
+from m2bridge.symmetry.fields import VectorField
 
 _MATRIX_VECTOR = (("ab", "b"), "a")
 

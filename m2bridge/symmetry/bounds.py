@@ -20,10 +20,11 @@ from m2bridge.linear.modular import eliminate, rank_mod
 from m2bridge.linear.stream import integers
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers
 from m2bridge.programs.program import Program
-from m2bridge.symmetries.cuts import Cut, Part, cuts, place_in_part
-from m2bridge.symmetries.degrees import common_degree, coordinate_count
-from m2bridge.symmetries.fields import VectorField, jacobian_at, product_mod
-from m2bridge.symmetries.flattening import flattening_bound
+from m2bridge.symmetry.cuts import Cut, Part, cuts, place_in_part
+from m2bridge.symmetry.degrees import common_degree, coordinate_count
+from m2bridge.symmetry.equations import equations_bound
+from m2bridge.symmetry.fields import VectorField, jacobian_at, product_mod
+from m2bridge.symmetry.flattening import flattening_bound
 
 Document = dict[str, Any]
 Fields = Mapping[VectorField, frozenset[int]]
@@ -58,7 +59,7 @@ class Bounds:
         return self._known[key]
 
     def _best(self, program: Program, fields: Fields, lower: int) -> Bound:
-        best = self._plain(program, list(fields))
+        best = self._plain(program, list(fields), lower)
         if best.value <= lower or not program.parameters:
             return best
         for cut in cuts(program):
@@ -76,7 +77,7 @@ class Bounds:
 
     # -- bounds of a program as it stands -----------------------------------------------------------------
 
-    def _plain(self, program: Program, fields: Sequence[VectorField]) -> Bound:
+    def _plain(self, program: Program, fields: Sequence[VectorField], lower: int) -> Bound:
         count = program.parameter_count
         found = [Bound(value=count, method="number of weights", document={"kind": "parameters"})]
         if not count:
@@ -90,6 +91,8 @@ class Bounds:
         )
         if fields:
             found.append(self._by_fields(program, fields))
+        if not program.inputs and min(bound.value for bound in found) > lower:
+            found += self._equations(program, lower)
         found += [
             bound for bound in (self._perceptron(program), self._product(program), _span(program)) if bound
         ]
@@ -117,6 +120,16 @@ class Bounds:
                 "weights": self._named_point(),
             },
         )
+
+    def _equations(self, program: Program, lower: int) -> list[Bound]:
+        """Equations of a map without inputs, where they are within reach."""
+        found = equations_bound(program, p=self.p, seed=self.seed, lower=lower)
+        if found is None:
+            return []
+        value, document = found
+        count = len(document["equations"])
+        method = f"coordinates minus the rank of {count} verified equations"
+        return [Bound(value=value, method=method, document=document)]
 
     def _perceptron(self, program: Program) -> Bound | None:
         shape = one_hidden_layer(program)

@@ -20,10 +20,10 @@ from m2bridge.linear.modular import echelon_mod, kernel_mod, rank_mod
 from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.symmetries.fields import Monomial, Samples, VectorField, product_mod
-from m2bridge.symmetries.gradings import weight_gradings
-from m2bridge.symmetries.guesses import rotations
-from m2bridge.symmetries.identities import Verifier
+from m2bridge.symmetry.fields import Monomial, Samples, VectorField, product_mod
+from m2bridge.symmetry.gradings import weight_gradings
+from m2bridge.symmetry.guesses import rotations
+from m2bridge.symmetry.identities import Verifier
 
 MOST_UNKNOWNS = 2600
 """A graded part with more unknowns is left out: its kernel takes more than a few seconds."""
@@ -59,12 +59,22 @@ class Found:
 
 
 class Search:
-    """A search under way: samples, gradings and the fields found so far."""
+    """A search under way: samples, gradings and the fields found so far.
+
+    With `all_affine` every affine field is kept, not only those that make generic orbits larger.
+    """
 
     def __init__(
-        self, program: Program, *, p: int, seed: int = 0, seconds: float = 10.0, corank: int | None = None
+        self,
+        program: Program,
+        *,
+        p: int,
+        seed: int = 0,
+        seconds: float = 10.0,
+        corank: int | None = None,
+        all_affine: bool = False,
     ) -> None:
-        self.program, self.p = program, p
+        self.program, self.p, self.all_affine = program, p, all_affine
         self.samples = Samples(program, p, seed)
         self.verifier = Verifier(program, p, seed)
         self.until = time.monotonic() + seconds
@@ -84,11 +94,11 @@ class Search:
 
     def run(self, degree: int = 1, first: int = 1) -> Found:
         """Search degree by degree from `first` on, until the fiber is explained."""
-        for d in range(first, degree + 1):
+        for d in range(0 if first == 1 else first, degree + 1):
             if d == 2:
                 self.guess()
             for unknowns in self._parts(d):
-                if self.rank == self.corank:
+                if self.rank == self.corank and not self._wants(d):
                     break
                 if time.monotonic() > self.until:
                     self.complete = False
@@ -119,11 +129,15 @@ class Search:
             complete=self.complete,
         )
 
+    def _wants(self, degree: int) -> bool:
+        """Whether fields are kept that do not make orbits larger. Multiples of a constant field by functions never are."""
+        return self.all_affine and degree == 1 and all(field.degree for field in self.fields)
+
     def take(self, field: VectorField) -> bool | None:
         """Verify a field and keep it where it makes orbits larger; None where it does not, or the identity is out of reach."""
         value = field.at(self.point, self.p)
         raised = rank_mod(np.stack([*self._values, value]), self.p)
-        if raised == self.rank:
+        if raised == self.rank and not self._wants(field.degree):
             return None
         verdict = self.verifier.is_symmetry(field)
         if verdict is None:
@@ -132,24 +146,23 @@ class Search:
             if raised > self.corank:
                 raise ArithmeticError("fields with a rank above the corank cannot all be symmetries")
             self.fields.append(field)
-            self._values.append(value)
+            if raised > self.rank:
+                self._values.append(value)
             self.rank = raised
         return verdict
 
     # -- the parts ----------------------------------------------------------------------------------------
 
     def _parts(self, degree: int) -> Iterator[Unknowns]:
-        """Unknowns of exactly this degree (degrees 0 and 1 together), by their character, small parts first."""
+        """Unknowns of exactly this degree (in degree 1 constants too), by their character, small parts first."""
         count = self.program.parameter_count
-        monomials: list[Monomial] = [(i,) for i in range(count)]
+        monomials: list[Monomial] = list(combinations_with_replacement(range(count), degree))
         if degree == 1:
             monomials.append(())
-        else:
-            monomials = list(combinations_with_replacement(range(count), degree))
         if len(monomials) * count > MOST_CANDIDATES:
             self.complete = False
             return
-        table = np.full((len(monomials), degree), count, dtype=np.int64)
+        table = np.full((len(monomials), max(1, degree)), count, dtype=np.int64)
         for row, monomial in enumerate(monomials):
             table[row, : len(monomial)] = monomial
         extended = np.concatenate([self.characters, np.zeros((2, 1), dtype=np.int64)], axis=1)
