@@ -64,7 +64,8 @@ def found_bounds(
         search.take(field)
     best = None
     for degree in (0, 1, 2) if model.symmetries else (1, 2):
-        found = search.run(degree, degree) if degree else search.guess()
+        search.run(degree, degree or 1)
+        found = search.guess()
         bound = Bounds(p=p, seed=seed, seconds=seconds / 2).best(program, found.fields, lower)
         if best is None or bound.value < best.value:
             best = bound
