@@ -8,6 +8,7 @@ Schema of each analysis, so the three cannot drift apart.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
 import re
@@ -22,14 +23,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, Union
 
-import m2bridge.questions  # noqa: F401 - registers the result types
 from m2bridge._version import __version__
 from m2bridge.errors import InputError, RecordError
 from m2bridge.migrations import from_version_1
+from m2bridge.questions import questions
 from m2bridge.results import RESULT_TYPES, Result
 
 SCHEMA_VERSION = 2
 """Version 1 is read too, see :mod:`m2bridge.migrations`; documents are always written in this version."""
+_OTHER_RESULTS = ("m2bridge.questions.custom_template", "m2bridge.claims.ledger")
+"""Where result types are that belong to no question."""
 _ENVELOPE = ("schema_version", "analysis", "analysis_version", "package_version")
 
 
@@ -59,7 +62,7 @@ def from_document(document: Any) -> Result:
             "use the version of m2bridge that wrote it"
         )
     analysis = document.get("analysis")
-    kind = RESULT_TYPES.get(analysis) if isinstance(analysis, str) else None
+    kind = result_types().get(analysis) if isinstance(analysis, str) else None
     if kind is None:
         raise RecordError(f"the record is of an unknown analysis {analysis!r}")
     if document.get("analysis_version") != (1 if version == 1 else kind.VERSION):
@@ -72,6 +75,14 @@ def from_document(document: Any) -> Result:
     body = {key: value for key, value in document.items() if key not in _ENVELOPE}
     result: Result = _decode(kind, body, kind.ANALYSIS)
     return result
+
+
+def result_types() -> dict[str, type[Result]]:
+    """Every type of result that a record can hold, by the name of its question."""
+    questions()
+    for module in _OTHER_RESULTS:
+        importlib.import_module(module)
+    return RESULT_TYPES
 
 
 def dumps(document: Mapping[str, Any]) -> str:
@@ -93,8 +104,28 @@ def save(result: Result, directory: Path | str) -> Path:
     key = dumps({"model": result.model, "options": dict(result.options), "seed": result.seed})
     slug = re.sub(r"[^a-z0-9]+", "-", result.model.lower()).strip("-")[:60]
     path = directory / f"{result.ANALYSIS}-{slug}-{sha256(key.encode()).hexdigest()[:12]}.json"
+    for used in result.scripts:
+        if used.text is not None:
+            beside = directory / "scripts" / f"{used.sha256}.m2"
+            beside.parent.mkdir(exist_ok=True)
+            write_atomically(beside, used.text)
     write_atomically(path, dumps(to_document(result)) + "\n")
     return path
+
+
+def scripts_beside(path: Path | str, result: Result) -> Result:
+    """The result of the record at `path` with the texts of its scripts, where :func:`save` has left them."""
+
+    def text_of(sha: str) -> str | None:
+        file = Path(path).parent / "scripts" / f"{sha}.m2"
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+        return text if sha256(text.encode()).hexdigest() == sha else None
+
+    found = (dataclasses.replace(used, text=text_of(used.sha256)) for used in result.scripts)
+    return dataclasses.replace(result, scripts=tuple(found))
 
 
 def load(path: Path | str) -> Result:
@@ -140,7 +171,7 @@ def _sync_directory(directory: Path) -> None:
 
 def _encode(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {key_of(f): _encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {key: _encode(getattr(value, name)) for key, (name, _) in keyed_hints(type(value)).items()}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Fraction):
@@ -154,16 +185,18 @@ def _encode(value: Any) -> Any:
     return value
 
 
-def key_of(field: dataclasses.Field[Any]) -> str:
-    """The field's name in documents: its own, or the ``key`` of its metadata."""
-    return str(field.metadata.get("key", field.name))
+def _key_of(field: dataclasses.Field[Any]) -> str | None:
+    """The field's name in documents: its own, or the ``key`` of its metadata; None for what is not written."""
+    key: str | None = field.metadata.get("key", field.name)
+    return key
 
 
 @cache
 def keyed_hints(kind: type) -> dict[str, tuple[str, Any]]:
     """Key in documents -> name and type of each field of a dataclass."""
     hints = typing.get_type_hints(kind)
-    return {key_of(f): (f.name, hints[f.name]) for f in dataclasses.fields(kind)}
+    keys = [(_key_of(f), f.name) for f in dataclasses.fields(kind)]
+    return {key: (name, hints[name]) for key, name in keys if key is not None}
 
 
 def _decode(kind: Any, value: Any, where: str) -> Any:

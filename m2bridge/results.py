@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
 from typing import Any, ClassVar, Literal, TypeVar
+
+from m2bridge.views import View, cut
 
 Value = Any
 """A JSON value: int, bool, None, str, list or dict of such. Floats only where the quantity is a real number."""
@@ -248,6 +250,21 @@ class TheoremCheck:
     agrees: bool | None
     witness: Mapping[str, Any] | None
 
+    def sentence(self) -> str:
+        """What it states, and what was found of it here."""
+        if not self.applies:
+            found = "its hypotheses do not hold here, it says nothing"
+        elif self.agrees is None:
+            found = "its hypotheses hold; nothing contradicts it, but not all that it predicts was decided"
+        elif self.agrees:
+            found = "its hypotheses hold, and it agrees"
+        else:
+            place = ", ".join(
+                f"{key} = {value}" for key, value in (self.witness or {}).items() if value is not None
+            )
+            found = f"its hypotheses hold, and it FAILS{' at ' if place else ''}{place}"
+        return f"{self.name}: {self.statement}; {found}."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineUse:
@@ -259,10 +276,14 @@ class EngineUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptUse:
-    """A script that a result used: the template's name and the sha256 of the rendered text."""
+    """A script that a result used: the template's name and the sha256 of the rendered text.
+
+    The text itself is not in the record: :func:`m2bridge.records.save` leaves it beside the record, under that hash.
+    """
 
     name: str
     sha256: str
+    text: str | None = field(default=None, compare=False, repr=False, metadata={"key": None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,45 +320,45 @@ class Result:
         """Pairs of evidence that contradict each other; empty unless `agreement` is False."""
         return weigh(self.evidence).conflicts
 
+    def view(self) -> View:
+        """What a person reads of it; subclasses say it in their own words."""
+        settled = settle(self.evidence)
+        facts = [(name, str(item.value)) for name, item in settled.items() if item.value is not None]
+        return View(
+            answer=", ".join(f"{name} {value}" for name, value in facts[:3]) or "nothing was found",
+            facts=tuple(facts),
+        )
+
     def __repr__(self) -> str:
-        """One line: type, model, the main quantities, how sure they are, whether the witnesses agree."""
-        own = {item.name: getattr(self, item.name) for item in fields(self)}
-        known = [f"{name}={own[name]}" for name in _MAIN if own.get(name) is not None]
+        """One line: type, model, the answer, how sure it is, whether the witnesses agree."""
         stopped = "" if self.limit is None else ", stopped by a limit"
-        head = ", ".join([repr(_cut(self.model, 80)), *known[:3]])
+        head = f"{cut(self.model, 80)!r}: {self.view().answer}"
         return f"{type(self).__name__}({head}; {self.certainty.value}, {_AGREEMENT[self.agreement]}{stopped})"
 
     def _repr_html_(self) -> str:
-        """The plain quantities as a table, for notebooks."""
-        common = {item.name for item in fields(Result)}
-        rows: dict[str, Any] = {"model": self.model}
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if item.name not in common and isinstance(value, (int, str)):
-                rows[item.name] = value
-        rows |= {"certainty": self.certainty.value, "witnesses": _AGREEMENT[self.agreement]}
-        return html_table(rows)
+        """The answer and what was found, for notebooks."""
+        view = self.view()
+        head = f"<b>{html.escape(view.answer)}</b>; {self.certainty.value}, {_AGREEMENT[self.agreement]}, seed {self.seed}"
+        parts = [f"<p>{head}</p>", html_table({"model": self.model, **dict(view.facts)})]
+        for rows in view.tables:
+            cells = [f"<tr>{''.join(f'<th>{html.escape(name)}</th>' for name in rows.columns)}</tr>"]
+            cells += [
+                f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows.cells
+            ]
+            parts.append(f"<table><caption>{html.escape(rows.title)}</caption>{''.join(cells)}</table>")
+        return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in view.notes)])
 
 
-_MAIN = (
-    "verdict", "image_dim", "dim", "fiber_dim", "generic_fiber_dim", "singular_dim", "boundary_dim", "closure_only_dim",
-    "codim", "degree", "complete",
-)  # fmt: skip
-"""The quantities that stand for a result in one line: the first three that it has."""
 _AGREEMENT = {True: "witnesses agree", False: "witnesses disagree", None: "one witness"}
 
 
 def html_table(rows: Mapping[str, Any]) -> str:
     """A two-column HTML table; long values are cut."""
     cells = "".join(
-        f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(_cut(str(value), 400))}</td></tr>"
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(cut(value, 400))}</td></tr>"
         for name, value in rows.items()
     )
     return f"<table>{cells}</table>"
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 RESULT_TYPES: dict[str, type[Result]] = {}

@@ -16,10 +16,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, Union
 
-import m2bridge.questions  # noqa: F401 - registers the result types
 from m2bridge.errors import InputError
-from m2bridge.records import SCHEMA_VERSION, dumps, keyed_hints, write_atomically
-from m2bridge.results import RESULT_TYPES
+from m2bridge.records import SCHEMA_VERSION, dumps, keyed_hints, result_types, write_atomically
 
 _PLAIN: dict[Any, dict[str, Any]] = {
     int: {"type": "integer"},
@@ -34,9 +32,10 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 
 def schema(analysis: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of the document that `analysis` prints with ``--json``."""
-    kind = RESULT_TYPES.get(analysis)
+    types_ = result_types()
+    kind = types_.get(analysis)
     if kind is None:
-        raise InputError(f"there is no schema for {analysis!r}; there are: {', '.join(sorted(RESULT_TYPES))}")
+        raise InputError(f"there is no schema for {analysis!r}; there are: {', '.join(sorted(types_))}")
     body = _schema_of(kind)
     properties = {
         "schema_version": {"const": SCHEMA_VERSION},
@@ -95,7 +94,7 @@ def shipped() -> Path:
 def write(directory: Path) -> None:
     """Write the schema of every analysis into `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
-    for analysis in sorted(RESULT_TYPES):
+    for analysis in sorted(result_types()):
         text = dumps(schema(analysis)) + "\n"
         write_atomically(directory / f"{analysis}.schema.json", text)
 

@@ -181,10 +181,10 @@ def _after_a_probe(answer: dict[str, Any], engine: JobEngine) -> dict[str, Any]:
 def _answer(
     job: dict[str, Any], engine: JobEngine, limits: JobLimits, progress: Callable[[str], None]
 ) -> dict[str, Any]:
-    analysis = registry.find(job["analysis"])
-    result = analysis.run(
+    question = registry.job(job["analysis"])
+    result = question(
         parse_spec(job["model"]),
-        analysis.parameters(job.get("parameters", {})),
+        **registry.parameters_of(question, job.get("parameters", {})),
         engine=engine,
         limits=Limits(wall_seconds=limits.wall_seconds, memory_bytes=limits.memory_bytes),
         progress=progress,

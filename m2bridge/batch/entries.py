@@ -25,8 +25,8 @@ def check_words(section: Section, axes: Mapping[str, Axis], mistakes: Mistakes) 
             place = (*section.path, word, number)
             if not isinstance(name, str):
                 mistakes.add(place, f"{word} should be a text")
-            elif word == "analysis" and name not in registry.analyses():
-                known = suggestion(name[:64], sorted(registry.analyses()))
+            elif word == "analysis" and name not in registry.jobs():
+                known = suggestion(name[:64], sorted(registry.jobs()))
                 mistakes.add(place, f"there is no analysis {name[:64]!r}; {known}")
             elif word == "model" and name not in _families():
                 mistakes.add(place, f"there is no family {name[:64]!r}; {suggestion(name[:64], _families())}")
@@ -40,8 +40,8 @@ def unknown_entries(section: Section, axes: Mapping[str, Axis], mistakes: Mistak
     arguments: list[str] = []
     if section.kind == "grid" and "spec" not in section.entries:
         arguments = ["model", "when", *_of_each(_named(axes, "model"), _families(), arguments_of)]
-    analyses = registry.analyses()
-    options = _of_each(_named(axes, "analysis"), analyses, lambda name: analyses[name].options)
+    analyses = registry.jobs()
+    options = _of_each(_named(axes, "analysis"), analyses, lambda name: registry.options_of(analyses[name]))
     known = dict.fromkeys((*arguments, *options, *_ALWAYS))
     also = {"model", "when"}  # where these do not belong, that is said elsewhere
     unknown = [key for key in section.entries if key not in known and key not in also and NAME.fullmatch(key)]

@@ -80,7 +80,7 @@ class Job:
     @property
     def title(self) -> str:
         """One line for people; the parameters where they are not the usual ones."""
-        defaults = registry.find(self.analysis).parameters({})
+        defaults = registry.parameters_of(registry.job(self.analysis), {})
         unusual = [f"{k}={v}" for k, v in self.parameters.items() if k not in defaults or defaults[k] != v]
         return " ".join([self.analysis, self.spec, *unusual])
 
@@ -241,11 +241,11 @@ class _Builder:
         if "spec" in point:
             return rest, set(rest)
         explicit = section.entries.get("options") or {}
-        known = registry.find(point["analysis"]).options
+        known = registry.options_of(registry.job(point["analysis"]))
         return rest, {k for k in rest if k in known or k in explicit or k == "prime"}
 
     def job(self, section: Section, point: dict[str, Any]) -> Job:
-        analysis = registry.find(point["analysis"])
+        question = registry.job(point["analysis"])
         rest, words = self.split(section, point)
         options = {key: plain(key, rest[key]) for key in rest if key in words}
         spec, model = self.model(
@@ -259,11 +259,11 @@ class _Builder:
             parse_bytes(entries["memory"]) if "memory" in entries else self.limits.memory_bytes,
         )
         return Job(
-            analysis=analysis.name,
-            analysis_version=analysis.version,
+            analysis=question.name,
+            analysis_version=question.result.VERSION,
             spec=spec,
-            parameters=analysis.parameters(options),
-            script_sha256=analysis.script_sha256(model),
+            parameters=registry.parameters_of(question, options),
+            script_sha256=registry.script_sha256(question, model),
             size=model.parameter_count,
             limits=limits,
             tags=tuple(dict.fromkeys(entries.get("tags", ()))),

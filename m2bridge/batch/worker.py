@@ -163,7 +163,7 @@ def main(engine: str | None, parent: int | None = None) -> None:
     worker = Worker(os.fdopen(os.dup(0), "rb"), answers)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     try:
-        registry.analyses()
+        registry.jobs()
         info = find_engine(engine)
         worker.serve(dataclasses.replace(info, origin=origin_of(info)))
     except M2BridgeError as error:

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn, TextIO
 
@@ -14,34 +15,17 @@ import typer
 
 from m2bridge._version import __version__
 from m2bridge.cli import first_process
-from m2bridge.errors import DisagreementError, M2BridgeError, visible
+from m2bridge.errors import DisagreementError, InputError, M2BridgeError, visible
+from m2bridge.questions import sentences
 
-COMMANDS = (
-    "singular_locus",
-    "singular_point",
-    "boundary",
-    "figure",
-    "dimension",
-    "symmetries",
-    "closure",
-    "fiber",
-    "ideal",
-    "models",
-    "verify",
-    "explain",
-    "render",
-    "template",
-    "check",
-    "batch",
-    "worker",
-    "status",
-    "results",
-    "schema",
-    "doctor",
-    "engine",
-    "licenses",
-)
-"""Modules of this package that register commands, in the order of ``--help``."""
+COMMANDS = {
+    name: name
+    for name in (
+        "figure", "models", "verify", "explain", "template", "check", "batch", "worker", "status", "results", "schema",
+        "doctor", "engine", "licenses",
+    )
+} | {"describe": "models"}  # fmt: skip
+"""Commands that are no questions, in the order of ``--help``, and the modules of this package that register them."""
 
 EXIT_CODES = """\
 Exit codes: 0 answered (a theorem that fails is an answer); 1 unexpected error; 2 usage or bad input; 3 witnesses disagree; \
@@ -55,8 +39,11 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-def build_app(wanted: str | None = None) -> typer.Typer:
-    """The application with all its commands, or with the one of a module alone where `wanted` is its name: that starts sooner."""
+def build_app(wanted: str | None = None, *, whole: bool = False) -> typer.Typer:
+    """The application with one command, or with all; unless `whole`, all of them are their names and sentences only.
+
+    Importing everything takes a second, which neither ``--help`` nor a single command should cost.
+    """
     app = typer.Typer(
         name="m2bridge",
         help="From a polynomial network to its geometry, with proof.",
@@ -76,10 +63,24 @@ def build_app(wanted: str | None = None) -> typer.Typer:
     ) -> None:
         """From a polynomial network to its geometry, with proof."""
 
-    only = (wanted or "").replace("-", "_")
-    for name in () if wanted == "--version" else (only,) if only in COMMANDS else COMMANDS:
-        importlib.import_module(f"m2bridge.cli.{name}").register(app)
+    if whole or wanted in COMMANDS:
+        for module in dict.fromkeys(COMMANDS.values() if whole else [COMMANDS[str(wanted)]]):
+            importlib.import_module(f"m2bridge.cli.{module}").register(app)
+    if whole or wanted in sentences():
+        for name in sentences() if whole else [str(wanted)]:
+            importlib.import_module("m2bridge.cli.questions").register(app, name)
+    elif wanted != "--version" and wanted not in COMMANDS:
+        for name, sentence in {**sentences(), **{name: _sentence_of(name) for name in COMMANDS}}.items():
+            app.command(name, help=sentence)(lambda: None)
     return app
+
+
+def _sentence_of(command: str) -> str:
+    """What a command does, read from its file."""
+    text = (Path(__file__).parent / f"{COMMANDS[command]}.py").read_text(encoding="utf-8")
+    named = re.search(rf'command\("{command}"\).*?"""(.+?)(?:"""|\n)', text, re.DOTALL)
+    found = named or re.search(r'help="(.+?)"', text)
+    return found[1] if found else ""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -108,10 +109,15 @@ def _drop_if_closed(stream: TextIO) -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
-    given = sys.argv[1:] if arguments is None else arguments
-    command = typer.main.get_command(build_app(given[0] if given else None))
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["render"]:  # the older name of --script
+        given = [*given[1:], "--script"]
     try:
-        code = command.main(args=arguments, prog_name="m2bridge", standalone_mode=False)
+        if given == ["--script"]:
+            raise InputError("render needs a question: m2bridge render singular-locus --d 2 --dp 1")
+        completing = any(name.startswith("_M2BRIDGE_COMPLETE") for name in os.environ)
+        command = typer.main.get_command(build_app(given[0] if given else None, whole=completing))
+        code = command.main(args=given, prog_name="m2bridge", standalone_mode=False)
         if code == 130:  # the option parser turns an interrupt into this code, without a word
             _complain("interrupted")
         return code if isinstance(code, int) else 0
@@ -173,9 +179,12 @@ def entry() -> None:
         first_process.stay_in_charge()
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
-    from m2bridge.engine.keeping.sandbox import hide_environment
+    if not all(
+        word.startswith("-") for word in sys.argv[1:]
+    ):  # not for --help, which runs nothing and shall be quick
+        from m2bridge.engine.keeping.sandbox import hide_environment
 
-    hide_environment()
+        hide_environment()
     code = main()
     signal.signal(
         signal.SIGINT, signal.SIG_IGN

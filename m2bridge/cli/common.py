@@ -14,24 +14,29 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from m2bridge import records
 from m2bridge.engine import cgroup
 from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError
-from m2bridge.results import Certainty, Evidence, Result, settle
+from m2bridge.results import Result
 
-PrimeOption = Annotated[int, typer.Option("--prime", help="Characteristic of the finite field.")]
+PrimeOption = Annotated[
+    int | None,
+    typer.Option(
+        "--prime",
+        help="Characteristic of what is computed over a finite field (default: one that divides nothing in the model).",
+    ),
+]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
 TimeoutOption = Annotated[
-    str, typer.Option("--timeout", help="Time limit of each Macaulay2 run: seconds, or 90s, 10m, 2h.")
+    str, typer.Option("--timeout", help="Time limit of the whole question: 90, 90s, 10m, 2h, none.")
 ]
 MemoryOption = Annotated[
     str,
     typer.Option(
         "--memory",
-        help="Memory limit of each Macaulay2 run: 512M, 4G; at most four fifths of what the machine or container has.",
+        help="Memory limit: 512M, 4G; at most four fifths of what the machine or container has.",
     ),
 ]
 EngineOption = Annotated[
@@ -50,6 +55,10 @@ KeepOption = Annotated[
 EvidenceOption = Annotated[
     bool, typer.Option("--evidence", help="Print every piece of evidence, with its method.")
 ]
+ScriptOption = Annotated[
+    bool, typer.Option("--script", help="Print the first Macaulay2 script instead of running it.")
+]
+NoEngineOption = Annotated[bool, typer.Option("--no-engine", help="Do not ask Macaulay2.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Try even what is certainly out of reach.")]
 DOption = Annotated[int | None, typer.Option("--d", help="Width of a token (input).")]
 DpOption = Annotated[int | None, typer.Option("--dp", help="Width of a token (output), d' in the paper.")]
@@ -105,12 +114,12 @@ def check_directory(option: str, directory: Path | None) -> None:
 
 def finish(result: Result, *, as_json: bool, save: Path | None, show: Callable[[Console], None]) -> None:
     """Print a result (JSON, or `show` for people), save its record, and exit 3 when the witnesses disagree, 5 at a limit."""
+    path = None if save is None else records.save(result, save)  # first: who reads the output may close it
     if as_json:
         print_json(records.to_document(result))
     else:
         show(console())
-    if save is not None:
-        path = records.save(result, save)
+    if path is not None:
         console(stderr=True).print(f"record: {path}", markup=False, soft_wrap=True)
     if result.agreement is False:
         err = console(stderr=True)
@@ -120,124 +129,6 @@ def finish(result: Result, *, as_json: bool, save: Path | None, show: Callable[[
     if result.limit is not None:
         console(stderr=True).print(f"partial answer: {result.limit}", markup=False, soft_wrap=True)
         raise typer.Exit(5)
-
-
-_RELATION = {"=": "", ">=": "≥ ", "<=": "≤ "}
-_STYLE = {Certainty.PROVED: "green", Certainty.PROBABLE: "yellow", Certainty.NUMERIC: "cyan"}
-
-
-def certainty_text(certainty: Certainty) -> str:
-    """A certainty with its colour, as Rich markup."""
-    return f"[{_STYLE[certainty]}]{certainty.value}[/]"
-
-
-_AGREEMENT = {
-    True: "[green]witnesses agree[/]",
-    False: "[bold red]witnesses disagree[/]",
-    None: "one witness",
-}
-
-
-def print_grounds(
-    result: Result, console: Console, *, evidence: bool, over: str, detailed: bool = False
-) -> None:
-    """What a result rests on: its witnesses, and one closing line.
-
-    `evidence` prints every piece of evidence, also that of witnesses that decided nothing; `detailed` every piece that says
-    something. `over` says in what it was computed, e.g. ``p=32003``.
-    """
-    said = result.evidence if evidence else tuple(item for item in result.evidence if item.value is not None)
-    console.print()
-    console.print((evidence_table if evidence or detailed else summary_table)(said))
-    decided = {item.quantity for item in said}
-    if open_ := dict.fromkeys(item.quantity for item in result.evidence if item.quantity not in decided):
-        console.print(f"undecided: {', '.join(open_)} (--evidence says more)", markup=False)
-    print_closing_line(result, console, over=over)
-
-
-def print_closing_line(result: Result, console: Console, *, over: str) -> None:
-    """Whether witnesses agree, how sure the answer is, which engine, over which field, seed and time."""
-    ground = f"{engine_text(result)}, {over}, seed={result.seed}, {result.seconds:.1f} s"
-    console.print(f"\n{_AGREEMENT[result.agreement]}; {certainty_text(result.certainty)}; {escape(ground)}")
-
-
-def engine_text(result: Result) -> str:
-    """Which Macaulay2 a result used, or why none."""
-    if result.engine and result.scripts:
-        return f"Macaulay2 {result.engine.version}"
-    silent = (item.method for item in result.evidence if item.witness == "macaulay2" and item.value is None)
-    reason = next(silent, "not asked")
-    if reason.startswith("not asked"):
-        _, colon, why = reason.partition(": ")
-        return f"Macaulay2 not asked ({why})" if colon else "Macaulay2 not asked"
-    return reason.partition(";")[0]
-
-
-def summary_table(evidence: tuple[Evidence, ...]) -> Table:
-    """One row a quantity: its value, how sure it is, and every witness beside it."""
-    table = Table(title="Witnesses", title_justify="left", show_edge=False, pad_edge=False)
-    table.add_column("quantity")
-    table.add_column("value", justify="right")
-    table.add_column("certainty")
-    table.add_column("witnesses", overflow="fold")
-    by_quantity: dict[str, list[Evidence]] = {}
-    for item in evidence:
-        by_quantity.setdefault(item.quantity, []).append(item)
-    for quantity, settled in settle(evidence).items():
-        words = dict.fromkeys(_word(item, settled.value) for item in by_quantity[quantity])
-        value = "?" if settled.value is None else short(settled.value)
-        table.add_row(
-            escape(quantity), escape(value), certainty_text(settled.certainty), escape(", ".join(words))
-        )
-    return table
-
-
-def _word(item: Evidence, settled: Any) -> str:
-    """A witness's name, with its value where that is a bound, undecided, or not the settled one."""
-    if item.value is None:
-        return f"{item.witness} undecided"
-    relation = _RELATION[item.relation]
-    return (
-        item.witness
-        if not relation and item.value == settled
-        else f"{item.witness} {relation}{short(item.value)}"
-    )
-
-
-def evidence_table(evidence: tuple[Evidence, ...]) -> Table:
-    """Every piece of evidence as a row: quantity, value, who says it and how, how sure, how long."""
-    table = Table(title="Evidence", title_justify="left", show_edge=False, pad_edge=False)
-    for name, justify in (
-        ("quantity", "left"),
-        ("", "right"),
-        ("witness", "left"),
-        ("certainty", "left"),
-        ("s", "right"),
-    ):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for item in evidence:
-        decided = item.value is not None
-        value = _RELATION[item.relation] + short(item.value) if decided else "undecided"
-        over = f" over F_{item.prime}" if item.prime else ""
-        table.add_row(
-            escape(item.quantity),
-            escape(value),
-            escape(f"{item.witness}: {item.method}{over}"),
-            certainty_text(item.certainty) if decided else "",
-            f"{item.seconds:.2f}",
-        )
-    return table
-
-
-def maybe(value: object) -> str:
-    """A value, or a question mark where it is not known."""
-    return "?" if value is None else str(value)
-
-
-def short(value: Any, longest: int = 24) -> str:
-    """A value as text of bounded length."""
-    text = ", ".join(f"{k}:{v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 class Progress:

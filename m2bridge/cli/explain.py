@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from m2bridge.records import load
+from m2bridge.records import load, scripts_beside
 from m2bridge.report.explain import explain
 
 
@@ -21,4 +21,6 @@ def register(app: typer.Typer) -> None:
 
         Example: m2bridge explain records/singular-locus-....json
         """
-        typer.echo(explain(load(record), form="latex" if latex else "markdown"), nl=False)
+        typer.echo(
+            explain(scripts_beside(record, load(record)), form="latex" if latex else "markdown"), nl=False
+        )

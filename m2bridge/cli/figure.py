@@ -17,10 +17,9 @@ from m2bridge.errors import DisagreementError, InputError
 from m2bridge.figures import figure1, figure3, finite_elements, orbits, plotting, slices
 from m2bridge.models import DeepLightning, Softmax, parse_spec
 from m2bridge.questions.boundary import Boundary, boundary
-from m2bridge.questions.boundary.analysis import check_model as check_boundary
+from m2bridge.questions.boundary import check_model as check_boundary
 from m2bridge.questions.dimension import Dimension, dimension
-from m2bridge.questions.singular_locus import SingularLocus, singular_locus
-from m2bridge.questions.singular_locus.analysis import DEFAULT_PRIME, check_model
+from m2bridge.questions.singular_locus import DEFAULT_PRIME, SingularLocus, check_model, singular_locus
 from m2bridge.results import Result
 
 _FILE = (
@@ -69,7 +68,7 @@ def slice_command(
         int, typer.Option("--grid", min=4, max=200, help="Lines of the comparison grid, a side.")
     ] = 24,
     record: RecordOption = None,
-    prime: common.PrimeOption = DEFAULT_PRIME,
+    prime: common.PrimeOption = None,
     seed: common.SeedOption = 0,
     timeout: common.TimeoutOption = "10m",
     memory: common.MemoryOption = "4G",
@@ -88,7 +87,7 @@ def slice_command(
     chosen = slices.random_slice(seed) if random_slice else slices.read_slice(cut or slices.DEFAULT)
     loaded = _load(record, (SingularLocus,))
     if not loaded:
-        model = check_model(slices.MODEL, prime)
+        model = check_model(slices.MODEL, prime or DEFAULT_PRIME)
         with open_engine(engine) as opened:
             limits = common.parse_limits(timeout, memory)
             loaded = [singular_locus(model, engine=opened, prime=prime, seed=seed, limits=limits)]
@@ -117,7 +116,7 @@ def orbits_command(
     panels: Annotated[
         bool, typer.Option("--panels/--no-panels", help="Slices beside the diagram of M(2,1,2).")
     ] = True,
-    prime: common.PrimeOption = DEFAULT_PRIME,
+    prime: common.PrimeOption = None,
     seed: common.SeedOption = 0,
     timeout: common.TimeoutOption = "10m",
     memory: common.MemoryOption = "4G",
@@ -138,7 +137,7 @@ def orbits_command(
         edge = edges[0] if edges else None
     else:
         model = model_from(spec, d, dp, a, None)
-        check_model(model, prime, force=force)
+        check_model(model, prime or DEFAULT_PRIME, force=force)
         check_boundary(model, force=force)
         limits = common.parse_limits(timeout, memory)
         with common.Progress(quiet=False).shown() as progress, open_engine(engine) as opened:

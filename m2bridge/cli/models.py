@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.cli.common import JsonOption, console, maybe, print_json
+from m2bridge.cli.common import JsonOption, console, print_json
 from m2bridge.cli.layer import read_model
 from m2bridge.models import FAMILIES
 from m2bridge.models.description import describe
+from m2bridge.views import known
 
 
 def register(app: typer.Typer) -> None:
@@ -80,10 +81,10 @@ def _show(document: dict[str, Any], out: Console) -> None:
     if document["input_shape"] is not None:
         rows.append(("network", f"{_shape(document['input_shape'])} -> {_shape(document['output_shape'])}"))
     if document["polynomial"]:
-        rows.append(("ambient dimension", maybe(document["ambient_dim"])))
+        rows.append(("ambient dimension", known(document["ambient_dim"])))
         rows.append(("target coordinates", _coordinates(document)))
         rows.append(("span dimension", _span(document)))
-        rows.append(("gradings", maybe(document["grading_rank"])))
+        rows.append(("gradings", known(document["grading_rank"])))
     else:
         rows.append(("target", "not polynomial: functions on finitely many inputs, no ideal"))
     for item in document["symmetries"]:

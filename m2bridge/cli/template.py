@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from m2bridge.cli import common
+from m2bridge.cli import common, showing
 from m2bridge.engine import open_engine
 from m2bridge.models import parse_spec
-from m2bridge.questions.custom_template import TemplateValues, parse_setting, run_template
+from m2bridge.questions.custom_template import parse_setting, run_template
 
 
 def register(app: typer.Typer) -> None:
@@ -33,7 +30,7 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option("--model", help="A model whose R, weights and coordinates the script gets."),
         ] = None,
-        prime: common.PrimeOption = 32003,
+        prime: common.PrimeOption = None,
         seed: common.SeedOption = 0,
         timeout: common.TimeoutOption = "10m",
         memory: common.MemoryOption = "4G",
@@ -58,16 +55,11 @@ def register(app: typer.Typer) -> None:
                 file, parameters, model=chosen, prime=prime, engine=opened, seed=seed, limits=limits, keep=keep,
                 progress=progress,
             )  # fmt: skip
-        common.finish(result, as_json=as_json, save=save, show=lambda console: _show(result, console))
-
-
-def _show(result: TemplateValues, console: Console) -> None:
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for tag, value in result.values.items():
-        table.add_row(escape(tag), escape(str(value)))
-    console.print(table)
-    end = "complete" if result.complete else "cut off"
-    engine = f"Macaulay2 {result.engine.version}" if result.engine else "no Macaulay2"
-    console.print(
-        f"{escape(result.template)}: {len(result.values)} values, {end}; {engine}, {result.seconds:.1f} s"
-    )
+        common.finish(
+            result,
+            as_json=as_json,
+            save=save,
+            show=lambda console: showing.show(
+                result, console, title=result.title, quantities={}, evidence=False
+            ),
+        )

@@ -1,9 +1,87 @@
-"""One question a file. Importing this package imports every analysis, which registers its result type."""
+"""One question a file. Questions are found, not listed: in this package, in entry points, in modules of ``M2BRIDGE_PLUGINS``.
+
+:func:`sentences` reads names and sentences from the files without importing them, so that ``--help`` is quick; :func:`find`
+imports the one that is asked.
+"""
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
+import importlib.util
+import os
+import re
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+from m2bridge.errors import InputError
+
+if TYPE_CHECKING:
+    from m2bridge.questions.kernel import Question
+
+GROUP = "m2bridge.questions"
+"""Of entry points: ``hilbert-series = "my_package.hilbert:hilbert_series"``."""
+_DECLARED = re.compile(r'^@question\(\s*asks="([^"\n]+)".*?^def (\w+)\(', re.MULTILINE | re.DOTALL)
+
+
+def plugins() -> list[str]:
+    """The modules named in ``M2BRIDGE_PLUGINS``."""
+    return [name for name in os.environ.get("M2BRIDGE_PLUGINS", "").split(",") if name]
+
+
+def _places() -> dict[str, tuple[str, str, str]]:
+    """Name of a question -> its module, its name there, and the sentence that says what it asks."""
+    return _places_with(tuple(plugins()))
+
+
+@cache
+def _places_with(modules: tuple[str, ...]) -> dict[str, tuple[str, str, str]]:
+    here = Path(__file__).parent
+    files = [
+        (f"{__name__}.{path.stem}", path) for path in sorted(here.glob("*.py")) if path.stem != "__init__"
+    ]
+    files += [(f"{__name__}.{path.parent.name}", path) for path in sorted(here.glob("*/__init__.py"))]
+    for name in modules:
+        if (source := source_of(name)) is not None:
+            files.append((name, source))
+    found = {}
+    for module, path in files:
+        for sentence, function in _DECLARED.findall(path.read_text(encoding="utf-8")):
+            found[function.replace("_", "-")] = (module, function, sentence)
+    for point in entry_points(group=GROUP):
+        package = point.dist.name if point.dist is not None else point.module
+        found.setdefault(point.name, (point.module, point.attr, f"A question of the package {package}."))
+    return found
+
+
+def source_of(module: str) -> Path | None:
+    """The file of a module, which is not imported; None when there is none."""
+    spec = importlib.util.find_spec(module)
+    return None if spec is None or spec.origin is None else Path(spec.origin)
+
+
+def sentences() -> dict[str, str]:
+    """What each question asks, by its name on the command line; nothing is imported."""
+    return {name: sentence for name, (_, _, sentence) in sorted(_places().items())}
+
+
+def find(name: str) -> Question[Any, Any]:
+    """The question of this name, or an error that names the nearest."""
+    places = _places()
+    if name not in places:
+        from m2bridge.models.spec import suggestion
+
+        raise InputError(
+            f"there is no question {name!r}; {suggestion(name, sorted(places))}", argument="analysis"
+        )
+    module, function, _ = places[name]
+    found: Question[Any, Any] = getattr(importlib.import_module(module), function)
+    return found
+
+
+def questions() -> dict[str, Question[Any, Any]]:
+    """Every question by its name, e.g. ``singular-locus``; all plugins must be there."""
+    if missing := [name for name in plugins() if source_of(name) is None]:
+        raise InputError(f"M2BRIDGE_PLUGINS names {missing[0]!r}, which cannot be found")
+    return {name: find(name) for name in sorted(_places())}

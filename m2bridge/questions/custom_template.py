@@ -24,22 +24,20 @@ A script can do what Macaulay2 can: run only templates that you trust.
 from __future__ import annotations
 
 import json
-import time
+import shlex
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from m2bridge.engine import open_engine
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, OutputError, ScriptError
 from m2bridge.literals import NAME
 from m2bridge.models.base import Model
-from m2bridge.questions.clock import Clock
-from m2bridge.questions.closure.asking import Asking
+from m2bridge.questions.kernel import Asking
 from m2bridge.results import Certainty, Result, register_result
 from m2bridge.scripts import line_in_template
+from m2bridge.views import View, cut
 
 
 @register_result
@@ -56,6 +54,32 @@ class TemplateValues(Result):
     template: str
     complete: bool
     values: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        """What the values belong to."""
+        return f"template {self.template}" + ("" if self.model == "none" else f" with the model {self.model}")
+
+    def view(self) -> View:
+        end = "complete" if self.complete else "cut off before its last line"
+        facts = tuple((tag, cut(json.dumps(value), 400)) for tag, value in self.values.items())
+        note = "m2bridge has checked the form of these values and nothing else."
+        return View(answer=f"{len(self.values)} values, {end}", facts=facts, notes=(note,))
+
+    def repeated(self) -> list[str]:
+        """How to run the template again: the record holds its name and the sha256 of the script, not its text."""
+        command = ["m2bridge", "template", self.template]
+        if self.model != "none":
+            command += ["--model", self.model]
+        for name, value in self.options.items():
+            command += ["--set", f"{name}={json.dumps(value)}"]
+        if self.seed:
+            command += ["--seed", str(self.seed)]
+        ran = ", ".join(f"sha256 {used.sha256[:12]}" for used in self.scripts) or "no script"
+        return [
+            f"The record does not hold the text of the template. With the file at hand: `{shlex.join(command)}`.",
+            f"The script that ran has {ran}; `--keep DIRECTORY` leaves it as a file with that number in its name.",
+        ]
 
 
 def run_template(
@@ -89,26 +113,28 @@ def run_template(
         raise InputError(f"template {path}: the name of a template ends in .m2.j2")
     if not path.is_file():
         raise InputError(f"template {path} does not exist")
-    started = time.monotonic()
-    limits = limits or Limits()
     given = dict(parameters or {})
     if model is not None:
         given.setdefault("p", 32003 if prime is None else prime)
-    with open_engine() if engine is None else nullcontext(engine) as opened:
-        asking = Asking(
-            opened, limits, Clock(limits.wall_seconds, limits.memory_bytes), keep=keep, progress=progress
-        )
-        try:
-            values, limit = asking.ask(path, given, model)
-        except (ScriptError, OutputError) as error:
-            raise _mistake(path, error) from error
-        return TemplateValues(
-            model="none" if model is None else model.spec, options={k: _plain(v) for k, v in given.items()},
-            certainty=Certainty.PROBABLE, agreement=None, evidence=(), engine=asking.engine_use,
-            scripts=tuple(asking.scripts), seed=seed, seconds=time.monotonic() - started,
-            peak_memory_bytes=asking.peak_memory_bytes, limit=limit, template=path.name, complete=values.complete,
-            values=dict(values.entries),
-        )  # fmt: skip
+    asking = Asking(
+        engine=engine, prime=prime, seed=seed, limits=limits or Limits(), keep=keep, progress=progress
+    )
+    try:
+        values, limit = asking.ask(path, given, model)
+    except (ScriptError, OutputError) as error:
+        raise _mistake(path, error) from error
+    finally:
+        asking.close()
+    return asking.answer(
+        TemplateValues,
+        model="none" if model is None else model.spec,
+        options={k: _plain(v) for k, v in given.items()},
+        certainty=Certainty.PROBABLE,
+        limit=limit,
+        template=path.name,
+        complete=values.complete,
+        values=dict(values.entries),
+    )
 
 
 def _mistake(path: Path, error: ScriptError | OutputError) -> InputError:

@@ -6,18 +6,15 @@ text. The second witness is the Hilbert function in low degrees, by exact ranks 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, lcm
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from m2bridge.engine import open_engine
-from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import echelon_mod
@@ -26,12 +23,14 @@ from m2bridge.linear.residues import residue
 from m2bridge.models.ideal_text import GivenIdeal, read_ideal
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.questions.clock import Clock, LimitReached
-from m2bridge.questions.closure.asking import Asking
+from m2bridge.questions.closure import read_field
 from m2bridge.questions.closure.monomials import monomials_of_degree
-from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
-from m2bridge.scripts import Script, render
+from m2bridge.questions.kernel import Asking, Option, Subject, question
+from m2bridge.results import Certainty, Evidence, Result, register_result
+from m2bridge.views import View, cut, known
 
 TEMPLATE = "ideal"
+_LARGEST_FILE = 16 * 2**20
 _MOST_MONOMIALS = 1500
 _MOST_RATIONAL_MONOMIALS = 130
 _HIGHEST_CHECKED = 8
@@ -73,70 +72,112 @@ class IdealSummary(Result):
     singular_degree: int | None
     not_shown: tuple[str, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """What the summary is about."""
+        return f"ideal of {cut(', '.join(self.generators), 120)} in {cut(', '.join(self.variables), 80)} over {self.field}"
 
+    def view(self) -> View:
+        size = f"dimension {known(self.dim)} (affine), codimension {known(self.codim)}, degree {known(self.degree)}"
+        answer = "the unit ideal: its zero set is empty" if self.dim is not None and self.dim < 0 else size
+        facts = [
+            (name, str(value))
+            for name, value in (
+                ("homogeneous", self.homogeneous), ("h-vector", self.h_vector), ("radical", self.radical),
+            )
+            if value is not None
+        ]  # fmt: skip
+        if self.singular_dim is not None:
+            place = f"dimension {self.singular_dim}, degree {self.singular_degree}"
+            facts.append(("singular locus", "empty" if self.singular_dim < 0 else place))
+        for number, part in enumerate(self.components or (), start=1):
+            shown = ", ".join(part.generators) or "0"
+            text = shown if len(shown) <= 200 else f"{len(part.generators)} generators"
+            facts.append((f"component {number}", f"codimension {part.codim}, degree {part.degree}: {text}"))
+        notes = tuple(f"- not shown: {sentence}" for sentence in self.not_shown)
+        return View(answer=answer, facts=tuple(facts), notes=notes, to_prove="--field QQ")
+
+
+def _given(given: Any) -> GivenIdeal:
+    """An ideal as itself, as text, or as a list of polynomials as texts."""
+    if isinstance(given, GivenIdeal):
+        return given
+    return read_ideal(given if isinstance(given, str) else "\n".join(_lines(given)))
+
+
+def _from_file(file: str) -> GivenIdeal:
+    try:
+        if file != "-" and Path(file).stat().st_size > _LARGEST_FILE:
+            raise InputError(f"{file} is larger than {_LARGEST_FILE // 2**20} MB")
+        text = sys.stdin.read(_LARGEST_FILE) if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from None
+    return read_ideal(text, source="standard input" if file == "-" else Path(file).name)
+
+
+IDEAL = Subject(
+    of=_given,
+    read=_from_file,
+    metavar="FILE",
+    help="A file of polynomials, one a line or a list such as ideal(x*y - z^2, x^3); - for standard input. A ring QQ\\[x,y,z] or "
+    'a line "variables: x, y, z" declares the variables.',
+)
+
+
+@question(
+    asks="Dimension, degree, Hilbert series, radical, components and singular locus of an ideal of yours.",
+    templates=("ideal",),
+    quantities={"hilbert_function": "the Hilbert function in low degrees"},
+    example="m2bridge closure --d 2 --dp 1 --format m2 | m2bridge ideal -",
+    subject=IDEAL,
+)
 def ideal(
-    given: GivenIdeal | Sequence[str] | str,
+    ask: Asking,
+    given: GivenIdeal,
     *,
-    field: int | Literal["QQ"] | None = None,
-    components: bool = True,
-    singular: bool = True,
-    engine: Engine | None = None,
-    seed: int = 0,
-    limits: Limits | None = None,
-    keep: Path | None = None,
-    progress: Callable[[str], None] | None = None,
+    field: Annotated[
+        int | Literal["QQ"] | None,
+        Option("QQ or a prime (default: the file's ring, else 32003).", read=read_field),
+    ] = None,
+    components: Annotated[bool, Option("Minimal primes and whether the ideal is radical.")] = True,
+    singular: Annotated[bool, Option("The singular locus, when it is small.")] = True,
 ) -> IdealSummary:
     """Invariants of an ideal: dimension, degree, Hilbert series, radical, components, singular locus.
 
-    Parameters
-    ----------
-    given: the ideal, or its text (see :func:`~m2bridge.models.ideal_text.read_ideal`).
-    field: a prime, or ``"QQ"``; by default what the file states, else F_32003, or the next smaller prime that divides no
-        coefficient.
-    components, singular: what to compute besides dimension and degree.
+    The ideal is given by its text (see :func:`~m2bridge.models.ideal_text.read_ideal`). By default it is computed over the field
+    that the file states, else over F_32003, or the next smaller prime that divides no coefficient.
     """
-    if not isinstance(given, GivenIdeal):
-        given = read_ideal(given if isinstance(given, str) else "\n".join(_lines(given)))
-    p = _characteristic(field, given)
-    started = time.monotonic()
-    limits = limits or Limits()
-    clock = Clock(limits.wall_seconds, limits.memory_bytes)
-    request = _request(given, p, components=components, singular=singular)
-    with open_engine() if engine is None else nullcontext(engine) as opened:
-        asking = Asking(opened, limits, clock, keep=keep, progress=progress)
-        values, limit = asking.ask(TEMPLATE, request)
-        evidence = _evidence(given, values.get("h_vector"), values.get("dim"), p, clock)
-        found = values.get("components")
-        not_shown = [] if "singular_skipped" not in values else [
-            f"the singular locus: {values['singular_skipped']} Jacobian minors are too many"
-        ]  # fmt: skip
-        singular_dim, singular_degree = values.get("singular_dim"), values.get("singular_degree")
-        if singular_dim is not None and (found is None or len({c for c, _, _ in found}) > 1):
-            # the minors of the size of the codimension do not see singularities of smaller components
-            not_shown.append("the singular locus: components may have different dimensions")
-            singular_dim = singular_degree = None
-        if p:
-            not_shown.append(f"that these numbers are the same over QQ: they were computed over F_{p}")
-        if p and (
-            gone := next((c for f in given.polynomials for c in f.values() if c.numerator % p == 0), None)
-        ):
+    p = _characteristic(ask.prime if field is None else field, given)
+    values, limit = ask.ask(TEMPLATE, _request(given, p, components=components, singular=singular))
+    ask.evidence += _evidence(given, values.get("h_vector"), values.get("dim"), p, ask.clock)
+    found = values.get("components")
+    not_shown = []
+    if "singular_skipped" in values:
+        not_shown.append(f"the singular locus: {values['singular_skipped']} Jacobian minors are too many")
+    singular_dim, singular_degree = values.get("singular_dim"), values.get("singular_degree")
+    if singular_dim is not None and (found is None or len({c for c, _, _ in found}) > 1):
+        # the minors of the size of the codimension do not see singularities of smaller components
+        not_shown.append("the singular locus: components may have different dimensions")
+        singular_dim = singular_degree = None
+    if p:
+        not_shown.append(f"that these numbers are the same over QQ: they were computed over F_{p}")
+        if gone := next((c for f in given.polynomials for c in f.values() if c.numerator % p == 0), None):
             not_shown.append(f"anything about the ideal over QQ: its coefficient {gone} is 0 in F_{p}")
-        return IdealSummary(
-            model="ideal", options={"components": components, "singular": singular, "generators": list(given.texts())},
-            certainty=Certainty.PROBABLE if p else Certainty.PROVED, agreement=weigh(evidence).verdict,
-            evidence=tuple(evidence), engine=asking.engine_use, scripts=tuple(asking.scripts), seed=seed,
-            seconds=time.monotonic() - started, peak_memory_bytes=asking.peak_memory_bytes, limit=limit,
-            variables=given.variables, generators=given.texts(), field=f"F_{p}" if p else "QQ",
-            homogeneous=values.get("homogeneous"), dim=values.get("dim"), codim=values.get("codim"),
-            degree=values.get("degree"), generator_degrees=_tuple(values.get("generator_degrees")),
-            h_vector=_tuple(values.get("h_vector")), radical=values.get("radical"),
-            components=None if found is None else tuple(
-                IdealComponent(codim=c, degree=d, generators=tuple(_renamed(g, given.variables) for g in gens))
-                for c, d, gens in found
-            ),
-            singular_dim=singular_dim, singular_degree=singular_degree,
-            not_shown=tuple(not_shown),
-        )  # fmt: skip
+    return ask.answer(
+        IdealSummary, model="ideal",
+        options={"components": components, "singular": singular, "generators": list(given.texts())},
+        certainty=Certainty.PROBABLE if p else Certainty.PROVED, limit=limit,
+        variables=given.variables, generators=given.texts(), field=f"F_{p}" if p else "QQ",
+        homogeneous=values.get("homogeneous"), dim=values.get("dim"), codim=values.get("codim"),
+        degree=values.get("degree"), generator_degrees=_tuple(values.get("generator_degrees")),
+        h_vector=_tuple(values.get("h_vector")), radical=values.get("radical"),
+        components=None if found is None else tuple(
+            IdealComponent(codim=c, degree=d, generators=tuple(_renamed(g, given.variables) for g in gens))
+            for c, d, gens in found
+        ),
+        singular_dim=singular_dim, singular_degree=singular_degree,
+        not_shown=tuple(not_shown),
+    )  # fmt: skip
 
 
 def _lines(given: object) -> list[str]:
@@ -155,15 +196,6 @@ def _request(given: GivenIdeal, p: int, *, components: bool, singular: bool) -> 
         "p": p, "variableCount": len(given.variables), "polynomials": terms,
         "wantComponents": components, "wantSingular": singular,
     }  # fmt: skip
-
-
-def script_of(found: IdealSummary) -> Script:
-    """The script that led to a summary, rendered again from what the summary says."""
-    polynomials = tuple(parse_polynomial(text, found.variables) for text in found.generators)
-    given = GivenIdeal(variables=found.variables, polynomials=polynomials)
-    p = 0 if found.field == "QQ" else int(found.field.removeprefix("F_"))
-    wanted = {name: bool(found.options.get(name, True)) for name in ("components", "singular")}
-    return render(TEMPLATE, _request(given, p, **wanted))
 
 
 def _characteristic(field: int | str | None, given: GivenIdeal) -> int:

@@ -6,16 +6,13 @@ above. The weights are given, random, or random with given ranks; whether they a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import rank_mod
@@ -26,12 +23,13 @@ from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.fiber.gauge import echelon, exact
 from m2bridge.questions.fiber.points import Point
-from m2bridge.questions.fiber.resolve import resolve
+from m2bridge.questions.fiber.resolve import AtOption, StratumOption, one_of, resolve
+from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.singular_locus.result import Verdict
 from m2bridge.questions.singular_locus.tangents import exact_span, first_order_images, integral_rows
 from m2bridge.questions.source import constrained_map
-from m2bridge.questions.workbench import ProgressListener, model_of, opened
-from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
+from m2bridge.results import Certainty, Evidence, Result, register_result
+from m2bridge.views import View, known
 
 _MOST_COORDINATES = 200
 _PATIENCE = 20.0
@@ -69,62 +67,73 @@ class SingularPoint(Result):
     verdict: Verdict
     completeness: str | None
 
+    def view(self) -> View:
+        local = "" if self.local_dim == self.image_dim else f"; at this point {known(self.local_dim)}"
+        weights = "the equations of the source have dependent differentials there"
+        if self.jacobian_rank is not None:
+            word = {True: "critical: ", False: "not critical: ", None: ""}[self.critical]
+            weights = f"{word}the differential has rank {self.jacobian_rank}"
+        return View(
+            answer=f"{self.verdict} at the image of these weights",
+            facts=(
+                ("dimension", f"{self.image_dim} (affine){local}"),
+                ("weights", f"{self.at['kind']}; {weights}"),
+                ("tangent space", f"at least {self.tangent_lower}, at most {known(self.tangent_upper)}"),
+                ("equations", known(self.completeness)),
+            ),
+            to_prove="equations of the closure that are complete over QQ: a higher --max-degree or a longer --timeout",
+        )
 
+
+@question(
+    asks="Whether the function of some weights is a singular point of the closure, for any polynomial model.",
+    templates=(*dimension.templates, *closure.templates),
+    quantities={
+        "image_dim": "the dimension of the image, affine",
+        "tangent": "the dimension of the Zariski tangent space at the point",
+        "jacobian_rank": "the rank of the differential at the weights",
+    },
+    example="m2bridge singular-point 'linear(widths=[2,1,2])'",
+    takes_prime=False,
+    warm=True,
+)
 def singular_point(
-    model: Model | str,
+    ask: Asking,
+    model: Model,
     *,
-    at: Any = None,
-    engine: Engine | None = None,
-    max_degree: int | None = None,
-    seed: int = 0,
-    limits: Limits | None = None,
-    keep: Path | None = None,
-    progress: ProgressListener | None = None,
+    at: AtOption = None,
+    stratum: StratumOption = None,
+    max_degree: Annotated[
+        int | None, Option("How far to look for equations (default: until settled).", least=1)
+    ] = None,
 ) -> SingularPoint:
     """Whether the function of some weights is a singular point of the closure of all functions of the model.
 
-    Parameters
-    ----------
-    at
-        None for random integer weights; a mapping from names to matrices of integers or fractions; the path of a
-        ``weights.json``; or a stratum such as ``"rank_a=1,rank_v=2"``, ``"m1=rank1"``.
-    max_degree
-        How far to look for equations; by default until dimension and degree are those of the image.
-
-    Returns
-    -------
-    SingularPoint
-        ``undecided`` when the bounds do not decide: equations up to a degree never make a point singular.
+    The weights are given by `at` or drawn; see :func:`~m2bridge.questions.fiber.resolve.resolve`. The verdict is ``undecided``
+    when the bounds do not decide: equations up to a degree never make a point singular.
     """
-    start = time.perf_counter()
-    model = model_of(model)
     if not model.polynomial:
         raise NotPolynomialError(f"{model.spec} is not polynomial: its image has no Zariski tangent spaces")
     if model.coordinate_count > _MOST_COORDINATES:
         raise InputError(
             f"{model.spec} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_COORDINATES}"
         )
-    tell = progress or (lambda _: None)
-    point = resolve(model, at, seed)
-    limits = limits or Limits()
-    with opened(engine) as macaulay2:
-        tell("dimension")
-        given = constrained_map(model)
-        size = dimension(model, engine=False if given is None else macaulay2, seed=seed, limits=limits)
-        tell("curves")
-        free = _free_point(point)
-        rank, lower = _rank_and_curves(free, seed)
-        settled = given is None and lower > size.upper_bound
-        found = closure(
-            model,
-            field="QQ",
-            max_degree=max_degree,
-            engine=macaulay2,
-            seed=seed,
-            limits=_patient(limits) if settled else limits,
-            keep=keep,
-            progress=progress,
-        )
+    point = resolve(model, one_of(at, stratum), ask.seed)
+    ask.announce("dimension")
+    given = constrained_map(model)
+    size = ask.also(dimension, model, engine=False if given is None else ask.engine)
+    ask.announce("curves")
+    free = _free_point(point)
+    rank, lower = _rank_and_curves(free, ask.seed)
+    settled = given is None and lower > size.upper_bound
+    found = ask.also(
+        closure,
+        model,
+        field="QQ",
+        max_degree=max_degree,
+        equations=True,
+        seconds=_PATIENCE if settled else None,
+    )
     upper, sure = tangent_upper(found, point)
     complete = found.completeness == "complete" and upper is not None
     local = _local_dim(found, point, size, whole=given is None)
@@ -158,7 +167,8 @@ def singular_point(
         local is not None and complete
     ):  # all equations of the closure: this is the tangent space, not only a bound of it
         verdict, certainty = "singular", Certainty.weakest([found.certainty, grounds])
-    return SingularPoint(
+    return ask.answer(
+        SingularPoint,
         model=model.spec,
         options={"max_degree": max_degree, "at": point.kind},
         at=point.document(None),
@@ -171,22 +181,9 @@ def singular_point(
         verdict=verdict,
         completeness=found.completeness,
         certainty=certainty,
-        agreement=weigh([*evidence, *_conflicts(found), *_conflicts(size)]).verdict,
         evidence=(*evidence, *_conflicts(found), *_conflicts(size)),
-        engine=found.engine,
-        scripts=found.scripts,
-        seed=seed,
-        seconds=time.perf_counter() - start,
-        peak_memory_bytes=found.peak_memory_bytes,
         limit=None if settled else found.limit,
     )
-
-
-def _patient(limits: Limits) -> Limits:
-    """Less time for equations when curves alone have settled the verdict."""
-    if limits.wall_seconds is None or limits.wall_seconds > _PATIENCE:
-        return replace(limits, wall_seconds=_PATIENCE)
-    return limits
 
 
 def _conflicts(part: Result) -> list[Evidence]:

@@ -26,7 +26,7 @@ from m2bridge.protocol import Values
 from m2bridge.results import Certainty, Evidence, Value
 
 if TYPE_CHECKING:
-    from m2bridge.questions.closure.asking import Asking
+    from m2bridge.questions.kernel import Asking
 
 _TRIED_PRIMES = 4
 _RANDOM_NUMBERS = 307

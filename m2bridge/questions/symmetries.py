@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from m2bridge.engine import Engine, Limits
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.linear.primes import given_numbers, prime_for
 from m2bridge.linear.residues import DEFAULT_PRIME, check_prime
 from m2bridge.models import Model
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.questions.workbench import model_of
-from m2bridge.results import Certainty, Evidence, Result, Value, register_result, weigh
+from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.results import Certainty, Evidence, Result, Value, register_result
 from m2bridge.symmetry.algebra import LieAlgebra, in_span, lie_algebra
 from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.fields import VectorField, orbit_rank
@@ -22,9 +21,12 @@ from m2bridge.symmetry.finite import FiniteSymmetry, finite_symmetries
 from m2bridge.symmetry.known import declared_fields, known_fields
 from m2bridge.symmetry.names import field_name
 from m2bridge.symmetry.search import Search
+from m2bridge.views import View
 
-Report = Callable[[str], None]
 SECONDS = 60.0
+"""So long a search lasts at most; what it found by then is told."""
+HIGHEST_DEGREE = 3
+_MOST_SHOWN = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,27 +88,72 @@ class Symmetries(Result):
     complete: bool
     statement: str
 
+    def view(self) -> View:
+        facts = [
+            ("generic orbits", f"dimension {self.symmetry_dim} in {self.parameters} weights"),
+            ("generic fiber", f"dimension {self.generic_fiber_dim}"),
+            ("dimension", f"at most {self.upper_bound}"),
+        ]
+        if self.algebra is not None and self.algebra.closed:
+            a = self.algebra
+            parts = f"semisimple part {a.semisimple_dim}, radical {a.radical_dim}, center {a.center_dim}"
+            facts.append(("Lie algebra", f"of the affine fields: dimension {a.dim}, {parts}"))
+        facts += [
+            (
+                "new field" if field.new else "field",
+                field.name or f"degree {field.degree}: {str(field.coefficients)[:90]}",
+            )
+            for field in self.fields[:_MOST_SHOWN]
+        ]
+        if len(self.fields) > _MOST_SHOWN:
+            facts.append(("", f"and {len(self.fields) - _MOST_SHOWN} more (--json shows all)"))
+        facts += [("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite]
+        for item in (*self.known, *self.declared):
+            again = {True: ", found again", False: ", not found again", None: ""}[item.found]
+            verdict = {True: "verified", False: "no symmetry", None: "not decided"}[item.verified]
+            facts.append(("named", f"{item.name}: {verdict}{again}"))
+        return View(
+            answer=f"generic orbits of dimension {self.symmetry_dim}, fibers of dimension {self.generic_fiber_dim}",
+            facts=tuple(facts),
+            notes=(self.statement,),
+        )
 
+
+def _read_declared(text: str) -> list[Mapping[str, Any]]:
+    """Declared symmetries from a JSON text: one, or a list of them."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"--declared is JSON: {error}", argument="declared") from None
+    listed = found if isinstance(found, list) else [found]
+    if not all(isinstance(item, dict) for item in listed):
+        raise InputError("--declared is a JSON object or a list of them", argument="declared")
+    return listed
+
+
+@question(
+    asks="Which symmetries a polynomial network has: searched in its program, verified as identities, named.",
+    quantities={
+        "symmetry_dim": "the dimension of the generic orbits of the verified symmetries",
+        "image_dim": "the dimension of the image, affine",
+    },
+    example="m2bridge symmetries 'mlp(widths=[5,5,3,1],r=2)'",
+    needs_engine=False,
+)
 def symmetries(
-    model: Model | str,
+    ask: Asking,
+    model: Model,
     *,
-    engine: Engine | bool | None = None,
-    prime: int | None = None,
-    seed: int = 0,
-    limits: Limits | None = None,
-    progress: Report | None = None,
-    degree: int = 2,
-    declared: Sequence[Mapping[str, Any]] | None = None,
+    degree: Annotated[int, Option("The highest degree of vector fields.", least=1)] = 2,
+    declared: Annotated[
+        Sequence[Mapping[str, Any]] | None, Option("Symmetries that you state, as JSON.", read=_read_declared)
+    ] = None,
 ) -> Symmetries:
     """Vector fields of degree at most `degree` and finite groups that leave a polynomial network's function as it is.
 
-    Parameters
-    ----------
-    degree
-        The highest degree of fields; they are searched degree by degree until the generic fiber is explained.
-    declared
-        Symmetries that the user states, verified and never believed: groups and fields as certificates write them,
-        ``{"group": "gl", "size": 2, "axes": {"Q": [1, 0], "K": [-1, 0]}}`` or ``{"field": [[0, 1, [[0, 1]]]]}``.
+    Fields are searched degree by degree until the generic fiber is explained. What is `declared` is verified, never believed:
+    groups and fields as certificates write them, ``{"group": "gl", "size": 2, "axes": {"Q": [1, 0], "K": [-1, 0]}}`` or
+    ``{"field": [[0, 1, [[0, 1]]]]}``.
 
     Examples
     --------
@@ -114,24 +161,21 @@ def symmetries(
     >>> found.symmetry_dim, found.explains_fiber, [field.degree for field in found.fields]
     (3, True, [1, 1, 2])
     """
-    start = time.perf_counter()
-    model = model_of(model)
-    if degree < 1 or degree > 3:
-        raise InputError(f"the degree of fields is 1, 2 or 3, not {degree}", argument="degree")
+    if not 1 <= degree <= HIGHEST_DEGREE:
+        raise InputError(f"the degree of fields is at most {HIGHEST_DEGREE}, not {degree}", argument="degree")
     program = model.free.program
     if not program.polynomial or program.vanishing:
         raise NotPolynomialError(
             f"{model.spec}: symmetries are searched for polynomial networks with free weights"
         )
-    chosen = None if prime is None else check_prime(prime)
+    seed, chosen = ask.seed, None if ask.prime is None else check_prime(ask.prime)
     p = prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME)
     if p < 2 * program.parameter_count:
         raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
-    seconds = min(SECONDS, (limits and limits.wall_seconds) or SECONDS)
+    seconds = min(SECONDS, ask.clock.remaining or SECONDS)
     rank = generic_rank(program, p=p, seed=seed).rank
     corank = program.parameter_count - rank
-    if progress:
-        progress(f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}")
+    ask.announce(f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}")
     search = Search(program, p=p, seed=seed, seconds=seconds, corank=corank, all_affine=True)
     stated = _declared(model, search, declared if declared is not None else getattr(model, "declared", ()))
     found = search.run(degree)
@@ -139,15 +183,12 @@ def symmetries(
     fields = list(found.fields)
     known = known_fields(model.free)
     affine = [field for field in fields if field.degree <= 1]
-    evidence = _evidence(found.rank, rank, bound.value, program.parameter_count, bound.method, p)
-    return Symmetries(
+    ask.evidence += _evidence(found.rank, rank, bound.value, program.parameter_count, bound.method, p)
+    return ask.answer(
+        Symmetries,
         model=model.spec,
         options={"prime": p, "degree": degree},
-        certainty=Certainty.PROVED,
-        agreement=weigh(evidence).verdict,
-        evidence=evidence,
-        seed=seed,
-        seconds=time.perf_counter() - start,
+        certainty=Certainty.PROVED if found.explains_fiber else Certainty.PROBABLE,
         parameters=program.parameter_count,
         generic_fiber_dim=corank,
         symmetry_dim=found.rank,

@@ -1,7 +1,7 @@
 """Upper bounds of the dimension of any program, each with the argument that a checker verifies.
 
 A bound is the least of these: the weights; the coordinates; the weights minus the rank of verified vector fields; what is known
-of perceptrons with one hidden layer and of products of matrices; the rank of a last linear layer; and for every cut of the
+of perceptrons with one hidden layer; the rank of a last linear layer; and for every cut of the
 program the sum of the bounds of its parts minus the rank with which fields of the whole move the pair of parts:
 at a generic point the differential of g(f(x), x) is a linear map of those of f and g, and zero on what a symmetry moves.
 """
@@ -93,9 +93,7 @@ class Bounds:
             found.append(self._by_fields(program, fields))
         if not program.inputs and min(bound.value for bound in found) > lower:
             found += self._equations(program, lower)
-        found += [
-            bound for bound in (self._perceptron(program), self._product(program), _span(program)) if bound
-        ]
+        found += [bound for bound in (self._perceptron(program), _span(program)) if bound]
         return min(found, key=lambda bound: (bound.value, bound.document is None))
 
     def point(self, program: Program) -> Integers:
@@ -138,14 +136,6 @@ class Bounds:
             return None
         method = f"coordinates minus independent equations: {found.name} of rank <= {found.rank}"
         return Bound(value=found.value, method=method, document=found.document)
-
-    def _product(self, program: Program) -> Bound | None:
-        widths = linear_chain(program)
-        if widths is None:
-            return None
-        r = min(widths)
-        method = f"matrices of rank <= {r}"
-        return Bound(value=r * (widths[0] + widths[-1] - r), method=method, document={"kind": "matrix"})
 
     # -- bounds from cuts ---------------------------------------------------------------------------------
 
@@ -271,24 +261,6 @@ def one_hidden_layer(program: Program) -> tuple[int, int, int, int] | None:
         return None
     (k, n), (m, _) = items[0].shape, items[1].shape
     return n, k, m, int(items[4].constants[0])
-
-
-def linear_chain(program: Program) -> list[int] | None:
-    """The widths, from the input on, of a program x -> W_l ... W_1 x, or None."""
-    items = program.instructions
-    if len(program.outputs) != 1 or len(program.inputs) != 1:
-        return None
-    widths: list[int] = []
-    place, seen = program.outputs[0][1], set()
-    while items[place].operation == "einsum" and items[place].constants == (("ab", "b"), "a"):
-        weight, place = items[place].operands
-        if items[weight].operation != "weight" or weight in seen:
-            return None
-        seen.add(weight)
-        widths.append(items[weight].shape[0])
-    if items[place].operation != "input" or len(seen) != len(program.weights):
-        return None
-    return [items[place].shape[0], *reversed(widths)]
 
 
 def _span(program: Program) -> Bound | None:

@@ -84,7 +84,7 @@ def test_the_saved_record_is_the_document_and_loads_back(
     answered: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
     done, home = answered
-    (path,) = (home / "records").iterdir()
+    (path,) = (home / "records").glob("*.json")
     assert json.loads(path.read_text()) == json.loads(done.stdout)
     result = records.load(path)
     assert json.loads(records.dumps(records.to_document(result))) == json.loads(done.stdout)

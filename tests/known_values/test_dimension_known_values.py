@@ -49,13 +49,16 @@ PROVED = [
 ]
 
 
+UNDECIDED_IN_FLOATS = {"linear(widths=[5,2,3,4])"}  # two gaps in the singular values
+
+
 @pytest.mark.parametrize(("spec", "expected"), PROVED)
 def test_dimension_is_proved(spec: str, expected: int) -> None:
     found = dimension(spec, engine=False, certify=False)
     assert found.image_dim == expected
     assert found.certainty is Certainty.PROVED
     assert found.agreement is True
-    assert found.numeric_rank in (expected, None)
+    assert found.numeric_rank == (None if spec in UNDECIDED_IN_FLOATS else expected)
     assert found.parameters == found.image_dim + found.generic_fiber_dim
 
 

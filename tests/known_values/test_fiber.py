@@ -145,7 +145,7 @@ def test_three_layers_of_width_two(engine):
 
 def test_the_structured_way_agrees_with_the_plain_one(engine, monkeypatch):
     """M_1 = k q^T at d = 2 by both ways: the same dimension."""
-    monkeypatch.setattr("m2bridge.questions.fiber.analysis._wants_factors", lambda model: True)
+    monkeypatch.setattr("m2bridge.questions.fiber._wants_factors", lambda model: True)
     result = ask(
         engine, DEEP.format(t=2), {"M1": [[1, 2], [3, 6]], "M2": [[3, 0], [0, -12]], "L": [[2, 3], [5, 11]]}
     )

@@ -192,7 +192,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_are_refused_with_a_reason_and_quickly(name: str, tmp_path: Path) -> None:
-    registry.analyses()
+    registry.jobs()
     path = tmp_path / "jobs.toml"
     path.write_text(HOSTILE[name])
     start = time.monotonic()

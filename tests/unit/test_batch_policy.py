@@ -115,13 +115,13 @@ def test_a_partial_answer_survives_a_worse_attempt() -> None:
 
 
 def test_an_analysis_says_which_options_it_has() -> None:
-    analysis = registry.find("closure")
-    assert analysis.parameters({"prime": 31991})["field"] == 31991
+    question = registry.job("closure")
+    assert registry.parameters_of(question, {"prime": 31991})["prime"] == 31991
     for bad in ({"method": 1}, {"cross_check": "yes"}, {"unknown": 1}, {"max_degree": [1]}):
         with pytest.raises(InputError):
-            analysis.parameters(bad)
+            registry.parameters_of(question, bad)
     with pytest.raises(InputError, match="did you mean closure"):
-        registry.find("closur")
+        registry.job("closur")
 
 
 def test_tables() -> None:

@@ -12,8 +12,7 @@ import sympy
 
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
-from m2bridge.questions.boundary import forms
-from m2bridge.questions.boundary.analysis import place_of_fiber
+from m2bridge.questions.boundary import forms, place_of_fiber
 from m2bridge.questions.boundary.decide import as_surds, decide, split
 from m2bridge.questions.boundary.examples import draw_examples
 from m2bridge.questions.boundary.points import as_point, read_point, span_matrix

@@ -16,7 +16,7 @@ import typer
 
 from m2bridge import cli
 from m2bridge._version import __version__
-from m2bridge.cli import common, main
+from m2bridge.cli import common, main, showing
 from m2bridge.cli.layer import model_from
 from m2bridge.errors import (
     CertificateError,
@@ -29,6 +29,7 @@ from m2bridge.errors import (
     TimeLimitError,
 )
 from m2bridge.results import Certainty, Conflict, Evidence
+from m2bridge.views import cut
 
 LAYER = ("--d", "2", "--dp", "1")
 
@@ -40,7 +41,7 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("an engine was opened")
 
-    monkeypatch.setattr("m2bridge.cli.singular_locus.open_engine", refuse)
+    monkeypatch.setattr("m2bridge.questions.kernel.open_engine", refuse)
 
 
 def complaint(capsys: pytest.CaptureFixture[str]) -> str:
@@ -99,18 +100,18 @@ def complaint(capsys: pytest.CaptureFixture[str]) -> str:
         ((*LAYER, "--jsn"), "No such option: --jsn"),
         (("lightning(d=2,dp=1)", *LAYER), "give either a model specification or --d, --dp, not both"),
         (("lightning(d=2)",), "needs dp="),
-        (("lightning(d=0,dp=1)",), "d"),
+        (("lightning(d=0,dp=1)",), "d should be"),
         (("lightning(d=2,dp=1,t=1)",), "needs t >= 2"),
         (("lightning(d=2,dp=1",), "expected"),
         (("lightnin(d=2,dp=1)",), "did you mean lightning?"),
         (("",), "the model is missing"),
         ((" ",), "the model is missing"),
         (("lightning(d=2,dp=1)", "more"), "unexpected extra argument"),
-        (("softmax(widths=[2,2])",), ""),
+        (("softmax(widths=[2,2])",), "softmax has no argument 'widths'"),
         (("--d", "40", "--dp", "40"), "--force tries anyway"),
         (("--d", "1000", "--dp", "1000"), "--force tries anyway"),
         (("--d", "99999", "--dp", "99999"), "--force tries anyway"),
-        (("--d", str(10**12), "--dp", "1"), ""),
+        (("--d", str(10**12), "--dp", "1"), "d should be between"),
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("no_engine")
@@ -165,9 +166,8 @@ def test_an_engine_that_is_not_macaulay2(tmp_path: Path, capsys: pytest.CaptureF
         (("describe", ""), "the model is missing"),
         (("dimension", ""), "the model is missing"),
         (("--nonsense",), "No such option"),
-        (("render",), "Missing argument"),
-        (("render", "nothing", *LAYER), "there is no script for 'nothing'"),
-        (("render", "singular-point", *LAYER), "other questions leave theirs with --keep DIRECTORY"),
+        (("render",), "render needs a question"),
+        (("render", "nothing", *LAYER), "No such command 'nothing'"),
         (("render", "closure", *LAYER, "--prime", "4"), "--prime 4"),
         (("render", "closure", "softmax(d=[2,2],t=2)"), "not polynomial"),
         (("render", "singular-locus"), "say which model"),
@@ -188,10 +188,10 @@ def test_bad_input_of_other_commands(
 def test_force_goes_past_the_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is the only thing that --force lifts; an engine is then looked for."""
 
-    def reached(*_: object) -> None:
+    def reached(*_: object, **__: object) -> None:
         raise NoEngineError("reached", candidates=())
 
-    monkeypatch.setattr("m2bridge.cli.singular_locus.open_engine", reached)
+    monkeypatch.setattr("m2bridge.questions.kernel.open_engine", reached)
     assert main(["singular-locus", "--d", "40", "--dp", "40", "--force"]) == 4
     assert main(["singular-locus", "--d", "40", "--dp", "40", "--t", "1", "--force"]) == 2
 
@@ -216,9 +216,9 @@ def test_help_documents_every_exit_code(
 
 
 def test_every_command_that_is_announced_exists_and_has_an_example_or_a_sentence() -> None:
-    app = typer.main.get_command(cli.build_app())
+    app = typer.main.get_command(cli.build_app(whole=True))
     names = set(app.commands)  # type: ignore[attr-defined]
-    assert {"singular-locus", "render", "schema", "doctor", "engine"} <= names
+    assert {"singular-locus", "describe", "schema", "doctor", "engine"} <= names
     for command in app.commands.values():  # type: ignore[attr-defined]
         assert command.help
 
@@ -251,7 +251,7 @@ def test_exit_codes_of_errors(
         raise error
 
     monkeypatch.delenv("M2BRIDGE_DEBUG", raising=False)
-    monkeypatch.setattr("m2bridge.cli.singular_locus.open_engine", fail)
+    monkeypatch.setattr("m2bridge.questions.kernel.open_engine", fail)
     assert main(["singular-locus", *LAYER]) == code
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -264,10 +264,10 @@ def test_exit_codes_of_errors(
 
 
 def test_debugging_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ValueError("x")
 
-    monkeypatch.setattr("m2bridge.cli.singular_locus.open_engine", fail)
+    monkeypatch.setattr("m2bridge.questions.kernel.open_engine", fail)
     monkeypatch.setenv("M2BRIDGE_DEBUG", "1")
     with pytest.raises(ValueError, match="x"):
         main(["singular-locus", *LAYER])
@@ -328,9 +328,9 @@ def test_the_layer_that_options_name() -> None:
 
 
 def test_long_values_are_shortened() -> None:
-    assert common.short([1, 2]) == "[1, 2]"
-    assert common.short({"2": 3, "4": 1}) == "2:3, 4:1"
-    assert len(common.short("x" * 100)) == 24
+    assert cut([1, 2]) == "[1, 2]"
+    assert cut({"2": 3, "4": 1}) == "2:3, 4:1"
+    assert len(cut("x" * 100)) == 24
 
 
 @contextmanager
@@ -354,4 +354,4 @@ def test_a_pipe_has_no_colour_and_a_known_width(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_certainties_have_a_colour_each() -> None:
-    assert len({common.certainty_text(certainty) for certainty in Certainty}) == 3
+    assert len({showing.styled(certainty.value) for certainty in Certainty}) == 3

@@ -151,11 +151,11 @@ def test_results_have_a_short_repr_and_a_table() -> None:
     """Nothing else changes: they are equal, pickled and recorded as before."""
     found = dimension("lightning(d=2,dp=1)", engine=False)
     assert repr(found) == (
-        "Dimension('lightning(d=2,dp=1,a=2,t=2)', image_dim=5, generic_fiber_dim=5; proved, witnesses agree)"
+        "Dimension('lightning(d=2,dp=1,a=2,t=2)': dimension 5, affine; proved, witnesses agree)"
     )
     table = found._repr_html_()
-    for name, value in (("image_dim", 5), ("certainty", "proved"), ("witnesses", "witnesses agree")):
-        assert f">{name}</th><td>{value}</td>" in table
+    assert "<b>dimension 5, affine</b>; proved, witnesses agree, seed 0" in table
+    assert ">parameters</th><td>10</td>" in table
     assert pickle.loads(pickle.dumps(found)) == found
     assert replace(found, image_dim=4) != found
     assert records.from_document(records.to_document(found)) == found

@@ -12,7 +12,7 @@ from m2bridge.errors import InputError
 from m2bridge.models import MLP, parse_spec
 from m2bridge.models.own import from_callable
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.symmetry.bounds import Bounds, linear_chain, one_hidden_layer
+from m2bridge.symmetry.bounds import Bounds, one_hidden_layer
 from m2bridge.symmetry.cuts import cuts
 from m2bridge.symmetry.degrees import coordinate_count
 from m2bridge.symmetry.equations import equations
@@ -118,8 +118,6 @@ def test_cuts_need_weights_on_one_side_each() -> None:
 def test_forms_of_programs() -> None:
     assert one_hidden_layer(parse_spec("mlp(widths=[3,2,4],r=3)").program) == (3, 2, 4, 3)
     assert one_hidden_layer(parse_spec("mlp(widths=[3,2,4,1],r=3)").program) is None
-    assert linear_chain(parse_spec("linear(widths=[3,2,4])").program) == [3, 2, 4]
-    assert linear_chain(parse_spec("mlp(widths=[3,2,4],r=2)").program) is None
     assert coordinate_count(parse_spec("mlp(widths=[2,3,2],r=2)").program) == 6
 
 

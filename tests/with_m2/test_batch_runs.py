@@ -41,39 +41,34 @@ PLUGIN = '''
 import os, signal, time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
-from m2bridge.questions.workbench import Workbench
-from m2bridge.results import Certainty, Evidence, Result, register_result, weigh
+from m2bridge.questions.kernel import Asking, question
+from m2bridge.models import Model
+from m2bridge.results import Certainty, Result
 from m2bridge.errors import InputError
 from m2bridge.scripts import Script
-from m2bridge import protocol
 
-@register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toy(Result):
     ANALYSIS: ClassVar[str] = "toy"
     VERSION: ClassVar[int] = 1
     image_dim: int
 
-def toy(model, *, engine, seed: int = 0, limits=None, progress=None, seconds: float = 0.0,
+@question(asks="Does as it is told.")
+def toy(ask: Asking, model: Model, *, seconds: float = 0.0,
         act: Literal["none", "m2-memory", "m2-time", "python-memory", "python-time", "segfault", "abort", "exit",
                      "disagree", "refuse", "error", "m2-kill"] = "none") -> Toy:
-    progress("thinking")
+    ask.announce("thinking")
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         time.sleep(0.01)
-    text = '<< "@m2b number " << 2+%d << endl << flush;\\n' % seed
+    text = '<< "@m2b number " << 2+%d << endl << flush;\\n' % ask.seed
     if act == "m2-memory":
         text += "L = {}; while true do L = append(L, new MutableList from 10^6:1);\\n"
     if act == "m2-time":
         text += "while true do sleep 1;\\n"
     if act == "m2-kill":
         text += "kill processID();\\n"
-    run = engine.run(Script(name="toy", text=text + '<< "@m2b-end 1" << endl << flush;\\n'), limits)
-    try:
-        values = protocol.read(run)
-        limit = None
-    except protocol.TimeLimitError as error:
-        values, limit = error.values, str(error)
+    values, limit = ask.run(Script(name="toy", text=text + '<< "@m2b-end 1" << endl << flush;\\n'))
     hoard = []
     while act == "python-memory":
         hoard.append(bytearray(16 * 2**20))
@@ -90,10 +85,9 @@ def toy(model, *, engine, seed: int = 0, limits=None, progress=None, seconds: fl
     if act == "error":
         raise RuntimeError("a mistake in the analysis")
     found = values.integer("number")
-    evidence = tuple(Evidence(quantity="image_dim", witness=w, method="toy", value=v)
-                     for w, v in (("macaulay2", found), ("numpy", found + (act == "disagree"))))
-    return Toy(model=model.spec, certainty=Certainty.PROBABLE, agreement=weigh(evidence).verdict, evidence=evidence,
-               seed=seed, seconds=0.0, image_dim=found, limit=limit)
+    ask.say("image_dim", found, "macaulay2", "toy")
+    ask.say("image_dim", found + (act == "disagree"), "numpy", "toy")
+    return ask.answer(Toy, model=model.spec, certainty=Certainty.PROBABLE, image_dim=found, limit=limit)
 '''
 
 

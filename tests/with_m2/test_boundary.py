@@ -16,8 +16,7 @@ from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, open_engine
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.models import Lightning, Softmax
-from m2bridge.questions.boundary import Boundary, analysis, boundary, script
-from m2bridge.questions.boundary.analysis import check_model
+from m2bridge.questions.boundary import Boundary, analysis, boundary, check_model, script
 from m2bridge.results import Certainty
 from m2bridge.schemas import schema
 from m2bridge.scripts import template_directory

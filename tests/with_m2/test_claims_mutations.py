@@ -30,8 +30,7 @@ from m2bridge.models import DeepLightning, Lightning, Model, Softmax, base, deep
 from m2bridge.programs import checks as programs_checks
 from m2bridge.programs import reverse
 from m2bridge.questions.boundary import closedness, forms, statements
-from m2bridge.questions.fiber import gauge
-from m2bridge.questions.fiber.analysis import fiber
+from m2bridge.questions.fiber import fiber, gauge
 from m2bridge.questions.singular_locus import equations, strata
 
 Patch = pytest.MonkeyPatch

@@ -17,12 +17,11 @@ from m2bridge.engine import Engine, EngineInfo, Limits, open_engine
 from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
 from m2bridge.models.custom import from_text
-from m2bridge.questions.clock import Clock
 from m2bridge.questions.closure import closure
 from m2bridge.questions.closure.accounting import account, hilbert_evidence, vanish_at_fresh_points
-from m2bridge.questions.closure.asking import Asking
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.interpolation import interpolate
+from m2bridge.questions.kernel import Asking
 from m2bridge.records import from_document, to_document
 from m2bridge.results import Certainty, weigh
 
@@ -134,7 +133,7 @@ def judge(engine: Engine, spec: str, change: Any) -> bool | None:
     image = image_of(parse_spec(spec))
     found = interpolate(image, 4)
     polynomials = change([dict(f) for group in found.generators.values() for f in group])
-    asking = Asking(engine, Limits(), Clock())
+    asking = Asking(engine=engine, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
     dim = image.dim(np.random.default_rng(0), 32003)
     taken = account(asking, image, found.span, polynomials, p=32003, seed=0, image_dim=dim, hilbert_degrees=4)
     fresh = vanish_at_fresh_points(polynomials, image, found.span, 32003, 0)

@@ -279,10 +279,10 @@ def test_a_stopped_run_keeps_what_it_had_said(engine: Engine) -> None:
 def test_no_engine_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     from m2bridge.errors import NoEngineError
 
-    def nothing(*_: object) -> None:
+    def nothing(*_: object, **__: object) -> None:
         raise NoEngineError("none", candidates=())
 
-    monkeypatch.setattr("m2bridge.questions.workbench.open_engine", nothing)
+    monkeypatch.setattr("m2bridge.questions.kernel.open_engine", nothing)
     found = dimension("lightning(d=2,dp=1)", certify=False)
     assert found.image_dim == 5
     assert any("no Macaulay2" in item.method for item in found.evidence)

@@ -51,7 +51,7 @@ def mutate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mutate:
 @pytest.fixture
 def command(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """The command line on the session's Macaulay2; returns the exit code."""
-    monkeypatch.setattr("m2bridge.cli.fiber.open_engine", lambda _: nullcontext(engine))
+    monkeypatch.setattr("m2bridge.questions.kernel.open_engine", lambda **_: nullcontext(engine))
     return lambda *arguments: main(["fiber", *map(str, arguments)])
 
 
@@ -240,7 +240,7 @@ def test_a_limit_gives_what_was_found_and_exit_5(engine, monkeypatch, capsys):
     assert result.fiber_dim == 2
     assert result.components is None
     assert (result.verdict, result.certainty.value) == ("identifiable-up-to-symmetry", "proved")
-    monkeypatch.setattr("m2bridge.cli.fiber.open_engine", lambda _: nullcontext(CutOff()))
+    monkeypatch.setattr("m2bridge.questions.kernel.open_engine", lambda **_: nullcontext(CutOff()))
     assert main(["fiber", VIRTUAL]) == 5
     assert "partial answer" in capsys.readouterr().err
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from m2bridge.cli import main
-from m2bridge.cli.render import script_makers
 
 LAYER = "lightning(d=2,dp=1)"
 QUESTIONS: list[tuple[str, ...]] = [
@@ -38,13 +37,9 @@ def test_the_script_is_one_that_the_question_runs(
 ) -> None:
     assert main([*arguments, *options, "--keep", str(tmp_path), "--json"]) == 0
     capsys.readouterr()
-    assert main(["render", *arguments[:2], *options]) == 0
+    assert main(["render", *arguments, *options]) == 0
     ran = [path.read_text() for path in tmp_path.glob("*.m2")]
     assert capsys.readouterr().out in ran
-
-
-def test_every_script_is_compared() -> None:
-    assert set(script_makers()) == {question for question, *_ in QUESTIONS}
 
 
 def test_a_closure_by_the_kernel_is_explained_with_its_script(

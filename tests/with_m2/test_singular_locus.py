@@ -45,7 +45,7 @@ def mutate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mutate:
 @pytest.fixture
 def command(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """The command line on the session's Macaulay2, which is warm; returns the exit code."""
-    monkeypatch.setattr("m2bridge.cli.singular_locus.open_engine", lambda _: nullcontext(engine))
+    monkeypatch.setattr("m2bridge.questions.kernel.open_engine", lambda **_: nullcontext(engine))
     return lambda *arguments: main(["singular-locus", *map(str, arguments)])
 
 

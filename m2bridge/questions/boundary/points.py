@@ -62,7 +62,9 @@ def _no_constant(name: str) -> Any:
 
 
 def as_point(model: Lightning, value: Any, source: str = "the point") -> Coordinates:
-    """Segre coordinates of a point given by coordinates or by weights."""
+    """Segre coordinates of a point given by coordinates, by weights, or by a text or file that has them."""
+    if isinstance(value, str):
+        return read_point(model, value)
     if isinstance(value, Mapping):
         if "coordinates" in value:
             value = value["coordinates"]

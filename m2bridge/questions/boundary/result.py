@@ -9,7 +9,9 @@ from typing import ClassVar
 
 from m2bridge.questions.boundary.decide import Where
 from m2bridge.results import Result, TheoremCheck, register_result
+from m2bridge.views import Rows, View, cut
 
+_LONGEST = 320
 Matrix = tuple[tuple[str, ...], ...]
 
 
@@ -117,3 +119,75 @@ class Boundary(Result):
     theorem: TheoremCheck
     corollary: TheoremCheck
     closedness: Experiment
+
+    def view(self) -> View:
+        sizes = ", ".join(
+            f"{name} {'empty' if dim < 0 else f'of dimension {dim}'}"
+            for name, dim in (
+                ("image", self.image_dim),
+                ("boundary", self.boundary_dim),
+                ("closure only", self.closure_only_dim),
+            )
+        )
+        answer = sizes if self.point is None else f"the point is: {self.point.where}"
+        facts = (
+            []
+            if self.point is None
+            else [("because", self.point.reason), *_weights(self.point), ("parts", sizes)]
+        )
+        notes = []
+        for part in self.parts:
+            text = ", ".join(f"{equation} = 0" for equation in part.equations)
+            inequality = "" if part.inequality is None else f"; {part.inequality}"
+            if part.equations and len(text + inequality) <= _LONGEST:
+                notes.append(f"  {part.name}: {text}{inequality}")
+        notes += [self.theorem.sentence(), self.corollary.sentence()]
+        notes.append(f"Euclidean closedness, an {self.closedness.label} (Corollary A.1 is the proof):")
+        for sequence in self.closedness.sequences:
+            steps = ", ".join(f"{x:.1e}" for x in sequence.distances)
+            notes.append(f"  {sequence.name}: distances {steps}; limit: {sequence.limit}")
+        return View(
+            answer=answer, facts=tuple(facts), tables=(self._parts(), self._examples()), notes=tuple(notes)
+        )
+
+    def _parts(self) -> Rows:
+        cells = tuple(
+            (
+                p.name,
+                "empty" if p.dim < 0 else str(p.dim),
+                "" if p.degree is None else str(p.degree),
+                p.description,
+            )
+            for p in self.parts
+        )
+        return Rows(
+            title="Parts of the closure", columns=("part", "dim", "degree", "what it is"), cells=cells
+        )
+
+    def _examples(self) -> Rows:
+        cells = tuple(
+            (
+                p.name, p.where, str(p.rank_a), str(p.rank_v), "" if p.e2 is None else cut(p.e2, 10),
+                "" if p.distance is None else f"{p.distance:.0e}", cut(", ".join(map(str, p.coordinates)), 80),
+            )
+            for p in self.examples
+        )  # fmt: skip
+        columns = ("example", "where", "rk A", "rk V", "e2", "search", "coordinates")
+        return Rows(title="Examples", columns=columns, cells=cells)
+
+
+def _weights(point: Point) -> list[tuple[str, str]]:
+    names = {"closure-only": ("complex weights", "conjugate weights")}
+    first, second = names.get(point.where, ("real weights", "and also"))
+    found = []
+    for label, weights in ((first, point.weights), (second, point.conjugate)):
+        if weights is not None:
+            texts = [
+                f"{key} = [{', '.join('[' + ', '.join(row) + ']' for row in weights[key])}]" for key in "AV"
+            ]
+            found.append((label, ", ".join(texts)))
+    if point.weights is not None:
+        found.append(("", "evaluated back exactly: they give the point"))
+    if point.distance is not None:
+        found.append(("search", f"nearest network that it found: at relative distance {point.distance:.1e}"))
+    return found

@@ -18,9 +18,10 @@ import numpy as np
 
 from m2bridge.linear.modular import rank_mod
 from m2bridge.protocol import Values
-from m2bridge.questions.closure.asking import Asking, Polynomial, to_lists
 from m2bridge.questions.closure.image import Image, Span
 from m2bridge.questions.closure.interpolation import evaluate
+from m2bridge.questions.closure.wire import Polynomial, to_lists
+from m2bridge.questions.kernel import Asking
 from m2bridge.results import Certainty, Evidence
 
 _POINTS = 2

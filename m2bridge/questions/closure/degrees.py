@@ -9,8 +9,8 @@ import numpy as np
 from m2bridge.linear.modular import echelon_mod
 from m2bridge.models.base import Model
 from m2bridge.models.lightning import Lightning
-from m2bridge.questions.closure.asking import Asking
 from m2bridge.questions.closure.image import Image, Span
+from m2bridge.questions.kernel import Asking
 from m2bridge.results import Certainty, Evidence
 
 

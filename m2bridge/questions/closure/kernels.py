@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from m2bridge.errors import InputError
-from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, given_numbers, prime_for
 from m2bridge.models.base import Model
-from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.lightning import Lightning
-from m2bridge.questions.closure.asking import Asking, from_lists
-from m2bridge.questions.closure.image import Image, Span, graded_cone
-from m2bridge.scripts import Script, render
+from m2bridge.questions.closure.image import Image, Span
+from m2bridge.questions.closure.wire import from_lists
+from m2bridge.questions.kernel import Asking
 
 TEMPLATE = "closure_kernel"
 UNION_TEMPLATE = "closure_union"
@@ -44,26 +42,6 @@ def best_source(model: Model) -> Model:
     if isinstance(model, Lightning):
         return replace(model, parametrization="weights" if model.a == 1 and model.d > 1 else "attention")
     return model
-
-
-def script(model: Model, *, prime: int = MACAULAY2_PRIME, seed: int = 0) -> Script:
-    """The script that ``closure(model, method="kernel")`` runs; over QQ for the prime 0. It draws nothing, whatever `seed` is."""
-    if prime:
-        check_prime(prime)
-        prime = prime_for(
-            given_numbers(model), chosen=None if prime == MACAULAY2_PRIME else prime, default=prime
-        )
-    if isinstance(model, PolynomialMap) and model.constraints:
-        asked = {
-            **model.m2_parameters,
-            **_question(prime, HILBERT_DEGREES),
-            "imageIsCone": graded_cone(model),
-        }
-        return render(UNION_TEMPLATE, asked)
-    source = best_source(model)
-    return render(
-        TEMPLATE, {**source.m2_parameters, **_question(prime, HILBERT_DEGREES)}, partial=source.m2_partial
-    )
 
 
 def _question(p: int, hilbert_degrees: int) -> dict[str, object]:
@@ -116,7 +94,7 @@ def graded_kernel(
     values, limit = asking.ask("closure_graded", request, image.source, seconds=seconds)
     if values.get("available") is False:
         raise InputError(
-            f"Macaulay2 {asking.engine_use.version} has no package MultigradedImplicitization (1.24.11 has it); "
+            f"Macaulay2 {asking.engine.info.version} has no package MultigradedImplicitization (1.24.11 has it); "
             "use --method interpolation or kernel"
         )
     if "generators" not in values:

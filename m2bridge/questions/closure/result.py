@@ -1,4 +1,4 @@
-"""Analyses stage, closure: the answer, :class:`Closure`, and what can be done with it without computing again."""
+"""Closure: the answer, :class:`Closure`, and what can be done with it without computing again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal
 from m2bridge.errors import InputError
 from m2bridge.questions.closure import formats
 from m2bridge.questions.closure.equations import Equation
-from m2bridge.results import Certainty, Result, html_table, register_result
+from m2bridge.results import Result, register_result
+from m2bridge.views import View, known
 
 Completeness = Literal["complete", "up-to-degree", "partial", "seen-part"]
 
@@ -155,12 +156,8 @@ class Closure(Result):
     @property
     def summary(self) -> str:
         """One line: generators, codimension, degree, completeness."""
-        counts = (
-            ", ".join(f"{count} of degree {deg}" for deg, count in sorted(self.generator_counts.items()))
-            or "none"
-        )
         return (
-            f"equations in the span of dimension {self.span_dim}: {counts}; codimension {self.codim}, "
+            f"equations in the span of dimension {self.span_dim}: {self._counts()}; codimension {self.codim}, "
             f"degree {self.degree}; {self.completeness} ({self.certainty.value})"
         )
 
@@ -173,11 +170,48 @@ class Closure(Result):
             + "\\end{aligned}$$"
         )
 
-    def _repr_html_(self) -> str:
-        rows = {
-            "model": self.model, "field": self.field, "span": self.span_dim, "image": self.image_dim,
-            "codimension": self.codim, "degree": self.degree,
-            "generators": ", ".join(f"{c} of degree {d}" for d, c in sorted(self.generator_counts.items())) or "none",
-            "completeness": self.completeness, "certainty": Certainty(self.certainty).value,
-        }  # fmt: skip
-        return html_table(rows)
+    def view(self) -> View:
+        cone = ", no cone" if self.homogenized else ""
+        part = ": one part of the source, the image may be larger" if self.completeness == "seen-part" else ""
+        facts = [
+            (
+                "ambient space",
+                f"{self.ambient_dim} (linear span {self.span_dim}, {self.linear_forms} linear forms)",
+            ),
+            ("image", f"dimension {known(self.image_dim)}{cone}"),
+            *(
+                (
+                    f"component {number} over {self.field}",
+                    f"dimension {c.dim}, degree {c.degree}, from component {c.source_component} of the source",
+                )
+                for number, c in enumerate(self.components or (), start=1)
+            ),
+            ("minimal generators", self._counts()),
+            (
+                "completeness",
+                f"{self.completeness}, looked at up to degree {self.degree_bound}, over {self.field}{part}",
+            ),
+        ]
+        notes = [f"+ {sentence}" for sentence in self.shown] + [
+            f"- not shown: {sentence}" for sentence in self.not_shown
+        ]
+        to_prove = "--field QQ, and a degree up to which the answer is complete"
+        return View(
+            answer=f"codimension {known(self.codim)} in its span, degree {known(self.degree)}",
+            facts=tuple(facts), notes=(*notes, *self._written_equations()), to_prove=to_prove,
+        )  # fmt: skip
+
+    def _counts(self) -> str:
+        counts = sorted(self.generator_counts.items())
+        return ", ".join(f"{count} of degree {degree}" for degree, count in counts) or "none"
+
+    def _written_equations(self) -> list[str]:
+        """The equations with what their variables stand for; of a single one the equation alone."""
+        found = self.equations or ()
+        zero = f"= 0 (mod {self.characteristic})" if self.characteristic else "= 0"
+        lines = [f"  {f.text()} {zero}" for f in found]
+        if len(found) == 1:
+            return lines
+        used = sorted({i for f in found for m in f.monomials for i in m})
+        meaning = "" if self.model.startswith("map:") else "coefficient of "
+        return [f"  z{i}: {meaning}{self.variables[i]}" for i in used if self.variables] + lines

@@ -15,11 +15,11 @@ from m2bridge.errors import OutputError
 from m2bridge.linear.primes import primes_below
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.protocol import Values
-from m2bridge.questions.closure.asking import from_lists
 from m2bridge.questions.closure.image import Span
 from m2bridge.questions.closure.kernels import HILBERT_DEGREES, UNION_TEMPLATE
 from m2bridge.questions.closure.lifting import reduce_polynomial
 from m2bridge.questions.closure.result import ImageComponent
+from m2bridge.questions.closure.wire import from_lists
 from m2bridge.questions.closure.work import Work, written_equations
 from m2bridge.questions.source import (
     PointField,

@@ -1,8 +1,8 @@
-"""Analyses stage, closure: one computation of a closure, step by step, with the evidence it gathers."""
+"""Closure: one computation of a closure, step by step, with the evidence it gathers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -14,15 +14,17 @@ from m2bridge.linear.primes import primes_below
 from m2bridge.models.base import Model
 from m2bridge.questions.closure import accounting, degrees
 from m2bridge.questions.closure.accounting import Account
-from m2bridge.questions.closure.asking import Asking
 from m2bridge.questions.closure.equations import Equation, equation
 from m2bridge.questions.closure.image import Image, Span
 from m2bridge.questions.closure.interpolation import Interpolation, Interpolator, Polynomial
 from m2bridge.questions.closure.result import Closure, Completeness, ImageComponent
+from m2bridge.questions.kernel import Asking
 from m2bridge.results import Certainty, Evidence
 
 Rational = Mapping[tuple[int, ...], Fraction]
 _DEGREE_CAP = 12
+SHORT_EQUATION = 160
+"""A single equation that is not longer is part of every answer."""
 _DEGREE_CAP_UNKNOWN = 6
 _SMALL_SPAN = 14
 _LARGE_SPACE = 250
@@ -38,8 +40,6 @@ class Work:
     asking: Asking
     prime: int
     rational: bool
-    seed: int
-    progress: Callable[[str], None] | None = None
     patience: float = 20.0
     thorough: bool = False
 
@@ -64,9 +64,13 @@ class Work:
     seen_part_only: bool = False
     unlucky: bool = False
 
+    @property
+    def seed(self) -> int:
+        return self.asking.seed
+
     def tell(self, step: str) -> None:
-        if self.progress is not None:
-            self.progress(step)
+        if self.asking.progress is not None:
+            self.asking.progress(step)
 
     def other_primes(self, count: int) -> list[int]:
         """Large primes that divide nothing that was given, other than the one of the computation."""
@@ -334,16 +338,8 @@ class Work:
 
     # -- the answer -------------------------------------------------------------------------------------------
 
-    def result(
-        self,
-        *,
-        method: str,
-        agreement: bool | None,
-        equations: bool,
-        seconds: float,
-        options: dict[str, Any],
-    ) -> Closure:
-        """The answer as a record."""
+    def result(self, *, method: str, equations: bool, options: dict[str, Any]) -> Closure:
+        """The answer; without `equations` it carries only a single short one."""
         lifted = self.rational and self.lifted is not None
         over = "QQ" if lifted else f"F_{self.prime}"
         completeness: Completeness = (
@@ -352,20 +348,20 @@ class Work:
         if self.seen_part_only:
             completeness = "seen-part"
         proved = self.proved and self.rational and lifted and self.complete
-        names = self.image.names
-        return Closure(
-            model=self.model.spec, options=options, certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
-            agreement=agreement, evidence=tuple(with_fields(self.evidence, self.prime)), engine=self.asking.engine_use,
-            scripts=tuple(self.asking.scripts), seed=self.seed, seconds=seconds,
-            peak_memory_bytes=self.asking.peak_memory_bytes, limit=self.limit,
+        found = self._equations(lifted)
+        curved = [f for f in found if f.degree > 1]
+        kept = equations or (len(curved) == 1 and len(curved[0].text()) <= SHORT_EQUATION)
+        return self.asking.answer(
+            Closure, model=self.model.spec, options=options, certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
+            evidence=with_fields(self.evidence, self.prime), limit=self.limit,
             ambient_dim=self.model.ambient_dim, coordinate_count=self.model.coordinate_count,
             span_dim=self.span.dim - self.image.homogenized, linear_forms=len(self.span.linear_forms),
             image_dim=self.cone_dim - self.image.homogenized, codim=self.codim, degree=self.degree,
             generator_counts=dict(sorted(self.counts.items())), hilbert_function=self.hilbert_function,
             completeness=completeness, degree_bound=self.degree_bound, method=method, field=over,
             homogenized=self.image.homogenized, shown=tuple(self.shown), not_shown=tuple(self.not_shown),
-            equations=self._equations(lifted) if equations else None, components=self._components(keep=equations),
-            variables=tuple(names[: self.model.coordinate_count]) if equations else None,
+            equations=found if kept else None, components=self._components(keep=equations),
+            variables=tuple(self.image.names[: self.model.coordinate_count]) if kept else None,
         )  # fmt: skip
 
     def _components(self, *, keep: bool) -> tuple[ImageComponent, ...] | None:

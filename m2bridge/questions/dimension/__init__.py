@@ -1,7 +1,189 @@
-"""The dimension of a neuromanifold and of the generic fiber, proved from both sides where that can be done."""
+"""The dimension of a model's image, from all witnesses.
 
-from m2bridge.questions.dimension.analysis import dimension
-from m2bridge.questions.dimension.macaulay2 import script
+Lower bounds come from exact ranks, upper bounds from symmetries, slices and equations; when they meet, the
+dimension is proved. Float64 and Macaulay2 are further witnesses; the literature's formula is compared, never used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from m2bridge.certificates.produce import certificate_for
+from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
+from m2bridge.linear.primes import given_numbers, prime_for
+from m2bridge.linear.residues import DEFAULT_PRIME, check_prime
+from m2bridge.models import Model, Softmax
+from m2bridge.programs.degrees import degrees
+from m2bridge.questions.dimension.checks import checked
+from m2bridge.questions.dimension.constrained import constrained_dimension
+from m2bridge.questions.dimension.lower import float_witness, lower_bounds
+from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
 from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness
+from m2bridge.questions.dimension.upper import found_bounds, symmetry_rank, upper_bounds
+from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.source import constrained_map
+from m2bridge.results import Certainty, Evidence
 
-__all__ = ["Dimension", "FormulaCheck", "NumericWitness", "dimension", "script"]
+__all__ = ["Dimension", "FormulaCheck", "NumericWitness", "dimension"]
+
+_NEVER_TOO_SMALL = 100
+
+
+@question(
+    asks="The dimension of the neuromanifold and of the generic fiber, proved from both sides where possible.",
+    templates=("dimension", "source_components", "source_points"),
+    quantities={"image_dim": "the dimension of the image, affine"},
+    example="m2bridge dimension 'softmax(d=[8,8,8],a=2,t=3)'",
+    needs_engine=False,
+)
+def dimension(
+    ask: Asking,
+    model: Model,
+    *,
+    certify: Annotated[bool, Option("Whether a proved answer carries its certificate.")] = True,
+) -> Dimension:
+    """Dimension of the image of a parametrization and of its generic fiber, affine.
+
+    Macaulay2 is a further witness: it compares its own definition of the network with the program at a random point. Without
+    one the other witnesses answer. A certificate costs about as much time as the proof.
+
+    Examples
+    --------
+    >>> found = dimension("deep-lightning(d=[3,3,3],a=[2,2],t=3)", engine=False)
+    >>> found.image_dim, found.generic_fiber_dim, found.certainty.value
+    (23, 19, 'proved')
+    """
+    chosen = None if ask.prime is None else check_prime(ask.prime)
+    p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME), model)
+    if (given := constrained_map(model)) is not None:
+        return constrained_dimension(ask, given, p)
+    uppers = upper_bounds(model, p=p, seed=ask.seed)
+    upper = min(item.value for item in uppers if _proved(item))
+    found = lower_bounds(model, p=p, seed=ask.seed, upper=upper, limits=ask.limits, report=ask.progress)
+    searched = None
+    if found.likely < min(item.value for item in uppers if _proved(item) and item.witness != "literature"):
+        ask.announce(
+            "searching symmetries"
+        )  # also where only the literature closes the gap: it has no certificate
+        searched = found_bounds(model, p=p, seed=ask.seed, lower=found.likely)
+    if searched is not None:
+        uppers.append(searched.evidence)
+        upper = min(upper, searched.evidence.value)
+    numeric, numeric_evidence = float_witness(model, found.rank, seed=ask.seed, report=ask.progress)
+    said = (
+        *found.evidence,
+        *uppers,
+        *numeric_evidence,
+        *ask_macaulay2(ask, model, p),
+        *checked(model, p=p, seed=ask.seed),
+    )
+    ask.evidence += [
+        replace(item, scope="generic") if item.quantity == "image_dim" else item for item in said
+    ]
+    lower = max((item.value for item in ask.evidence if _proved_lower(item)), default=0)
+    proved = lower == upper
+    answer = lower if proved else max(lower, found.likely)
+    parameters = model.parameter_dim
+    orbit = _orbit_dim(model, uppers, p=p, seed=ask.seed)
+    symmetry = orbit if orbit is not None else model.gauge.count
+    if searched is not None and not model.symmetries:
+        symmetry = searched.orbit_dim
+    span = _span(model)
+    expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
+    return ask.answer(
+        Dimension,
+        model=model.spec,
+        options={"prime": p},
+        certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
+        parameters=parameters,
+        image_dim=answer,
+        generic_fiber_dim=parameters - answer,
+        lower_bound=lower,
+        upper_bound=upper,
+        symmetry_dim=symmetry,
+        span_dim=span,
+        expected_dim=expected,
+        defect=expected - answer if model.symmetries or expected == answer else None,
+        formula=_formula(model, answer),
+        numeric_rank=numeric.rank if numeric else None,
+        numeric=numeric,
+        statement=statement(model, lower=lower, upper=upper, answer=answer),
+        certificate=certificate_for(model, found, uppers, searched.argument if searched else None)
+        if proved and certify
+        else None,
+    )
+
+
+def _orbit_dim(model: Model, uppers: list[Evidence], *, p: int, seed: int) -> int | None:
+    """The rank of the symmetries, from the upper bound that was found with it where there is one."""
+    for item in uppers:
+        if item.witness == "symmetry" and item.detail.get("source") == model.spec:
+            return int(item.detail["orbit_dim"])
+    return symmetry_rank(model, p=p, seed=seed)
+
+
+def _large_enough(p: int, model: Model) -> int:
+    """p, unless most points over so small a field may be special: then ranks at random points mean nothing."""
+    least = min(2 * model.parameter_count * degrees(model.program)[0], _NEVER_TOO_SMALL)
+    if p < least:
+        raise InputError(
+            f"the prime {p} is too small for this model: over F_{p} a random point may be special; take one above {least}",
+            argument="prime",
+        )
+    return p
+
+
+def statement(model: Model, *, lower: int, upper: int, answer: int) -> str:
+    """What is proved and what is not, in a sentence or two."""
+    if lower == upper:
+        text = f"The dimension is {answer}: a lower and an upper bound meet, both proved."
+    elif isinstance(model, Softmax):
+        text = (
+            f"The dimension is proved to be at most {upper}; {answer} rests on a heuristic (random units in place of "
+            "exponentials over F_p), and balls did not prove it at this size."
+        )
+    else:
+        text = (
+            f"The dimension is proved to lie between {lower} and {upper}; {answer} is probable, being the rank at several "
+            "random points."
+        )
+    if isinstance(model, Softmax) and lower == upper and model.layers > 1:
+        text += (
+            " So the virtual weights (M, L) have finite generic fibers; that these are single points (Conjecture 3.10) "
+            "is not proved by this."
+        )
+    return text
+
+
+def _proved(item: Evidence) -> bool:
+    return item.certainty is Certainty.PROVED
+
+
+def _proved_lower(item: Evidence) -> bool:
+    return (
+        item.quantity == "image_dim"
+        and item.relation == ">="
+        and item.certainty is Certainty.PROVED
+        and item.value is not None
+    )
+
+
+def _formula(model: Model, answer: int) -> FormulaCheck | None:
+    formula = model.formula
+    if formula is None:
+        return None
+    value = formula.value if formula.applies else None
+    return FormulaCheck(
+        value=value,
+        citation=formula.citation,
+        hypotheses=formula.hypotheses,
+        agrees=None if value is None else value == answer,
+    )
+
+
+def _span(model: Model) -> int | None:
+    try:
+        return model.coordinate_count
+    except (NotPolynomialError, OutOfReachError):
+        return None

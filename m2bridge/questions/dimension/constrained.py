@@ -7,62 +7,36 @@ happens to meet, and then nothing is said about the components that they miss.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 
-from m2bridge.engine import Engine, Limits
 from m2bridge.errors import InputError, NoEngineError
 from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, given_numbers, prime_for
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.questions.clock import Clock
-from m2bridge.questions.closure.asking import Asking
 from m2bridge.questions.dimension.result import Dimension
+from m2bridge.questions.kernel import Asking
 from m2bridge.questions.source import Source, lost_component, rank_at, rank_evidence, source_of
-from m2bridge.questions.workbench import opened
-from m2bridge.results import Certainty, Evidence, weigh
+from m2bridge.results import Certainty, Evidence
 
 _DRAWS = 12
 
-Report = Callable[[str], None]
 
-
-def constrained_dimension(
-    model: PolynomialMap,
-    engine: Engine | bool | None,
-    *,
-    p: int,
-    seed: int,
-    limits: Limits,
-    keep: Path | None,
-    progress: Report | None,
-    start: float,
-) -> Dimension:
+def constrained_dimension(ask: Asking, model: PolynomialMap, p: int) -> Dimension:
     """The dimension of the image: the largest over the components of the source."""
-    asking, source = _decomposed(model, engine, p=p, seed=seed, limits=limits, keep=keep, progress=progress)
-    evidence = [_ambient(model), *_drawn(model, p=p, seed=seed)]
-    evidence += [_expected(model)] if source is None else _by_components(model, source)
-    lower = max([0, *(e.value for e in evidence if e.relation == ">=" and e.certainty is Certainty.PROVED)])
-    upper = min(e.value for e in evidence if e.relation == "<=" and e.certainty is Certainty.PROVED)
-    answer = max([0, *(e.value for e in evidence if e.quantity == "image_dim" and e.relation == ">=")])
+    source = _decomposed(ask, model, p)
+    ask.evidence += [_ambient(model), *_drawn(model, p=p, seed=ask.seed)]
+    ask.evidence += [_expected(model)] if source is None else _by_components(model, source)
+    said = ask.evidence
+    lower = max([0, *(e.value for e in said if e.relation == ">=" and e.certainty is Certainty.PROVED)])
+    upper = min(e.value for e in said if e.relation == "<=" and e.certainty is Certainty.PROVED)
+    answer = max([0, *(e.value for e in said if e.quantity == "image_dim" and e.relation == ">=")])
     parameters, fiber = _sizes(model, source, answer)
-    proved = lower == upper
-    return Dimension(
+    return ask.answer(
+        Dimension,
         model=model.spec,
         options={"prime": p},
-        certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
-        agreement=weigh(evidence).verdict,
-        evidence=tuple(evidence),
-        engine=None if asking is None else asking.engine_use,
-        scripts=() if asking is None else tuple(asking.scripts),
-        seed=seed,
-        seconds=time.perf_counter() - start,
-        peak_memory_bytes=None if asking is None else asking.peak_memory_bytes,
-        limit=None,
+        certainty=Certainty.PROVED if lower == upper else Certainty.PROBABLE,
         parameters=parameters,
         image_dim=answer,
         generic_fiber_dim=fiber,
@@ -80,23 +54,17 @@ def constrained_dimension(
     )
 
 
-def _decomposed(
-    model: PolynomialMap, engine: Engine | bool | None, *,
-    p: int, seed: int, limits: Limits, keep: Path | None, progress: Report | None,
-) -> tuple[Asking | None, Source | None]:  # fmt: skip
+def _decomposed(ask: Asking, model: PolynomialMap, p: int) -> Source | None:
     """The source by Macaulay2; None without one, or when it reached its limits."""
-    if engine is False:
-        return None, None
+    if ask.refused:
+        return None
     q = prime_for(given_numbers(model), chosen=None, default=min(p, MACAULAY2_PRIME))
     try:
-        with opened(None if engine is None or engine is True else engine) as ready:
-            clock = Clock(limits.wall_seconds, limits.memory_bytes)
-            asking = Asking(ready, limits, clock, keep=keep, progress=progress)
-            return asking, source_of(model, asking, prime=q, seed=seed)
+        return source_of(model, ask, prime=q, seed=ask.seed)
     except NoEngineError:
-        if engine is True:
+        if ask.required:
             raise
-        return None, None
+        return None
 
 
 def _by_components(model: PolynomialMap, source: Source) -> list[Evidence]:

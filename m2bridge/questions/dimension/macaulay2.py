@@ -7,16 +7,9 @@ whole Jacobian.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-
 import numpy as np
 
-from m2bridge.engine import Engine, Limits
 from m2bridge.errors import EngineError, NoEngineError
-from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.own import OwnNetwork
@@ -24,8 +17,8 @@ from m2bridge.programs.checks import Probe
 from m2bridge.programs.macaulay2 import multiplications, program_for_macaulay2
 from m2bridge.programs.points import draw_inputs
 from m2bridge.protocol import Values
-from m2bridge.questions.workbench import Workbench, opened
-from m2bridge.results import Ancestry, Certainty, EngineUse, Evidence, Relation, ScriptUse
+from m2bridge.questions.kernel import Asking
+from m2bridge.results import Ancestry, Certainty, Evidence, Relation
 from m2bridge.scripts import Script, render
 
 TEMPLATE = "dimension"
@@ -41,22 +34,6 @@ MOST_EXPONENTS = 500_000
 MOST_NUMBERS = 64
 """More numbers than this are compared by random linear forms of them."""
 _FORMS = 8
-
-Report = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What Macaulay2 said, or why it was not asked."""
-
-    evidence: tuple[Evidence, ...] = ()
-    engine: EngineUse | None = None
-    scripts: tuple[ScriptUse, ...] = field(default=())
-
-
-def script(model: Model, *, prime: int = DEFAULT_PRIME, seed: int = 0) -> Script:
-    """The script that :func:`~m2bridge.questions.dimension.dimension` runs."""
-    return _script(model.free, _probe(model.free, prime, seed))
 
 
 def _probe(free: Model, p: int, seed: int) -> Probe:
@@ -110,47 +87,27 @@ def _reason_not_to_ask(free: Model) -> str | None:
     return None
 
 
-def ask_macaulay2(
-    model: Model,
-    engine: Engine | bool | None,
-    *,
-    p: int,
-    seed: int,
-    limits: Limits,
-    keep: Path | None,
-    report: Report | None,
-) -> Asked:
+def ask_macaulay2(ask: Asking, model: Model, p: int) -> list[Evidence]:
     """What Macaulay2 says of the network at a random point, beside what the program says there."""
-    if engine is False:
-        return _unasked("not asked")
+    if ask.refused:
+        return [_nothing("not asked")]
     free = model.free
     if (reason := _reason_not_to_ask(free)) is not None:
-        return _unasked(reason)
-    seconds = limits.wall_seconds or M2_SECONDS
-    if engine is None:
-        seconds = min(seconds, M2_SECONDS)
-    capped = Limits(wall_seconds=seconds, memory_bytes=limits.memory_bytes)
-    probe = _probe(free, p, seed)
-    question = _script(free, probe)
+        return [_nothing(reason)]
+    probe = _probe(free, p, ask.seed)
     try:
-        with opened(None if engine is True else engine) as ready:
-            bench = Workbench(ready, limits=capped, keep=keep, progress=report)
-            start = time.perf_counter()
-            values, stopped = bench.run_within_limits(question)
-            spent = time.perf_counter() - start
-            use, scripts = bench.engine_use, tuple(bench.scripts)
+        values, stopped = ask.run(_script(free, probe), seconds=None if ask.required else M2_SECONDS)
     except NoEngineError:
-        return _unasked("no Macaulay2 found; the other witnesses answer")
+        return [_nothing("no Macaulay2 found; the other witnesses answer")]
     except EngineError as error:
-        if engine is not None and engine is not True:
+        if ask.required:
             raise
-        return _unasked(f"Macaulay2 failed: {error}")
+        return [_nothing(f"Macaulay2 failed: {error}")]
     ancestry: Ancestry = "program" if isinstance(free, OwnNetwork) else "template"
-    found = [
-        *_ranks(values, p, spent, ancestry, stopped=stopped is not None),
+    return [
+        *_ranks(values, p, ask.last_seconds, ancestry, stopped=stopped is not None),
         *_meetings(values, probe, ancestry),
     ]
-    return Asked(evidence=tuple(found), engine=use, scripts=scripts)
 
 
 def _ranks(values: Values, p: int, spent: float, ancestry: Ancestry, *, stopped: bool) -> list[Evidence]:
@@ -230,10 +187,6 @@ def _condensed(listed: list[list[int]], forms: list[list[int]], p: int) -> list[
     if not forms:
         return flat
     return [sum(a * b for a, b in zip(form, flat, strict=False)) % p for form in forms] + [len(flat)]
-
-
-def _unasked(reason: str) -> Asked:
-    return Asked(evidence=(_nothing(reason),))
 
 
 def _nothing(reason: str, seconds: float = 0.0) -> Evidence:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from m2bridge.results import Result, Value, register_result
+from m2bridge.views import View, known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,3 +73,41 @@ class Dimension(Result):
     numeric: NumericWitness | None
     statement: str
     certificate: Mapping[str, Value] | None
+
+    def view(self) -> View:
+        bounds = (
+            "" if self.lower_bound == self.upper_bound else f" ({self.lower_bound} to {self.upper_bound})"
+        )
+        span = "" if self.span_dim is None else f"; ambient space {self.span_dim}"
+        facts = [
+            ("parameters", str(self.parameters)),
+            ("generic fiber", f"dimension {self.generic_fiber_dim}, of which symmetries {self.symmetry_dim}"),
+            ("expected", f"{self.expected_dim}, defect {known(self.defect)}{span}"),
+            ("formula", self._formula_text()),
+        ]
+        if self.numeric is not None:
+            gap = "" if self.numeric.gap is None else f", gap {self.numeric.gap:.1e}"
+            facts.append(
+                ("float64", f"{'undecided' if self.numeric.rank is None else self.numeric.rank}{gap}")
+            )
+        altered = (self.certificate or {}).get("statement", {}).get(
+            "dimension", self.image_dim
+        ) != self.image_dim
+        warning = (
+            "The record says another dimension than its own certificate: it was altered. Trust nothing in it."
+        )
+        return View(
+            answer=f"dimension {self.image_dim}{bounds}, affine",
+            facts=tuple(facts),
+            notes=(warning,) if altered else (self.statement,),
+            to_prove="an upper bound is missing: more symmetries, or equations (m2bridge closure)",
+        )
+
+    def _formula_text(self) -> str:
+        if self.formula is None:
+            return "none known"
+        if self.formula.value is None:
+            failing = ", ".join(name for name, holds in self.formula.hypotheses if not holds)
+            return f"does not apply ({failing}): {self.formula.citation}"
+        verdict = "agrees" if self.formula.agrees else "does not agree"
+        return f"{self.formula.value}, {verdict}: {self.formula.citation}"

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.errors import LimitError
 from m2bridge.models import Lightning, Mod
 from m2bridge.protocol import Values
 from m2bridge.questions.fiber.differential import draw_inputs, kernel_dim, outputs_at, symmetry_rank_mod
@@ -21,7 +20,7 @@ from m2bridge.questions.fiber.points import Point, bound_weights
 from m2bridge.questions.fiber.primes import second_prime
 from m2bridge.questions.fiber.question import TEMPLATE, Question, equation_span
 from m2bridge.questions.fiber.result import FiberComponent, Method
-from m2bridge.questions.workbench import Workbench
+from m2bridge.questions.kernel import Asking
 from m2bridge.results import Certainty, Evidence, Relation
 
 _MOST_CONJUGATES = 64
@@ -58,7 +57,7 @@ class Outcome:
     inputs: int | None = None
     evidence: list[Evidence] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    limit: LimitError | None = None
+    limit: str | None = None
 
     def forget(self) -> None:
         """Leave out all that was said about the fiber as a whole."""
@@ -67,7 +66,7 @@ class Outcome:
 
 
 def plain(
-    bench: Workbench, point: Point, p: int, seed: int, *, cut: bool = False, again: bool = True
+    bench: Asking, point: Point, p: int, seed: int, *, cut: bool = False, again: bool = True
 ) -> Outcome:
     """One Groebner basis of all equations, or of those on a slice of the scalings; `again` over a second field."""
     bench.announce("how many inputs")
@@ -108,9 +107,9 @@ def plain(
     return outcome
 
 
-def _ask(bench: Workbench, question: Question) -> tuple[Values, LimitError | None]:
+def _ask(bench: Asking, question: Question) -> tuple[Values, str | None]:
     """The question to Macaulay2; its template names no model."""
-    return bench.ask_within_limits(TEMPLATE, question.parameters())
+    return bench.ask(TEMPLATE, question.parameters())
 
 
 def dim_evidence(point: Point, p: int, seed: int, dim: int | None) -> list[Evidence]:
@@ -329,7 +328,7 @@ def point_evidence(question: Question, weights: dict[str, Mod], i: int) -> list[
     )
 
 
-def _again(bench: Workbench, outcome: Outcome, question: Question, values: Values) -> None:
+def _again(bench: Asking, outcome: Outcome, question: Question, values: Values) -> None:
     """The same over QQ where that is quick, else over a second prime."""
     model = question.point.model
     rational = (

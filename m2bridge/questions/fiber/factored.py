@@ -21,13 +21,13 @@ from m2bridge.questions.fiber.points import Point
 from m2bridge.questions.fiber.primes import other_primes
 from m2bridge.questions.fiber.question import Question
 from m2bridge.questions.fiber.result import FiberComponent
-from m2bridge.questions.workbench import Workbench
+from m2bridge.questions.kernel import Asking
 
 _MORE_PRIMES, _CANDIDATES = 5, 60
 """A factor that is irreducible over F_p but not over its closure splits over every second prime or so."""
 
 
-def factored(bench: Workbench, point: Point, p: int, seed: int) -> Outcome:
+def factored(bench: Asking, point: Point, p: int, seed: int) -> Outcome:
     """The fiber in virtual weights by unique factorization; no components when several primes do not decide."""
     model = point.model
     assert isinstance(model, DeepLightning)
@@ -35,7 +35,7 @@ def factored(bench: Workbench, point: Point, p: int, seed: int) -> Outcome:
     for prime in structured.promising([p, *other_primes(point, p, _CANDIDATES)], point)[: 1 + _MORE_PRIMES]:
         sent = structured.parameters(point, prime, seed)
         start = time.perf_counter()
-        values, outcome.limit = bench.ask_within_limits(structured.TEMPLATE, sent)
+        values, outcome.limit = bench.ask(structured.TEMPLATE, sent)
         seconds = time.perf_counter() - start
         found = structured.read(values, prime)
         if found.obstacle is None or outcome.limit is not None:

@@ -1,20 +1,37 @@
-"""Analyses stage, fiber: the point that a user names: weights, a file of them, a stratum, or none (random)."""
+"""Fiber: the point that a user names: weights, a file of them, a stratum, or none (random)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import DeepLightning, Lightning, Model
 from m2bridge.questions.fiber.points import Point, draw, fractions_of, given_point, random_point, read_weights
+from m2bridge.questions.kernel import Option
 from m2bridge.questions.singular_locus.orbits import Orbit
 
+AtOption = Annotated[
+    Any, Option("weights.json: parameter names to matrices of integers or fractions as strings.", read=Path)
+]
+StratumOption = Annotated[
+    str | None,
+    Option(
+        "Random weights of given ranks: rank_a=1,rank_v=1[,meet=1] for one layer; m1=skew for virtual weights."
+    ),
+]
 _KINDS = ("generic", "skew", "symmetric")
+
+
+def one_of(at: Any, stratum: str | None) -> Any:
+    """The point that one of the two options names."""
+    if at is not None and stratum is not None:
+        raise InputError("--at and --stratum name different points; give one of them")
+    return stratum if at is None else at
 
 
 def resolve(model: Model, at: Any, seed: int) -> Point:

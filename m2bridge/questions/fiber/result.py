@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from m2bridge.results import Result, TheoremCheck, register_result
+from m2bridge.views import Rows, View, cut, known
 
 Verdict = Literal[
     "identifiable-up-to-symmetry", "finite-up-to-symmetry", "open-orbit", "not-identifiable", "undecided"
@@ -117,3 +118,71 @@ class Fiber(Result):
     theorem: TheoremCheck | None
     counterexample: Mapping[str, Any] | None
     notes: tuple[str, ...]
+
+    def view(self) -> View:
+        kind = {"random": "random integers", "weights": "given weights", "stratum": "stratum"}[
+            self.at["kind"]
+        ]
+        degree = "" if self.degree is None else f", degree {self.degree}"
+        facts = [
+            ("point", f"{kind} {self.at['detail'] or ''}: {_weights(self.at['weights'])}"),
+            ("why", self.explanation),
+            ("fiber", f"dimension {known(self.fiber_dim)}{degree} ({self.method})"),
+            (
+                "at the point",
+                f"dimension {known(self.dim_at_point)}; the orbit of the known symmetries {self.known_symmetry_dim}",
+            ),
+            ("components", f"{known(self.component_count)} over the algebraic closure"),
+            ("orbits", f"{known(self.orbits)} over the algebraic closure"),
+            ("generic fibers", f"dimension {known(self.generic_fiber_dim)}; image {known(self.image_dim)}"),
+        ]
+        if self.probability not in (None, 1.0):
+            facts.append(("probability", f"at least {self.probability:.6f}"))
+        for point in self.real_points:
+            same = {True: ", a rescaling", False: ", not a rescaling", None: ""}[point.same_orbit]
+            facts.append(("real point", f"{point.found_by}, residual {point.residual:.0e}{same}"))
+        notes = [f"Note: {note}." for note in self.notes]
+        if self.counterexample is not None:
+            counter = self.counterexample
+            sure = "" if counter["verified"] else " (NOT verified)"
+            notes += [
+                f"M_1 is skew: these are the same function{sure}:",
+                f"  {_weights(counter['weights'])}",
+                f"  {_weights(counter['other'])}",
+                f"  checked: {counter['method']}. Repair of Theorem 3.7: {counter['repair']}.",
+            ]
+        if self.theorem is not None:
+            notes.append(self.theorem.sentence())
+        return View(
+            answer=self.verdict,
+            facts=tuple(facts),
+            tables=(self._component_rows(),) if self.components else (),
+            notes=tuple(notes),
+            to_prove="an argument that counts all orbits in the fiber; for random weights of the paper's networks there is one",
+        )
+
+    def _component_rows(self) -> Rows:
+        words = {True: "yes", False: "no", None: "?"}
+        columns = (
+            "dim",
+            "degree",
+            "multiplicity",
+            "tangent dim",
+            "reduced",
+            "closure of the point's orbit",
+            "over the closure",
+        )
+        cells = tuple(
+            (
+                str(c.dim), known(c.degree), known(c.multiplicity), known(c.tangent_dim), words[c.reduced], words[c.orbit],
+                "one" if c.absolute else known(c.conjugates),
+            )
+            for c in self.components or ()
+        )  # fmt: skip
+        return Rows(title="Components", columns=columns, cells=cells)
+
+
+def _weights(weights: Mapping[str, Any]) -> str:
+    return cut(
+        ", ".join(f"{name} = {str(value).replace(chr(39), '')}" for name, value in weights.items()), 160
+    )

@@ -8,14 +8,13 @@ of one matrix of r + s - meet columns, which the closure analysis treats like an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 
-from m2bridge.engine import Engine, Limits
 from m2bridge.models import Lightning, PolynomialMap
 from m2bridge.models.custom import terms_of
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.questions.closure import closure
+from m2bridge.questions.kernel import Asking
 from m2bridge.questions.singular_locus.orbits import Orbit
 from m2bridge.questions.singular_locus.result import Component, Stratum
 
@@ -51,29 +50,27 @@ def maximal_singular(orbits: Sequence[Orbit], strata: Sequence[Stratum]) -> list
 
 
 def orbit_components(
+    ask: Asking,
     model: Lightning,
     orbits: Sequence[Orbit],
     strata: Sequence[Stratum],
-    *,
-    engine: Engine | None,
-    limits: Limits,
     prime: int,
-    seed: int,
+    *,
+    equations: bool,
 ) -> tuple[Component, ...] | None:
     """Components of the singular locus; None when an orbit is undecided.
 
-    With an engine their degrees and equations are computed too, as far as that succeeds within a minute each.
+    With `equations` their degrees and equations are computed too, as far as that succeeds within a minute each.
     """
     if any(s.verdict == "undecided" for s in strata):
         return None
-    patient = replace(limits, wall_seconds=min(limits.wall_seconds or _PATIENCE, _PATIENCE))
     components = []
     for orbit, dim in maximal_singular(orbits, strata):
         ranks = (orbit.rank_a, orbit.rank_v, orbit.meet)
         component = Component(dim=dim, degree=None, equations=None, orbit=ranks)
-        if engine is not None and not orbit.is_zero:
-            found = closure(
-                orbit_closure(model, orbit), engine=engine, field=prime, seed=seed, limits=patient
+        if equations and not orbit.is_zero:
+            found = ask.also(
+                closure, orbit_closure(model, orbit), prime=prime, equations=True, seconds=_PATIENCE
             )
             if found.completeness == "complete" and found.agreement is not False and found.image_dim == dim:
                 texts = tuple(e.text() for e in found.equations or ())

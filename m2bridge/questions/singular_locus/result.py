@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from m2bridge.results import Certainty, Result, TheoremCheck, register_result
+from m2bridge.views import Rows, View, known
 
 Verdict = Literal["singular", "smooth", "undecided"]
 
@@ -54,6 +55,10 @@ class Component:
     orbit: tuple[int, int, int] | None = None
 
 
+_LONGEST, _MOST_SHOWN = 160, 6
+"""Equations are shown when they are not longer, and not more."""
+
+
 @register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingularLocus(Result):
@@ -88,3 +93,73 @@ class SingularLocus(Result):
     embedded: tuple[Component, ...] | None
     strata: tuple[Stratum, ...]
     theorem: TheoremCheck
+
+    def view(self) -> View:
+        facts = [
+            ("ambient space", f"dimension {self.ambient_dim}; the network spans {self.span_dim} of them"),
+            ("neuromanifold", f"dimension {self.image_dim} (affine)"),
+        ]
+        if self.codim is not None:
+            facts.append(("closure", f"codimension {self.codim} in its span, degree {known(self.degree)}"))
+        if self.generators is not None:
+            counts = ", ".join(f"{n} of degree {k}" for k, n in self.generators.items()) or "none"
+            facts.append(("equations", counts))
+            if len(self.equations) <= _MOST_SHOWN:
+                facts += [("", f"{text} = 0") for text in self.equations if len(text) <= _LONGEST]
+        elif self.codim is None:
+            facts.append(
+                ("closure", "not computed whole at this size; equations up to degree 4 serve as upper bounds")
+            )
+        for name, components in (("components", self.components), ("embedded", self.embedded)):
+            if components is not None:
+                facts.append((name, "; ".join(map(_component, components)) or "none"))
+        degree = "" if self.singular_degree is None else f", degree {self.singular_degree}"
+        empty = self.singular_dim is not None and self.singular_dim < 0
+        answer = (
+            "smooth: no singular points"
+            if empty
+            else f"singular locus of dimension {known(self.singular_dim)}{degree}"
+        )
+        notes = [self.theorem.sentence()]
+        if self.theorem.witness is not None:
+            notes.append(f"Theorem as printed fails: {self.theorem.witness['reason']}.")
+        to_prove = "undecided strata need more equations or curves; a longer --timeout"
+        return View(
+            answer=answer, facts=tuple(facts), tables=(self._rows(),), notes=tuple(notes), to_prove=to_prove,
+            details=tuple(map(self._reason, self.strata)),
+        )  # fmt: skip
+
+    def _reason(self, s: Stratum) -> str:
+        """Why an orbit is singular or smooth, and at which point."""
+        if s.verdict == "undecided":
+            return ""
+        above = f"at least {s.tangent_lower} > {self.image_dim}"
+        why = above if s.verdict == "singular" else f"at most {s.tangent_upper} = {self.image_dim}"
+        point = ", ".join(
+            f"{name} = {[list(row) for row in rows]}" for name, rows in s.representative.items()
+        )
+        return (
+            f"rk A = {s.rank_a}, rk V = {s.rank_v}, meet {s.meet}: {s.verdict} ({s.certainty.value}), because the tangent space "
+            f"has {why} dimensions, at {point}"
+        )
+
+    def _rows(self) -> Rows:
+        columns = ("rk A", "rk V", "meet", "orbit dim", "tangent ≥", "tangent ≤", "verdict", "certainty")
+        cells = []
+        for s in self.strata:
+            ranks = (
+                ("0", "0", "") if s.rank_a * s.rank_v == 0 else (str(s.rank_a), str(s.rank_v), str(s.meet))
+            )
+            sure = s.certainty.value if s.verdict != "undecided" else ""
+            cells.append(
+                (*ranks, str(s.orbit_dim), str(s.tangent_lower), known(s.tangent_upper), s.verdict, sure)
+            )
+        return Rows(title="Strata", columns=columns, cells=tuple(cells))
+
+
+def _component(component: Component) -> str:
+    text = f"dimension {component.dim}, degree {known(component.degree)}"
+    if component.orbit is not None:
+        text += f", closure of the orbit {component.orbit}"
+    equations = ", ".join(component.equations or ())
+    return f"{text}: {equations}" if equations and len(equations) <= _LONGEST else text

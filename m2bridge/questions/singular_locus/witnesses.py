@@ -26,7 +26,7 @@ from m2bridge.questions.singular_locus.equations import degrees as count_degrees
 from m2bridge.results import Certainty, Evidence
 
 if TYPE_CHECKING:
-    from m2bridge.questions.singular_locus.analysis import Question
+    from m2bridge.questions.singular_locus import Sent
 
 RANK_PRIME = 8_388_593
 _FRESH_POINTS = 20
@@ -109,9 +109,9 @@ def float_jacobian(model: Lightning, weights: dict[str, np.ndarray], inputs: np.
     return np.asarray(output_jacobian(model, weights, inputs))
 
 
-def of_the_script(question: Question, values: Values, seconds: float) -> list[Evidence]:
+def of_the_script(sent: Sent, values: Values, seconds: float) -> list[Evidence]:
     """Macaulay2's network against ours: value at one input, image point, dimension, span, degree."""
-    model, p = question.model, question.prime
+    model, p = sent.model, sent.prime
     evidence: list[Evidence] = []
 
     def said(quantity: str, method: str, value: Any, **fields: Any) -> Evidence:
@@ -125,8 +125,8 @@ def of_the_script(question: Question, values: Values, seconds: float) -> list[Ev
             **fields,
         )
 
-    weights = {name: Mod(value, p) for name, value in question.weights.items()}
-    output = model.forward(weights, Mod(question.inputs, p)).values.ravel().tolist()
+    weights = {name: Mod(value, p) for name, value in sent.weights.items()}
+    output = model.forward(weights, Mod(sent.inputs, p)).values.ravel().tolist()
     point = model.coordinates(weights).values.tolist()
     for quantity, tag, ours in (("network output", "output", output), ("image point", "image_point", point)):
         if tag in values:
@@ -152,7 +152,7 @@ def of_the_script(question: Question, values: Values, seconds: float) -> list[Ev
             quantity="span_dim",
             witness="modular",
             method="rank of outputs at random weights and inputs",
-            value=function_span(model, question.seed),
+            value=function_span(model, sent.seed),
             relation=">=",
             certainty=Certainty.PROVED,
             prime=RANK_PRIME,
@@ -168,10 +168,10 @@ def of_the_script(question: Question, values: Values, seconds: float) -> list[Ev
             certainty=Certainty.PROVED,
         )
     )
-    return evidence + _representatives(question, values)
+    return evidence + _representatives(sent, values)
 
 
-def _representatives(question: Question, values: Values) -> list[Evidence]:
+def _representatives(sent: Sent, values: Values) -> list[Evidence]:
     """The point that stands for each orbit: Macaulay2's ranks of A, V and [A | V^T] against those that define the orbit."""
     if "stratum_ranks" not in values:
         return []
@@ -181,9 +181,9 @@ def _representatives(question: Question, values: Values) -> list[Evidence]:
             witness=witness,
             method=method,
             value=ranks,
-            prime=question.prime,
+            prime=sent.prime,
         )
-        for orbit, theirs in zip(question.orbits, values["stratum_ranks"], strict=True)
+        for orbit, theirs in zip(sent.orbits, values["stratum_ranks"], strict=True)
         for witness, method, ranks in (
             ("macaulay2", "rk A, rk V, rk [A | V^T] at the representative", theirs),
             ("orbits", "the ranks that define the orbit", [orbit.rank_a, orbit.rank_v, orbit.joint_rank]),
@@ -237,22 +237,20 @@ def function_span(model: Lightning, seed: int) -> int:
     return rank_mod(np.array(rows), RANK_PRIME)
 
 
-def of_the_closure(question: Question, found: tuple[Equation, ...], values: Values) -> list[Evidence]:
+def of_the_closure(sent: Sent, found: tuple[Equation, ...], values: Values) -> list[Evidence]:
     """The equations against points of the image: vanishing, generators, Hilbert function, dimension, degree."""
-    model, p = question.model, question.prime
+    model, p = sent.model, sent.prime
     evidence: list[Evidence] = []
     if "equations" not in values:
         return evidence
-    source = (
-        "kernel of the coordinate map" if question.wants_kernel else "ideal of the interpolated equations"
-    )
+    source = "kernel of the coordinate map" if sent.wants_kernel else "ideal of the interpolated equations"
     start = time.perf_counter()
-    fresh = image_of(model).points(np.random.default_rng([question.seed, 3]), _FRESH_POINTS, p).astype(object)
+    fresh = image_of(model).points(np.random.default_rng([sent.seed, 3]), _FRESH_POINTS, p).astype(object)
     vanish = sum(1 for equation in found if not equation.at(fresh).any())
     evidence += [
         Evidence(
             quantity="vanishing equations",
-            witness="macaulay2" if question.wants_kernel else "interpolation",
+            witness="macaulay2" if sent.wants_kernel else "interpolation",
             method=source,
             value=len(found),
             prime=p,
@@ -266,10 +264,10 @@ def of_the_closure(question: Question, found: tuple[Equation, ...], values: Valu
             seconds=time.perf_counter() - start,
         ),
     ]
-    if not question.wants_ideal:
+    if not sent.wants_ideal:
         return evidence
     start = time.perf_counter()
-    interpolation = interpolate(model, question.hilbert_degrees, prime=p, seed=question.seed)
+    interpolation = interpolate(model, sent.hilbert_degrees, prime=p, seed=sent.seed)
     seconds = time.perf_counter() - start
     reached = interpolation.degree_reached
     evidence += [
@@ -316,7 +314,7 @@ def of_the_closure(question: Question, found: tuple[Equation, ...], values: Valu
                 value=values.integer("codim"),
                 prime=p,
             ),
-            _codim(model, question.seed),
+            _codim(model, sent.seed),
         ]
         evidence.append(
             Evidence(

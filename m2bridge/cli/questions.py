@@ -1,0 +1,161 @@
+"""CLI: the command of a question, made from its declaration. No question has a command module of its own."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union
+
+import typer
+
+from m2bridge.cli import common, showing
+from m2bridge.cli.layer import model_from
+from m2bridge.engine import open_engine
+from m2bridge.errors import InputError
+from m2bridge.models import Model
+from m2bridge.questions import find
+from m2bridge.questions.kernel import MODEL, OwnOption, Question
+
+_LAYER = {"d": common.DOption, "dp": common.DpOption, "a": common.AOption, "t": common.TOption}
+_COMMON: dict[str, tuple[Any, Any]] = {
+    "seed": (common.SeedOption, 0),
+    "timeout": (common.TimeoutOption, "10m"),
+    "memory": (common.MemoryOption, "6G"),
+    "engine": (common.EngineOption, None),
+    "as_json": (common.JsonOption, False),
+    "save": (common.SaveOption, None),
+    "keep": (common.KeepOption, None),
+    "evidence": (common.EvidenceOption, False),
+    "script": (common.ScriptOption, False),
+}
+
+
+def register(app: typer.Typer, name: str) -> None:
+    """Add the command of the question of this name."""
+    question = find(name)
+
+    def command(**given: Any) -> None:
+        _run(question, given)
+
+    parameters = _parameters(question)
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    example = f"\n\nExample: {question.example}" if question.example else ""
+    app.command(question.name, help=question.asks + example)(command)
+
+
+def _parameters(question: Question[Any, Any]) -> list[inspect.Parameter]:
+    found: list[tuple[str, Any, Any]] = []
+    about = question.subject
+    if about is MODEL:
+        argument = Annotated[str | None, typer.Argument(metavar=about.metavar, help=about.help)]
+        found.append(("subject", argument, None))
+        found += [(name, kind, None) for name, kind in _LAYER.items()]
+    else:
+        needed = Annotated[str, typer.Argument(metavar=about.metavar, help=about.help)]
+        found.append(("subject", needed, inspect.Parameter.empty))
+    found += [(own.name, _annotation(own), own.default) for own in question.options.values()]
+    if question.takes_prime:
+        found.append(("prime", common.PrimeOption, None))
+    if not question.needs_engine:
+        found.append(("no_engine", common.NoEngineOption, False))
+    if question.formats:
+        words = ", ".join(question.formats)
+        found.append(
+            (
+                "form",
+                Annotated[str | None, typer.Option("--format", help=f"Print only this text: {words}.")],
+                None,
+            )
+        )
+    found += [(name, kind, default) for name, (kind, default) in _COMMON.items()]
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, kind, default in found
+    ]
+
+
+def _flag(own: OwnOption) -> str:
+    return own.option.flag or f"--{own.name.replace('_', '-')}"
+
+
+def _annotation(own: OwnOption) -> Any:
+    """What the option parser needs: plain types; everything else is read from text."""
+    words: dict[str, Any] = {"help": own.option.help}
+    if own.option.least is not None:
+        words["min"] = own.option.least
+    kind = str if own.option.read is not None else _plain(own.kind) or str
+    flags = () if kind is bool and own.default is True else (_flag(own),)
+    return Annotated[kind | None if own.default is None else kind, typer.Option(*flags, **words)]
+
+
+def _plain(kind: Any) -> type | None:
+    """int, bool, float, str or Path where the option is one of them or None; None for any other type."""
+    if typing.get_origin(kind) in (Union, types.UnionType):
+        kinds = [k for k in typing.get_args(kind) if k is not type(None)]
+        return _plain(kinds[0]) if len(kinds) == 1 else None
+    if typing.get_origin(kind) is Literal:
+        return str
+    return kind if kind in (int, bool, float, str, Path) else None
+
+
+def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
+    subject = _subject(question, given)
+    options = {name: _value(own, given[name]) for name, own in question.options.items()}
+    options |= {"seed": given["seed"], "limits": common.parse_limits(given["timeout"], given["memory"])}
+    if given.get("prime") is not None:
+        options["prime"] = given["prime"]
+    for word in ("save", "keep"):
+        common.check_directory(f"--{word}", given[word])
+    if given["script"]:
+        typer.echo(question.first_script(subject, **options).text, nl=False)
+        return
+    form = given.get("form")
+    if form is not None and form not in question.formats:
+        raise InputError(f"--format {form!r} is not one of {', '.join(question.formats)}")
+    if form is not None and "equations" in options:
+        options["equations"] = True
+    result = _answered(question, subject, given, options, quiet=given["as_json"] or form is not None)
+
+    def show(console: Any) -> None:
+        if form is not None:
+            print(result.written(form), end="")
+        else:
+            title = subject.title if isinstance(subject, Model) else result.title
+            showing.show(
+                result, console, title=title, quantities=question.quantities, evidence=given["evidence"]
+            )
+
+    common.finish(result, as_json=given["as_json"], save=given["save"], show=show)
+
+
+def _answered(
+    question: Question[Any, Any], subject: Any, given: dict[str, Any], options: dict[str, Any], *, quiet: bool
+) -> Any:
+    if given.get("no_engine") and given["engine"] is not None:
+        raise InputError("give either --engine or --no-engine, not both")
+    with common.Progress(quiet=quiet).shown() as progress:
+        rest = {**options, "keep": given["keep"], "progress": progress}
+        if given.get("no_engine"):
+            return question(subject, engine=False, **rest)
+        if given["engine"] is None:
+            return question(subject, **rest)
+        with open_engine(given["engine"], warm=question.warm) as opened:
+            return question(subject, engine=opened, **rest)
+
+
+def _subject(question: Question[Any, Any], given: dict[str, Any]) -> Any:
+    if question.subject is MODEL:
+        return model_from(given["subject"], *(given[name] for name in _LAYER))
+    return question.subject.read(given["subject"])
+
+
+def _value(own: OwnOption, value: Any) -> Any:
+    if own.option.read is not None and isinstance(value, str):
+        return own.option.read(value)
+    if typing.get_origin(own.kind) is Literal and value not in typing.get_args(own.kind):
+        known = ", ".join(map(str, typing.get_args(own.kind)))
+        raise InputError(f"{_flag(own)} {value!r} is not one of {known}")
+    return value

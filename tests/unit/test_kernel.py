@@ -1,0 +1,143 @@
+"""The kernel: what a declaration gives, and what is done for every question in the same way."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import pytest
+
+from m2bridge import records, schemas
+from m2bridge.engine import Limits, ReplayEngine, Transcript
+from m2bridge.errors import InputError, LimitError, NoEngineError
+from m2bridge.models import Model
+from m2bridge.questions import find, sentences
+from m2bridge.questions.clock import LimitReached
+from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.results import RESULT_TYPES, Certainty, Result
+from m2bridge.scripts import Script
+from m2bridge.views import View
+
+LAYER = "lightning(d=2,dp=1)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Double(Result):
+    """Twice the number of weights."""
+
+    ANALYSIS: ClassVar[str] = "double-weights"
+    VERSION: ClassVar[int] = 1
+
+    double: int
+
+    def view(self) -> View:
+        return View(answer=f"twice the weights: {self.double}")
+
+
+@question(asks="Twice the number of weights.", quantities={"double": "twice the weights"})
+def double_weights(
+    ask: Asking,
+    model: Model,
+    *,
+    more: Annotated[int, Option("A number to add.", least=0)] = 0,
+    late: bool = False,
+    wrong: bool = False,
+) -> Double:
+    """Twice the number of weights, by Macaulay2 and by Python."""
+    if late:
+        raise LimitReached("the time limit of 1 s was reached")
+    value = 2 * model.parameter_count + more
+    values, limit = ask.run(Script(name="double", text=f"<< {value};"))
+    ask.say("double", values.integer("double"), "macaulay2", "a sum", ancestry="template")
+    ask.say("double", value + wrong, "modular", "a product", ancestry="program")
+    return ask.answer(Double, model=model.spec, certainty=Certainty.PROVED, double=value, limit=limit)
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> object:
+    """The toy result is known here only."""
+    RESULT_TYPES["double-weights"] = Double
+    yield
+    del RESULT_TYPES["double-weights"]
+
+
+@pytest.fixture
+def engine() -> ReplayEngine:
+    stdout = "@m2b double 20\n@m2b-end 1\n"
+    return ReplayEngine([Transcript(script="double", stdout=stdout)])
+
+
+def test_an_answer_has_what_all_answers_have(engine: ReplayEngine) -> None:
+    found = double_weights(LAYER, engine=engine, seed=3)
+    assert (found.double, found.seed, found.agreement, found.limit) == (20, 3, True, None)
+    assert [used.name for used in found.scripts] == ["double"]
+    assert found.engine is not None
+    assert found.seconds >= 0
+    assert repr(found) == (
+        "Double('lightning(d=2,dp=1,a=2,t=2)': twice the weights: 20; proved, witnesses agree)"
+    )
+    assert records.from_document(records.to_document(found)) == found
+    assert "text" not in records.to_document(found)["scripts"][0]
+    assert "double" in schemas.schema("double-weights")["properties"]
+
+
+def test_witnesses_that_disagree(engine: ReplayEngine) -> None:
+    found = double_weights(LAYER, engine=engine, wrong=True)
+    assert found.agreement is False
+    assert found.conflicts
+
+
+def test_options_are_checked() -> None:
+    assert list(double_weights.options) == ["more", "late", "wrong"]
+    assert double_weights.options["more"].option.least == 0
+    with pytest.raises(InputError, match="did you mean more"):
+        double_weights(LAYER, mor=1)
+    with pytest.raises(InputError, match="a model or its spec"):
+        double_weights(3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="takes no prime"):
+        find("boundary")(LAYER, prime=101)
+
+
+def test_no_engine_and_no_time() -> None:
+    with pytest.raises(NoEngineError):
+        double_weights(LAYER, engine=False)
+    with pytest.raises(LimitError, match="nothing was found before"):
+        double_weights(LAYER, late=True)
+
+
+def test_the_first_script_is_shown_without_an_engine() -> None:
+    assert double_weights.first_script(LAYER, more=1).text == "<< 21;"
+
+
+def test_the_clock_is_that_of_the_whole_question() -> None:
+    seen: list[float | None] = []
+
+    class Watched(ReplayEngine):
+        def run(self, script: Script, limits: Limits | None = None, listener: object = None):  # type: ignore[no-untyped-def,override]
+            seen.append(limits.wall_seconds if limits else None)
+            return super().run(script, limits, None)
+
+    stdout = "@m2b double 20\n@m2b-end 1\n"
+    double_weights(
+        LAYER, engine=Watched([Transcript(script="double", stdout=stdout)]), timeout="5s", memory="1G"
+    )
+    assert seen[0] is not None
+    assert 1 <= seen[0] <= 5
+
+
+def test_a_question_explains_itself() -> None:
+    assert "by Macaulay2 and by Python" in (inspect.getdoc(double_weights) or "")
+    assert "timeout" in inspect.signature(double_weights).parameters
+    assert repr(double_weights) == "<question double-weights: Twice the number of weights.>"
+
+
+def test_every_question_is_found_by_reading_its_file() -> None:
+    for name, sentence in sentences().items():
+        found = find(name)
+        assert (found.name, found.asks) == (name, sentence)
+        assert sentence.endswith(".")
+        assert found.quantities or name in ("mcp",)
+        assert all(text for text in found.quantities.values())
+        for own in found.options.values():
+            assert own.option.help.endswith((".", "'.")), (name, own.name)
