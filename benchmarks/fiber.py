@@ -12,11 +12,12 @@ import argparse
 import math
 import time
 
+from m2bridge.questions.workbench import Workbench
+
 from m2bridge.engine import Engine, Limits, open_engine
 from m2bridge.models import parse_spec
 from m2bridge.questions.fiber import analysis, computing, random_point
 from m2bridge.questions.fiber.primes import DEFAULT_PRIME
-from m2bridge.questions.workbench import Workbench
 
 MOST_TERMS = 100_000
 SIZES = ("2,2,2", "2,2,3", "3,3,1", "3,3,3", "4,4,4", "5,5,5", "2,2,2,2", "3,3,3,3")

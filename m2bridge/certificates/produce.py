@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from m2bridge.certificates.statements import FORMAT, VERSION
 from m2bridge.models import Model
 from m2bridge.programs import Program
 from m2bridge.programs.arithmetics import Floats
@@ -26,8 +27,6 @@ from m2bridge.results import Evidence
 if TYPE_CHECKING:
     from m2bridge.questions.dimension.lower import Found
 
-VERSION = 2
-FORMAT = "m2bridge certificate"
 MOST_INTERVAL_COLUMNS = 400
 """Larger minors of analytic networks are proved, but a checker in plain Python would need too long for them."""
 
@@ -58,7 +57,7 @@ def certificate_for(
         "format": FORMAT,
         "version": VERSION,
         "statement": {"kind": "dimension", "dimension": value},
-        "spec": None if free.family in ("map", "program") else free.spec,
+        "spec": None if free.family == "program" else free.spec,
         "program": free.program.text,
         "lower": lower,
         "upper": upper,

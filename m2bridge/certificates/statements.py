@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import lcm
+from math import lcm, prod
 from typing import Any
+
+from m2bridge.programs import Program
 
 FORMAT = "m2bridge certificate"
 VERSION = 2
@@ -111,6 +113,24 @@ def composition_bound(
     """
     own = fields_bound(groups, fields, prime=prime, weights=weights)
     return own | {"kind": "composition", "cut": cut, "first": first, "second": second, "samples": samples}
+
+
+def narrow_matrices(program: Program) -> Document:
+    """The upper bound of a product W_l ... W_1 x: matrices of at most the rank that its narrowest place allows.
+
+    It is cut there into two matrices, with GL between them; where no place inside is narrow, coordinates are counted.
+    """
+    chain = [k for k, item in enumerate(program.instructions) if item.operation == "einsum"]
+    sizes = [program.instructions[k].size for k in chain]
+    both, width = {"kind": "coordinates"}, min(sizes)
+    if width >= min(sizes[-1], *map(prod, program.input_shapes.values())):
+        return both
+    before, names = sizes.index(width), list(program.parameters)
+    axes = {names[before]: [1, 0], names[before + 1]: [0, -1]}
+    between, point = {"group": "gl", "size": width, "axes": axes}, {"seed": 0, "stream": 0, "fixed": []}
+    return composition_bound(
+        chain[before], both, both, prime=2**61 - 1, weights=point, groups=[between], samples=width
+    )
 
 
 def written_field(field: Field) -> list[Any]:

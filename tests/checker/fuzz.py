@@ -26,6 +26,7 @@ from m2bridge.certificates.statements import (
     closure_certificate,
     composition_bound,
     fields_bound,
+    narrow_matrices,
     same_function_certificate,
     singular_certificate,
     smooth_certificate,
@@ -80,7 +81,8 @@ def pool() -> tuple[tuple[str, str], ...]:
     upper = {"kind": "flattening", "flattening": ["catalecticant", 1], "prime": M.SMALL, "weights": weights}
     add("flattening", text, "mlp(widths=[3,2,1],r=2)", upper)
     text = M.mlp_text([3, 2, 2, 3], 1)
-    add("linear", text, "linear(widths=[3,2,2,3])", {"kind": "matrix"})
+    upper = narrow_matrices(parse_program(text))
+    add("linear", text, "linear(widths=[3,2,2,3])", upper)
     text = M.convolution_text([2, 3], [1, 1], 2)
     scaling = {"group": "scaling", "weights": {"w1": 1, "w2": -2}}
     add("convolution", text, "convolution(filters=[2,3],r=2)", M.symmetries(text, [scaling]))
@@ -130,6 +132,8 @@ def singular_arcs() -> list[list[list[int]]]:
 
 def mutate_program(text: str, rng: random.Random) -> str:
     lines = text.split("\n")
+    if len(lines) < 3 or not lines[1].startswith("%"):
+        return text  # there is no instruction left
     k = rng.randrange(1, len(lines) - 1)
     line = lines[k]
     choice = rng.randrange(9)
@@ -257,6 +261,21 @@ def mutate_value(value: Any, rng: random.Random, others: list[Any]) -> Any:
     return rng.choice(odd)
 
 
+def of_upper(document: Document, key: str) -> Any:
+    return document["upper"].get(key) if isinstance(document.get("upper"), dict) else None
+
+
+def drawn_field(document: Document, rng: random.Random) -> Any:
+    """A vector field of a few parts; most of them change the function."""
+    count = 6
+    parts = [
+        [rng.randrange(count), rng.choice([1, -1, 2]), [[rng.randrange(count), 1]]]
+        for _ in range(rng.randrange(1, 4))
+    ]
+    other = of_upper(document, "fields") or [parts]
+    return mutate_value(copy.deepcopy(rng.choice(other)), rng, [parts]) if rng.random() < 0.5 else parts
+
+
 def mutated(document: Document, rng: random.Random) -> Document:
     made = copy.deepcopy(document)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
@@ -270,11 +289,30 @@ def mutated(document: Document, rng: random.Random) -> Document:
             key = rng.choice(["lower", "upper", "spec", "program", "argument", "statement"])
             if key in other:
                 made[key] = other[key]
-        elif choice < 0.5 and isinstance(made.get("upper"), dict) and "groups" in made["upper"]:
-            group = copy.deepcopy(rng.choice(made["upper"]["groups"] or [{}]))
-            made["upper"]["groups"].append(mutate_value(group, rng, [group]))
+        elif choice < 0.5 and isinstance(groups := of_upper(made, "groups"), list):
+            group = copy.deepcopy(rng.choice(groups or [{}]))
+            groups.append(mutate_value(group, rng, [group]))
+        elif choice < 0.53 and isinstance(fields := of_upper(made, "fields"), list):
+            fields.append(drawn_field(made, rng))
         elif choice < 0.55:
-            made["upper"] = {"kind": rng.choice(["parameters", "coordinates", "matrix", "virtual", "layers"])}
+            simple = [{"kind": kind} for kind in ("parameters", "coordinates", "virtual", "layers")]
+            cut = {
+                "cut": rng.randrange(12),
+                "first": rng.choice(simple),
+                "second": rng.choice(simple),
+                "samples": 3,
+            }
+            old = made.get("upper") if isinstance(made.get("upper"), dict) else {}
+            point = {"seed": 3, "stream": 1, "fixed": []}
+            whole = {
+                "prime": M.SMALL,
+                "weights": point,
+                "groups": old.get("groups", []),
+                "fields": old.get("fields", []),
+            }
+            made["upper"] = rng.choice(
+                [*simple, {"kind": "composition", **cut, **whole}, {"kind": "composition", **cut, **whole}]
+            )
         else:
             path = rng.choice([p for p in leaves(made) if p])
             target: Any = made
@@ -321,9 +359,13 @@ def is_true(document: Document, said: list[str]) -> bool:
         pair = [[_residue(w) for w in ws] for ws in statement["weights"]]
         return statement["weights"][0] != statement["weights"][1] and outputs(pair[0]) == outputs(pair[1])
     if kind == "symmetry":
-        rows = M.jacobian(text, point, [inputs], M.P)
+        if not program.polynomial:
+            point = [rng.choice([1, 2, -1]) for _ in point]
         vectors = [_field_at(field, point) for field in statement["fields"]]
         vectors += [v for group in statement["groups"] for v in _generators(program, group, point)]
+        if not program.polynomial:
+            return all(_still(program, point, v, [rng.uniform(-1, 1) for _ in inputs]) for v in vectors)
+        rows = M.jacobian(text, point, [inputs], M.P)
         return not any(sum(a * b for a, b in zip(row, v, strict=True)) % M.P for row in rows for v in vectors)
     if kind == "closure":
         y = outputs(point)
@@ -341,6 +383,19 @@ def is_true(document: Document, said: list[str]) -> bool:
             return True  # another variety, which nothing here knows
         return (not any(m % M.P for m in minors)) == (kind == "singular")
     return False
+
+
+def _still(program: Any, point: list[int], vector: list[int], x: list[float]) -> bool:
+    """Whether outputs do not move in this direction, in float64 by a tiny imaginary step."""
+    direction = [v % M.P - (M.P if v % M.P > M.P // 2 else 0) for v in vector]
+    with np.errstate(all="ignore"):
+        moved = M.complex_outputs(
+            program, np.array(point) + 1e-30j * np.array(direction), np.array(x, dtype=complex)
+        )
+    real, slope = np.abs(moved.real), np.abs(moved.imag) / 1e-30
+    return not np.all(np.isfinite(moved)) or bool(
+        np.all(slope <= 1e-6 * (1 + real + np.max(np.abs(direction))))
+    )
 
 
 def _residue(w: Any) -> int:

@@ -2,7 +2,8 @@
 
 Comparisons, arithmetic, `and`, `or`, `not` and integers are changed one at a time, and calls of `need` are left out. A mutant is
 noticed when the outcome of a document of the tests changes (they are collected from a run of the tests), or when one of the quick
-tests of the arithmetic fails. Mutants are tried in random order until the time is over.
+tests of the arithmetic fails. Only documents and tests that reach the changed line are asked, the quickest first. Mutants are
+tried in random order until the time is over.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import fuzz
-import makers as M  # noqa: N812
 import pytest
 import test_certificates
+import test_fields
 import test_forgeries
 
 from m2bridge import checker
 
-SECONDS = 200  # for one mutant; later is noticed
+SECONDS = 100  # for one mutant; later is noticed
 SOURCE = Path(checker.__file__).read_text()
 SWAPS: dict[type, type] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
@@ -54,12 +55,30 @@ QUICK: list[Callable[[], None]] = [
     test_forgeries.test_the_last_layer_is_read_off_the_program,
     test_forgeries.test_a_record_of_another_question,
     lambda: every(test_forgeries.test_flattenings_are_for_perceptrons_with_one_hidden_layer),
-    lambda: every(test_forgeries.test_matrices_are_for_products),
     lambda: every(test_forgeries.test_polynomials_are_read_strictly),
     lambda: every(test_forgeries.test_groups_that_do_not_are_verified),
+    lambda: every(test_forgeries.test_groups_that_change_the_function_are_rejected),
+    lambda: every(test_fields.test_linear_networks_by_composition),
+    lambda: every(test_fields.test_fields_are_read_strictly),
+    test_fields.test_layers_by_composition,
+    test_fields.test_a_cut_of_weights_alone,
+    test_fields.test_a_field_that_dies_in_a_softmax,
+    test_fields.test_translations_and_biases,
+    test_fields.test_parts_are_programs_of_their_own,
+    test_fields.test_weights_in_both_parts_and_inputs_after_the_cut,
     test_certificates.test_intervals_with_a_last_layer,
     test_certificates.test_records_say_nothing_that_their_certificate_does_not,
 ]
+
+
+ALWAYS = {
+    node.lineno
+    for top in ast.parse(SOURCE).body
+    if not isinstance(top, (ast.FunctionDef, ast.ClassDef))
+    for node in ast.walk(top)
+    if hasattr(node, "lineno")
+}
+"""Lines outside of functions, which run when the module is loaded."""
 
 
 def every(test: Any, most: int | None = None) -> None:
@@ -119,7 +138,8 @@ def collected() -> dict[str, int]:
     chosen = "not slow and not fuzzer and not any_value and not any_text and not too_large and not very_large and not alone"
     try:
         files = [
-            str(Path(__file__).with_name(name)) for name in ("test_certificates.py", "test_forgeries.py")
+            str(Path(__file__).with_name(name))
+            for name in ("test_certificates.py", "test_forgeries.py", "test_fields.py")
         ]
         assert pytest.main(["-q", "-p", "no:cacheprovider", "-k", chosen, *files]) == 0
     finally:
@@ -131,10 +151,49 @@ class LateError(Exception):
     pass
 
 
-def noticed(tree: ast.Module, corpus: dict[str, int]) -> bool:
+Check = tuple[float, set[int], Callable[[Any], bool]]
+"""Seconds, the lines of the checker that are reached, and whether a module passes."""
+
+
+def measured(check: Callable[[Any], bool]) -> Check:
+    lines: set[int] = set()
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != checker.__file__:
+            return None
+        lines.add(frame.f_lineno)
+        return trace
+
+    began = time.perf_counter()
+    sys.settrace(trace)
+    try:
+        assert check(checker)
+    finally:
+        sys.settrace(None)
+    return time.perf_counter() - began, lines, check
+
+
+def document_check(text: str, code: int) -> Callable[[Any], bool]:
+    return lambda module: module.verify(text)[0] == code
+
+
+def test_check(test: Callable[[], None]) -> Callable[[Any], bool]:
+    def passes(module: Any) -> bool:
+        for user in (test_certificates, test_forgeries, test_fields, fuzz):
+            user.checker = module  # type: ignore[attr-defined]
+        try:
+            test()
+        finally:
+            for user in (test_certificates, test_forgeries, test_fields, fuzz):
+                user.checker = checker  # type: ignore[attr-defined]
+        return True
+
+    return passes
+
+
+def noticed(tree: ast.Module, checks: list[Check]) -> bool:
     module = types.ModuleType("mutant")
     sys.modules["mutant"] = module
-    users = (test_certificates, test_forgeries, fuzz)
 
     def late(*_: Any) -> None:
         raise LateError
@@ -143,30 +202,22 @@ def noticed(tree: ast.Module, corpus: dict[str, int]) -> bool:
     signal.alarm(SECONDS)
     try:
         exec(compile(ast.fix_missing_locations(tree), "mutant", "exec"), module.__dict__)
-        for user in users:
-            user.checker = module  # type: ignore[attr-defined]
-        for text, code in corpus.items():
-            if module.verify(text)[0] != code:
-                return True
-        for test in QUICK:
-            test()
-        return False
+        return not all(check(module) for _, _, check in checks)
     except BaseException:
         return True
     finally:
         signal.alarm(0)
-        for user in users:
-            user.checker = checker  # type: ignore[attr-defined]
 
 
 def main(seconds: float, seed: int) -> None:
     corpus = collected()
-    order = sorted(corpus, key=lambda text: (random.Random(len(text)).random(), len(text)))
-    corpus = {text: corpus[text] for text in order}
-    print(f"{len(corpus)} documents, {M.P=}")
     began = time.perf_counter()
-    assert not noticed(ast.parse(SOURCE), corpus)
-    print(f"one round takes {time.perf_counter() - began:.1f} s", flush=True)
+    checks = [measured(document_check(text, code)) for text, code in corpus.items()]
+    checks += [measured(test_check(test)) for test in QUICK]
+    checks.sort(key=lambda check: check[0])
+    print(
+        f"{len(corpus)} documents; one round takes {sum(c[0] for c in checks):.0f} s while traced", flush=True
+    )
     everything = places()
     random.Random(seed).shuffle(everything)
     survivors, tried = [], 0
@@ -175,7 +226,7 @@ def main(seconds: float, seed: int) -> None:
             break
         line, change, tree = mutant(*place)
         tried += 1
-        if not noticed(tree, corpus):
+        if not noticed(tree, [check for check in checks if line in check[1] or line in ALWAYS]):
             survivors.append((line, change))
             print(f"line {line}: {change}", flush=True)
     print(f"{tried} of {len(everything)} mutants tried, {len(survivors)} not noticed")

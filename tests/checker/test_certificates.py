@@ -68,7 +68,6 @@ def test_the_file_imports_the_standard_library_alone() -> None:
         (M.attention_text([3, 1], [3], 2, heads=[2]), "deep-lightning(d=[3,1],a=[3],t=2,heads=2)", {"kind": "layers"}),
         (M.mlp_text([2, 3, 2], 2), "mlp(widths=[2,3,2],r=2)", {"kind": "coordinates"}),
         (M.mlp_text([2, 2], 1), "mlp(widths=[2,2],r=1)", {"kind": "parameters"}),
-        (M.mlp_text([5, 2, 3, 4], 1), "linear(widths=[5,2,3,4])", {"kind": "matrix"}),
     ],
 )  # fmt: skip
 def test_dimensions(text: str, spec: str, upper: dict[str, Any]) -> None:
@@ -552,3 +551,23 @@ def test_without_arguments_it_says_how_to_call_it() -> None:
     )
     assert done.returncode == 8
     assert "RECORD" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "map:x,y->x^2;x*y;y^2", "map:x,y->(x+y)^2;x*y/2", "linear(widths=[5,2,3,4])", "mlp(widths=[3,2,2],r=2)",
+        "mlp(widths=[3,5,1],r=4)", "convolution(filters=[2,2],r=2)", "softmax(d=[3,2],a=[2],t=2)", "lightning(d=2,dp=2,a=1,t=2)",
+        "deep-lightning(d=[2,3,2],a=[2,2],t=2)", "deep-lightning(d=[2,2],a=[2],t=2,heads=2)",
+        "deep-lightning(d=[2,2,2],a=[2,2],t=2,skip=true)",
+    ],
+)  # fmt: skip
+def test_records_of_the_program_are_verified(
+    spec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dimension", spec, "--no-engine", "--json"]) == 0
+    path = tmp_path / "record.json"
+    path.write_text(capsys.readouterr().out)
+    done = alone(path, tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "both are equal" in done.stdout
