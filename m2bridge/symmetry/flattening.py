@@ -8,9 +8,10 @@ independent equations:
 
     dim image <= coordinates - rank {n' F(e) n}.
 
-Flattenings used: catalecticants (C^m (x) S^s)* -> S^(r-s), and for r odd the Koszul flattening that shows
-Clebsch's and Palatini's seven-summand cubics in five variables (G. Ottaviani, *An invariant regarding
-Waring's problem for cubic polynomials*, 2009).
+Flattenings used: catalecticants (C^m (x) S^s)* -> S^(r-s); for r odd the Koszul flattening that shows Clebsch's and Palatini's
+seven-summand cubics in five variables (G. Ottaviani, *An invariant regarding Waring's problem for cubic polynomials*, 2009);
+and for three quadrics Strassen's, which shows that eight terms in six variables do not fill (H. Abo, M. C. Brambilla, *On the
+dimensions of secant varieties of Segre-Veronese varieties*, 2013).
 """
 
 from __future__ import annotations
@@ -48,8 +49,10 @@ class FlatteningBound:
     p: int
 
     @property
-    def document(self) -> dict[str, Any]:
-        """The bound as certificates write it."""
+    def document(self) -> dict[str, Any] | None:
+        """The bound as certificates write it; None for a flattening that they do not know."""
+        if self.name.startswith("Strassen"):
+            return None
         degree = re.search(r"S\^(\d+)\)\*", self.name)
         return {
             "kind": "flattening",
@@ -95,6 +98,10 @@ def flattenings(n: int, m: int, r: int) -> list[tuple[str, Flattening]]:
         koszul = _koszul(n, r)
         if koszul is not None:
             found.append((f"Koszul flattening with Lambda^{(n - 1) // 2}", koszul))
+    if m == 3 and r == 2:
+        strassen = _strassen(n)
+        if strassen is not None:
+            found.append(("Strassen flattening", strassen))
     return found
 
 
@@ -149,6 +156,27 @@ def _koszul(n: int, r: int) -> Flattening | None:
                     table[place[total], b * len(large) + target, a * len(small) + c] += sign * _factorials(
                         total
                     )
+    return table
+
+
+def _strassen(n: int) -> Flattening | None:
+    """V* (x) C^3 -> V (x) Lambda^2 C^3 of three quadrics: the block matrix with A_i in the places of a skew 3 x 3 matrix."""
+    all_of = monomials(n, 2)
+    if 3 * len(all_of) * 9 * n * n > 4 * MOST_ENTRIES:
+        return None
+    table = np.zeros((3 * len(all_of), 3 * n, 3 * n), dtype=np.int64)
+    for i, j, k, sign in (
+        (0, 1, 2, 1),
+        (1, 2, 0, 1),
+        (2, 0, 1, 1),
+        (1, 0, 2, -1),
+        (2, 1, 0, -1),
+        (0, 2, 1, -1),
+    ):
+        for place, exponents in enumerate(all_of):
+            a, b = [v for v, e in enumerate(exponents) for _ in range(e)]
+            for row, column in {(a, b), (b, a)}:
+                table[i * len(all_of) + place, j * n + row, k * n + column] = sign * _factorials(exponents)
     return table
 
 
