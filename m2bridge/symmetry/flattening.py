@@ -10,8 +10,7 @@ independent equations:
 
 Flattenings used: catalecticants (C^m (x) S^s)* -> S^(r-s); for r odd the Koszul flattening that shows Clebsch's and Palatini's
 seven-summand cubics in five variables (G. Ottaviani, *An invariant regarding Waring's problem for cubic polynomials*, 2009);
-and for three quadrics Strassen's, which shows that eight terms in six variables do not fill (H. Abo, M. C. Brambilla, *On the
-dimensions of secant varieties of Segre-Veronese varieties*, 2013).
+and for three quadrics Strassen's block matrix, by which eight terms in six variables do not fill.
 """
 
 from __future__ import annotations
