@@ -367,11 +367,12 @@ def is_true(document: Document, said: list[str]) -> bool:
             return all(_still(program, point, v, [rng.uniform(-1, 1) for _ in inputs]) for v in vectors)
         rows = M.jacobian(text, point, [inputs], M.P)
         return not any(sum(a * b for a, b in zip(row, v, strict=True)) % M.P for row in rows for v in vectors)
-    if kind == "closure":
-        y = outputs(point)
-        return not any(_value(f, y) for f in statement["equations"]) and statement["degree"] <= (
-            4 if statement["equations"] else 3
-        )
+    if (
+        kind == "closure"
+    ):  # a hypersurface: an irreducible quartic, whose multiples are everything that vanishes
+        y, equations = outputs(point), statement["equations"]
+        quartic = any(max(sum(e for _, e in monomial) for _, monomial in f) == 4 for f in equations)
+        return not any(_value(f, y) for f in equations) and (quartic or statement["degree"] <= 3)
     if kind in (
         "singular",
         "smooth",

@@ -1,4 +1,5 @@
-"""Mutations of the checker itself: `python tests/checker/mutate.py SECONDS [SEED]` prints those that no test notices.
+"""Mutations of the checker itself: `python tests/checker/mutate.py SECONDS [SEED [FUNCTION ...]]` prints those that no test
+notices; with names of functions only these are changed.
 
 Comparisons, arithmetic, `and`, `or`, `not` and integers are changed one at a time, and calls of `need` are left out. A mutant is
 noticed when the outcome of a document of the tests changes (they are collected from a run of the tests), or when one of the quick
@@ -209,7 +210,7 @@ def noticed(tree: ast.Module, checks: list[Check]) -> bool:
         signal.alarm(0)
 
 
-def main(seconds: float, seed: int) -> None:
+def main(seconds: float, seed: int, names: list[str]) -> None:
     corpus = collected()
     began = time.perf_counter()
     checks = [measured(document_check(text, code)) for text, code in corpus.items()]
@@ -218,7 +219,9 @@ def main(seconds: float, seed: int) -> None:
     print(
         f"{len(corpus)} documents; one round takes {sum(c[0] for c in checks):.0f} s while traced", flush=True
     )
-    everything = places()
+    defined = [n for n in ast.walk(ast.parse(SOURCE)) if isinstance(n, ast.FunctionDef) and n.name in names]
+    chosen = {line for node in defined for line in range(node.lineno, (node.end_lineno or 0) + 1)}
+    everything = [place for place in places() if not names or mutant(*place)[0] in chosen]
     random.Random(seed).shuffle(everything)
     survivors, tried = [], 0
     for place in everything:
@@ -233,4 +236,4 @@ def main(seconds: float, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0, sys.argv[3:])
