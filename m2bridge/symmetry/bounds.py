@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.linear.modular import eliminate, rank_mod
+from m2bridge.linear.modular import eliminate
 from m2bridge.linear.stream import integers
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers
 from m2bridge.programs.program import Program
@@ -237,12 +237,16 @@ class Bounds:
         n, degree = inputs, d ** (inputs - 1)
         behind = cut.second.program.output_count * (comb(e + n, n) - comb(e - degree + n, n))
         inner = self._part_bound(cut.inner, fields)
-        moved, _ = self._moved(program, list(fields), [cut.inner])
-        rank = rank_mod(moved, self.p)
+        moved, samples = self._moved(program, list(fields), [cut.inner])
+        found = eliminate(moved, self.p) if fields else None
+        rank = found.rank if found else 0
+        used = [list(fields)[k] for k in sorted(found.pivot_rows)] if found else []
+        first = self._stripped(program, cut, inner)
+        second = {"kind": "hypersurface"}
         return Bound(
             value=inner.value + behind - rank,
             method=f"({inner.method}) + forms of degree {e} modulo one of degree {degree} - {rank} at %{cut.late}",
-            document=None,
+            document=None if first is None else self._composition(cut.late, first, second, used, samples),
         )
 
 
@@ -276,4 +280,6 @@ def _span(program: Program) -> Bound | None:
     (m, n), each = weight.shape, coordinate_count(program) // weight.shape[0]
     if n >= min(m, each):
         return None
-    return Bound(value=n * (m + each - n), method=f"{m} outputs in the span of {n} forms", document=None)
+    return Bound(
+        value=n * (m + each - n), method=f"{m} outputs in the span of {n} forms", document={"kind": "span"}
+    )

@@ -48,14 +48,12 @@ class FlatteningBound:
     p: int
 
     @property
-    def document(self) -> dict[str, Any] | None:
-        """The bound as certificates write it; None for a flattening that they do not know."""
-        if self.name.startswith("Strassen"):
-            return None
+    def document(self) -> dict[str, Any]:
+        """The bound as certificates write it."""
         degree = re.search(r"S\^(\d+)\)\*", self.name)
         return {
             "kind": "flattening",
-            "flattening": ["catalecticant", int(degree[1])] if degree else ["koszul"],
+            "flattening": ["catalecticant", int(degree[1])] if degree else [self.name.split()[0].lower()],
             "prime": self.p,
             "weights": {"entries": list(self.weights)},
         }

@@ -46,10 +46,58 @@ def test_every_network_is_proved_from_both_sides(item: Any) -> None:
     assert checked(found.certificate) == 0
 
 
-@pytest.mark.parametrize("widths", [(5, 5, 3, 1), (4, 5, 5, 3, 1), (5, 4, 3, 1), (2, 2, 3, 1), (3, 2, 4)])
-def test_the_checker_verifies_compositions(widths: tuple[int, ...]) -> None:
+# by fields, compositions, the span of a last layer, a plane curve, and Strassen's flattening
+@pytest.mark.parametrize(
+    "widths",
+    [
+        (5, 5, 3, 1),
+        (4, 5, 5, 3, 1),
+        (3, 2, 4),
+        (2, 3, 2, 3, 1),
+        (3, 5, 6, 4, 3, 1),
+        (2, 4, 3, 3, 5, 3, 1),
+        (6, 8, 3),
+    ],
+)
+def test_the_checker_verifies_every_kind_of_bound(widths: tuple[int, ...]) -> None:
     found = dimension(MLP(widths=widths, r=2), engine=False)
     assert checked(found.certificate) == 0
+
+
+@pytest.mark.parametrize(
+    ("widths", "upper"),
+    [
+        ((2, 3, 2, 3, 1), {"kind": "span"}),  # one output: nothing is saved
+        (
+            (6, 9, 3),
+            {"kind": "flattening", "flattening": ["strassen"], "prime": P, "weights": {"entries": [1] * 81}},
+        ),
+        (
+            (6, 8, 2),
+            {"kind": "flattening", "flattening": ["strassen"], "prime": P, "weights": {"entries": [1] * 64}},
+        ),
+    ],
+)
+def test_the_checker_rejects_arguments_that_do_not_fit(widths: tuple[int, ...], upper: Any) -> None:
+    certificate = dict(dimension(MLP(widths=widths, r=2), engine=False).certificate or {})
+    assert checked({**certificate, "upper": upper}) == 7
+
+
+def test_a_hypersurface_needs_its_hypotheses() -> None:
+    """Widths 2, 3, 2, 3, 1. Behind the first squares: a conic (d = 2) for forms of degree e = 4, which count C(6,2) - C(4,2) = 9.
+    The second squares have two entries; behind the third ones (d = 8) the degree is 1.
+    """
+    program = checker.read_program(MLP(widths=(2, 3, 2, 3, 1), r=2).program.text)
+    squares = [k for k, item in enumerate(program.instructions) if item.operation == "power"]
+    upper = {
+        "kind": "composition", "first": {"kind": "coordinates"}, "second": {"kind": "hypersurface"}, "groups": [],
+        "fields": [], "prime": P, "weights": {"seed": 0, "stream": 1, "fixed": []}, "samples": 1,
+    }  # fmt: skip
+    first, second, third = ({**upper, "cut": cut} for cut in squares)
+    assert checker.check_upper(program, first) == 9 + 9
+    for wrong in (second, third):
+        with pytest.raises(checker.Rejected):
+            checker.check_upper(program, wrong)
 
 
 def test_the_checker_rejects_a_composition_that_claims_too_much() -> None:
