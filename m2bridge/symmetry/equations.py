@@ -7,13 +7,12 @@ identically after the coordinates are expanded as polynomials in the weights.
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
-from math import comb, gcd, lcm, prod
+from math import comb, prod
 from typing import Any
 
 import numpy as np
 from flint import Ordering, fmpq, fmpq_mpoly_ctx
 
-from m2bridge.linear.lifting import rational
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.residues import field_of
 from m2bridge.linear.stream import integers
@@ -22,6 +21,7 @@ from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.points import WEIGHTS, Integers
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import evaluate
+from m2bridge.symmetry.fields import arrays_at, flat_values, small_integers
 
 MOST_MONOMIALS = 700
 MOST_WEIGHTS = 40
@@ -52,8 +52,10 @@ def equations(program: Program, *, p: int, seed: int, degree: int) -> list[Equat
     expanded = _expanded(program)
     found = []
     for row in kernel_mod(table, p)[0]:
-        equation = _lifted(row, monomials, p)
-        if equation is not None and _vanishes(equation, expanded):
+        places = np.flatnonzero(row)
+        whole = small_integers(row[places], p) or []
+        equation = [(c, monomials[k]) for k, c in zip(places, whole, strict=False)]
+        if equation and _vanishes(equation, expanded):
             found.append(equation)
     return found
 
@@ -88,19 +90,9 @@ def _images(program: Program, p: int, seed: int, count: int) -> Integers:
 
 def _evaluated(program: Program, points: Integers, p: int) -> Integers:
     """Flat outputs at flat weights, one point a row."""
-    arithmetic, given, start = Residues(field_of(p)), {}, 0
-    for name, shape in program.parameters.items():
-        part = np.ascontiguousarray(points[:, start : start + prod(shape)]).reshape(len(points), *shape)
-        given[name] = Lettered("N", arithmetic.integers(part))
-        start += prod(shape)
-    values = evaluate(program, arithmetic, given)
-    rows = []
-    for _, place in program.outputs:
-        item = values[place]
-        array = arithmetic.field.canonical(np.asarray(item.array)).reshape(
-            -1 if item.lead else 1, prod(item.core)
-        )
-        rows.append(np.broadcast_to(array, (len(points), prod(item.core))))
+    arithmetic = Residues(field_of(p))
+    values = evaluate(program, arithmetic, arrays_at(program.parameters, points, arithmetic))
+    rows = [flat_values(values[place], len(points), arithmetic) for _, place in program.outputs]
     return np.concatenate(rows, axis=1)
 
 
@@ -113,17 +105,6 @@ def _expanded(program: Program) -> list[Any]:
         start += prod(shape)
     values = evaluate(program, Objects(lambda q: fmpq(q.numerator, q.denominator)), given)
     return [entry for _, place in program.outputs for entry in values[place].array.reshape(-1)]
-
-
-def _lifted(row: Integers, monomials: list[tuple[int, ...]], p: int) -> Equation | None:
-    fractions = [(rational(int(c), p), m) for c, m in zip(row, monomials, strict=True) if c]
-    known = [(f, m) for f, m in fractions if f is not None]
-    if len(known) < len(fractions):
-        return None
-    common = lcm(*(f.denominator for f, _ in known))
-    whole = [(int(f * common), m) for f, m in known]
-    divisor = gcd(*(c for c, _ in whole))
-    return [(c // divisor, m) for c, m in whole]
 
 
 def _vanishes(equation: Equation, expanded: list[Any]) -> bool:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
+from math import gcd, lcm, prod
 from typing import Any
 
 import numpy as np
 
+from m2bridge.linear.lifting import rational
 from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import field_of
 from m2bridge.linear.stream import integers
 from m2bridge.programs.arithmetics import Residues
 from m2bridge.programs.blocks import chosen_seeds, output_seeds
-from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.lettered import Lettered, aligned
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers
-from m2bridge.programs.program import Program
+from m2bridge.programs.program import Program, Shape
 from m2bridge.programs.reverse import jacobian_rows
 from m2bridge.programs.run import evaluate
 
@@ -128,17 +129,10 @@ def jacobian_at(
     One row of `weights` serves for all inputs. With `entries`, only these flat outputs of each sample are looked at.
     """
     arithmetic = Residues(field_of(p))
-    given, lead = {}, "" if len(weights) == 1 and len(inputs) != 1 else "N"
-    for table, shapes, letters in (
-        (weights, program.parameters, lead),
-        (inputs, program.input_shapes, "N"),
-    ):
-        start = 0
-        for name, shape in shapes.items():
-            part = table[:, start : start + prod(shape)]
-            part = part.reshape((*part.shape[:1], *shape) if letters else shape)
-            given[name] = Lettered(letters, arithmetic.field.residues(np.ascontiguousarray(part)))
-            start += prod(shape)
+    several = weights if len(weights) == len(inputs) else np.repeat(weights, len(inputs), axis=0)
+    given = arrays_at(program.parameters, several, arithmetic) | arrays_at(
+        program.input_shapes, inputs, arithmetic
+    )
     values = evaluate(program, arithmetic, given)
     seeds = (
         output_seeds(program, arithmetic) if entries is None else chosen_seeds(program, arithmetic, entries)
@@ -146,6 +140,42 @@ def jacobian_at(
     columns = {name: np.arange(prod(shape)) for name, shape in program.parameters.items()}
     block = jacobian_rows(program, arithmetic, values, seeds, columns)
     return arithmetic.field.canonical(np.asarray(block))
+
+
+def arrays_at(shapes: Mapping[str, Shape], points: Integers, arithmetic: Residues) -> dict[str, Lettered]:
+    """Flat points, one a row, as the arrays of a program with an axis N over the points."""
+    found, start = {}, 0
+    for name, shape in shapes.items():
+        part = np.ascontiguousarray(points[:, start : start + prod(shape)]).reshape(len(points), *shape)
+        found[name] = Lettered("N", arithmetic.integers(part))
+        start += prod(shape)
+    return found
+
+
+def flat_values(item: Lettered, count: int, arithmetic: Residues) -> Integers:
+    """The entries of an array at `count` points, one point a row, in 0..p-1."""
+    array = arithmetic.field.canonical(np.asarray(aligned(item, "N", len(item.core))))
+    return np.broadcast_to(array.reshape(len(array), prod(item.core)), (count, prod(item.core)))
+
+
+def small_integers(row: Sequence[int] | Integers, p: int) -> list[int] | None:
+    """Integers without a common factor that are proportional to the row modulo p, by rational reconstruction; None if none fit.
+
+    >>> small_integers([4, 2, 6], 101)
+    [2, 1, 3]
+    """
+    best: list[int] | None = None
+    for first in [int(c) for c in row if int(c) % p][:4]:
+        inverse = pow(first, -1, p)
+        fractions = [f for c in row if (f := rational(int(c) * inverse % p, p)) is not None]
+        if len(fractions) < len(row):
+            continue
+        common = lcm(*(f.denominator for f in fractions))
+        divisor = gcd(*(int(f * common) for f in fractions))
+        found = [int(f * common) // divisor for f in fractions]
+        if best is None or max(map(abs, found)) < max(map(abs, best)):
+            best = found
+    return best
 
 
 def orbit_rank(fields: Sequence[VectorField], point: Integers, p: int) -> int:

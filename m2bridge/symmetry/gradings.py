@@ -16,11 +16,11 @@ from m2bridge.linear.residues import field_of
 from m2bridge.linear.stream import integers
 from m2bridge.programs.arithmetics import Residues
 from m2bridge.programs.blocks import chosen_seeds
-from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Instruction, Program
 from m2bridge.programs.reverse import jacobian_rows
 from m2bridge.programs.run import evaluate
+from m2bridge.symmetry.fields import arrays_at, flat_values
 
 _ROWS = 16
 
@@ -38,26 +38,12 @@ def weight_gradings(program: Program, *, p: int, seed: int) -> Integers:
     points = integers(seed, 31, samples * count, p).reshape(samples, count)
     rng = np.random.default_rng([seed, 31])
     entries = np.stack([np.sort(rng.permutation(outputs)[:rows]) for _ in range(samples)])
-    given, start = {}, 0
-    for name, shape in joint.parameters.items():
-        part = points[:, start : start + prod(shape)].reshape(samples, *shape)
-        given[name] = Lettered("N", arithmetic.field.residues(np.ascontiguousarray(part)))
-        start += prod(shape)
-    values = evaluate(joint, arithmetic, given)
+    values = evaluate(joint, arithmetic, arrays_at(joint.parameters, points, arithmetic))
     columns = {name: np.arange(prod(shape)) for name, shape in joint.parameters.items()}
     block = jacobian_rows(joint, arithmetic, values, chosen_seeds(joint, arithmetic, entries), columns)
     block = arithmetic.field.canonical(np.asarray(block))
     flat = np.concatenate(
-        [
-            np.broadcast_to(
-                arithmetic.field.canonical(np.asarray(values[place].array)).reshape(
-                    -1, joint.instructions[place].size
-                ),
-                (samples, joint.instructions[place].size),
-            )
-            for _, place in joint.outputs
-        ],
-        axis=1,
+        [flat_values(values[place], samples, arithmetic) for _, place in joint.outputs], axis=1
     )
     table = np.zeros((samples, rows, width), dtype=np.int64)
     table[:, :, :count] = block * points[:, None, :] % p

@@ -21,13 +21,12 @@ from m2bridge.linear.lifting import rational
 from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.residues import field_of
 from m2bridge.linear.stream import integers
-from m2bridge.programs import lettered
 from m2bridge.programs.arithmetics import Floats, Objects, Residues, object_array
 from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Instruction, Program
 from m2bridge.programs.run import apply, evaluate, tangent, tangents
-from m2bridge.symmetry.fields import VectorField
+from m2bridge.symmetry.fields import VectorField, arrays_at, flat_values
 
 MOST_TERMS = 60_000
 """No instruction may multiply more terms; such an expansion takes about a second."""
@@ -56,25 +55,10 @@ class Verifier:
         small = [item.size for item in program.instructions if item.size <= MOST_CHAINED]
         self.samples = max(small, default=1) + 6
         self.weights = integers(seed, 21, self.samples * begin, p).reshape(self.samples, begin)
-        given = self._lettered(self.weights)
-        inputs = integers(seed, 22, self.samples * _entries(program), p).reshape(
-            self.samples, _entries(program)
-        )
-        start = 0
-        for name, shape in program.input_shapes.items():
-            part = np.ascontiguousarray(inputs[:, start : start + prod(shape)]).reshape(self.samples, *shape)
-            given[name] = Lettered("N", self.arithmetic.integers(part))
-            start += prod(shape)
+        inputs = integers(seed, 22, self.samples * _entries(program), p).reshape(self.samples, -1)
+        given = arrays_at(program.parameters, self.weights, self.arithmetic)
+        given |= arrays_at(program.input_shapes, inputs, self.arithmetic)
         self.values = evaluate(program, self.arithmetic, given) if program.polynomial else []
-
-    def _lettered(self, flat: Integers) -> dict[str, Lettered]:
-        found = {}
-        for begin, stop, name in self.spans:
-            part = np.ascontiguousarray(flat[:, begin:stop]).reshape(
-                len(flat), *self.program.parameters[name]
-            )
-            found[name] = Lettered("N", self.arithmetic.integers(part))
-        return found
 
     def name_of(self, flat: int) -> tuple[str, int]:
         """The weight to which a flat place belongs, and the place within it."""
@@ -111,7 +95,8 @@ class Verifier:
         """Derivatives along the field at random points modulo p, flat, for the places where they are not zero."""
         moved = field.at(self.weights, self.p)
         names = {self.name_of(i)[0] for i in field.moved}
-        given = {name: item for name, item in self._lettered(moved).items() if name in names}
+        arrays = arrays_at(self.program.parameters, moved, self.arithmetic)
+        given = {name: array for name, array in arrays.items() if name in names}
         found = {}
         for place, item in enumerate(tangents(self.program, self.arithmetic, self.values, given)):
             if item is not None:
@@ -121,8 +106,7 @@ class Verifier:
         return found
 
     def _flat(self, item: Lettered) -> Integers:
-        array = self.arithmetic.field.canonical(np.asarray(lettered.aligned(item, "N", len(item.core))))
-        return np.broadcast_to(array.reshape(len(array), -1), (self.samples, prod(item.core)))
+        return flat_values(item, self.samples, self.arithmetic)
 
     def _relations(self, moves: Mapping[int, Integers]) -> dict[int, Relation]:
         """For computed places, their derivative as combinations of their entries, as far as the samples tell."""

@@ -11,16 +11,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
-from math import gcd, lcm
 
 import numpy as np
 
-from m2bridge.linear.lifting import rational
 from m2bridge.linear.modular import echelon_mod, kernel_mod, rank_mod
 from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.symmetry.fields import Monomial, Samples, VectorField, product_mod
+from m2bridge.symmetry.fields import Monomial, Samples, VectorField, product_mod, small_integers
 from m2bridge.symmetry.gradings import weight_gradings
 from m2bridge.symmetry.guesses import rotations
 from m2bridge.symmetry.identities import Verifier
@@ -258,19 +256,9 @@ def _keys(gradings: Integers, p: int, seed: int) -> Integers:
 
 
 def _lifted(unknowns: Unknowns, row: Integers, p: int) -> VectorField:
-    """The field with small integer coefficients that is proportional to a vector modulo p."""
-    entries = [(k, int(c)) for k, c in enumerate(row) if c % p]
-    best: list[tuple[int, int]] = []
-    for _, first in entries[:4]:
-        inverse = pow(first, -1, p)
-        fractions = [(k, rational(c * inverse % p, p)) for k, c in entries]
-        if any(fraction is None for _, fraction in fractions):
-            continue
-        common = lcm(*(f.denominator for _, f in fractions if f is not None))
-        whole = [(k, int(f * common)) for k, f in fractions if f is not None]
-        divisor = gcd(*(c for _, c in whole))
-        whole = [(k, c // divisor) for k, c in whole]
-        if not best or max(abs(c) for _, c in whole) < max(abs(c) for _, c in best):
-            best = whole
-    chosen = best or [(k, c if c <= p // 2 else c - p) for k, c in entries]
-    return VectorField(tuple(sorted((unknowns[k][0], c, unknowns[k][1]) for k, c in chosen)))
+    """The field with small integer coefficients that is proportional to a vector modulo p, or with its residues."""
+    places = np.flatnonzero(row)
+    whole = small_integers(row[places], p) or [int(c) if c <= p // 2 else int(c) - p for c in row[places]]
+    return VectorField(
+        tuple(sorted((unknowns[k][0], c, unknowns[k][1]) for k, c in zip(places, whole, strict=True)))
+    )
