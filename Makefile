@@ -11,7 +11,7 @@ IMAGE_BUILD ?= $(or $(CONTAINERS),docker) build -t $(IMAGE) --build-arg REVISION
 IMAGE_RUN ?= $(if $(filter podman buildah,$(CONTAINERS)),podman,docker) run --rm --network none --read-only --tmpfs /tmp \
 	--cap-drop all --security-opt no-new-privileges
 
-.PHONY: run test test-all lint check format engine image image-test image-sizes benchmarks schemas clean help
+.PHONY: run test test-all test-cluster lint check format engine image image-test image-sizes benchmarks schemas clean help
 
 help:            ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -20,10 +20,13 @@ run: engine      ## set everything up and print the singular locus of M(2,1,2)
 	$(BIN)/m2bridge singular-locus --d 2 --dp 1
 
 test: engine     ## set everything up and run the tests, with the real Macaulay2
-	$(BIN)/python -m pytest -q -m "not faults and not image and not browser and not slow"
+	$(BIN)/python -m pytest -q -m "not faults and not image and not cluster and not browser and not slow"
 
 test-all: engine ## the slower suites too: faults, long computations, browser (the image has image-test)
-	$(BIN)/python -m pytest -q -m "not image"
+	$(BIN)/python -m pytest -q -m "not image and not cluster"
+
+test-cluster: engine ## batches through a real Slurm, where there is one (SLURM_CONF)
+	$(BIN)/python -m pytest -q -m cluster tests/cluster
 
 lint: $(STAMP)   ## format, lint, types
 	$(BIN)/ruff format --check .

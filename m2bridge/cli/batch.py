@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +16,7 @@ from m2bridge.batch.display import Display, Lines, Picture, Silent
 from m2bridge.batch.entry import plan_of, run
 from m2bridge.batch.estimates import Estimates
 from m2bridge.batch.index import Index
+from m2bridge.batch.launchers import CommandLauncher, Launcher
 from m2bridge.batch.plan import MOST_JOBS, Plan
 from m2bridge.batch.state import RunState
 from m2bridge.batch.store import Store
@@ -65,6 +68,14 @@ def register(app: typer.Typer) -> None:
                 "--max-jobs", min=1, max=_MOST_JOBS_EVER, help="Refuse a file that names more jobs."
             ),
         ] = MOST_JOBS,
+        launcher: Annotated[
+            str | None,
+            typer.Option(
+                "--launcher",
+                help="The command that starts each worker elsewhere, e.g. 'srun -N1 -n1 --exact' or 'ssh node'. What it starts "
+                "must find the same m2bridge, and a Macaulay2 of its own unless --engine names one.",
+            ),
+        ] = None,
         engine: common.EngineOption = None,
         as_json: common.JsonOption = False,
     ) -> None:
@@ -87,7 +98,7 @@ def register(app: typer.Typer) -> None:
             raise InputError("say where the records go: --store DIR (or --dry-run to run nothing)")
         done = run(
             job_file, store, plan=plan, workers=count, retry=retry, escalate=escalate, engine=engine,
-            display=_display(quiet=as_json),
+            launcher=_launcher(launcher, engine), display=_display(quiet=as_json),
         )  # fmt: skip
         if as_json:
             common.print_json(
@@ -105,6 +116,19 @@ def register(app: typer.Typer) -> None:
                 "interrupted; run the same command again to continue", markup=False
             )
         raise typer.Exit(done.exit_code)
+
+
+def _launcher(command: str | None, engine: str | None) -> Launcher | None:
+    """Who starts the workers; None for this machine."""
+    if command is None:
+        return None
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"--launcher {command!r}: {error}") from None
+    if not words or shutil.which(words[0]) is None:
+        raise InputError(f"--launcher {command!r}: there is no command {words[0] if words else ''!r}")
+    return CommandLauncher(engine, prefix=words)
 
 
 def _plan(path: Path, **options: Any) -> Plan:
