@@ -203,22 +203,18 @@ class Bounds:
         self, program: Program, fields: Sequence[VectorField], parts: Sequence[Part]
     ) -> tuple[Integers, int]:
         """How the fields move the functions of the parts, at the point and at some inputs: one row a field."""
-        at = self.point(program)
-        directions = (
-            np.stack([field.at(at, self.p) for field in fields])
-            if fields
-            else np.zeros((0, program.parameter_count), dtype=np.int64)
-        )
-        samples, columns = 1, []
-        for part in parts:
-            samples = max(samples, -(-len(fields) // part.program.output_count) + 1)
-        for number, part in enumerate(parts):
+        at, columns = self.point(program), [np.zeros((len(fields), 0), dtype=np.int64)]
+        samples = max(1 - (-len(fields) // part.program.output_count) for part in parts)
+        directions = [field.at(at, self.p) for field in fields]
+        for number, part in enumerate(parts if fields else ()):
+            flat = list(part.flat)
+            if not flat:
+                continue
             width = sum(prod(shape) for shape in part.program.input_shapes.values())
             count = samples if width else 1
             inputs = integers(self.seed + 1 + number, INPUTS, count * width, self.p).reshape(count, width)
-            flat = list(part.flat)
             table = jacobian_at(part.program, self.p, at[None, flat], inputs)
-            columns.append(product_mod(directions[:, flat], table.reshape(-1, len(flat)).T, self.p))
+            columns.append(product_mod(np.stack(directions)[:, flat], table.reshape(-1, len(flat)).T, self.p))
         return np.concatenate(columns, axis=1), samples
 
     def _behind_hypersurface(self, program: Program, fields: Fields, cut: Cut) -> Bound | None:

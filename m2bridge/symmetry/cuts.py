@@ -40,21 +40,26 @@ class Cut:
 
 
 def cuts(program: Program) -> list[Cut]:
-    """All cuts with weights on both sides, none of them on both, so that inputs alone may bypass the cut."""
+    """All cuts that no weight passes, for each split of the weights one: what inputs there are may bypass it.
+
+    Where all weights are on one side, the cut takes off what comes before or after them.
+    """
     outputs = {place for _, place in program.outputs}
-    before = _weights_before(program)
+    before, weights = _weights_before(program), frozenset(program.weights.values())
     groups: dict[frozenset[int], list[int]] = {}
     for k, item in enumerate(program.instructions):
-        if not item.operands or k in outputs or not before[k]:
+        if not item.operands or k in outputs or not (before[k] or program.sees_inputs[k]):
             continue
-        behind = part(program, sorted(outputs), k)
-        used = {program.weights[name] for name in behind.program.parameters}
-        if used and not used & before[k]:
-            groups.setdefault(frozenset(before[k]), []).append(k)
+        behind = part(program, sorted(outputs), k).program
+        used = {program.weights[name] for name in behind.parameters}
+        if (before[k] or len(behind.inputs) == 1) and not used & before[k]:
+            groups.setdefault(before[k], []).append(k)
     found = []
-    for places in groups.values():
+    for split, places in groups.items():
         early, late = places[0], places[-1]
-        if not _computed_from(program, late, early):
+        if split == weights:
+            late = early
+        elif not split or not _computed_from(program, late, early):
             early = late
         found.append(
             Cut(

@@ -149,7 +149,7 @@ def test_a_polynomial_that_vanishes_modulo_the_prime_alone_is_no_equation() -> N
     assert equations(program, p=101, seed=0, degree=1) == []
 
 
-def test_cuts_need_weights_on_one_side_each() -> None:
+def test_no_weight_passes_a_cut() -> None:
     def tied(W: Any, x: Any) -> Any:
         return W @ (W @ x) ** 2
 
@@ -157,9 +157,23 @@ def test_cuts_need_weights_on_one_side_each() -> None:
         return x + B @ (A @ x) ** 2
 
     assert cuts(from_callable(tied, {"W": (2, 2)}, inputs={"x": (2,)}).program) == []
-    (cut,) = cuts(from_callable(skip, {"A": (2, 2), "B": (2, 2)}, inputs={"x": (2,)}).program)
-    assert [list(part.program.parameters) for part in (cut.first, cut.second)] == [["A"], ["B"]]
-    assert len(cut.second.program.inputs) == 2
+    between, after = cuts(from_callable(skip, {"A": (2, 2), "B": (2, 2)}, inputs={"x": (2,)}).program)
+    assert [list(part.program.parameters) for part in (between.first, between.second)] == [["A"], ["B"]]
+    assert len(between.second.program.inputs) == 2
+    assert [list(part.program.parameters) for part in (after.first, after.second)] == [["A", "B"], []]
+
+
+def test_residual_blocks() -> None:
+    """x + B (A x)^2 with three neurons in two variables is x plus any two quadrics: 6 numbers a block."""
+
+    def blocks(A: Any, B: Any, C: Any, D: Any, x: Any) -> Any:
+        h = x + B @ (A @ x) ** 2
+        return h + D @ (C @ h) ** 2
+
+    shapes = {"A": (3, 2), "B": (2, 3), "C": (3, 2), "D": (2, 3)}
+    found = dimension(from_callable(blocks, shapes, inputs={"x": (2,)}), engine=False)
+    assert (found.image_dim, found.certainty.value, found.defect) == (12, "proved", None)
+    assert checked(found.certificate) == 0
 
 
 def test_forms_of_programs() -> None:
