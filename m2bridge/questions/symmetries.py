@@ -249,7 +249,7 @@ def _evidence(
 ) -> tuple[Evidence, ...]:
     return (
         Evidence(
-            quantity="symmetry_dim", witness="found", method="rank of verified vector fields at a point",
+            quantity="symmetry_dim", witness="found", ancestry="program", method="rank of verified vector fields at a point",
             value=orbits, relation=">=", certainty=Certainty.PROVED, prime=p, scope="generic",
         ),
         Evidence(
@@ -261,7 +261,7 @@ def _evidence(
             value=rank, relation=">=", certainty=Certainty.PROVED, prime=p, scope="generic",
         ),
         Evidence(
-            quantity="image_dim", witness="found", method=method, value=upper, relation="<=",
+            quantity="image_dim", witness="found", ancestry="program", method=method, value=upper, relation="<=",
             certainty=Certainty.PROVED, prime=p, scope="generic",
         ),
     )  # fmt: skip

@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.modular import rank_mod
-from m2bridge.models import DeepLightning, Mod, Model
+from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
 from m2bridge.models.attention import AttentionSizes
 from m2bridge.programs.points import Held
 from m2bridge.results import Certainty, Evidence
 from m2bridge.symmetry.bounds import Bounds
+from m2bridge.symmetry.flattening import flattening_bound
 from m2bridge.symmetry.known import declared_fields, known_fields
 from m2bridge.symmetry.search import Search
 
@@ -81,6 +82,7 @@ def found_bounds(
         certainty=Certainty.PROVED,
         prime=p,
         seconds=time.perf_counter() - start,
+        ancestry="program",  # like the rank: both prove something about the program that was recorded
         detail={"fields": len(found.fields), "orbit_dim": found.rank, "unverified": found.unverified},
     )
     return FoundBounds(evidence=evidence, argument=best.document, orbit_dim=found.rank)
@@ -101,11 +103,27 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
     ambient = _ambient(model)
     if ambient is not None:
         found.append(_bound("ambient", "number of target coordinates", ambient))
+    if isinstance(model, (Linear, MLP)) and (bound := _by_widths(model, p=p, seed=seed)) is not None:
+        found.append(bound)
     least = min(item.value for item in found)
     closed = model.dimension_bound
     if closed is not None and closed.value is not None and closed.value < least:
         found.append(_bound("literature", "closed upper bound", closed.value, citation=closed.citation))
     return found
+
+
+def _by_widths(model: Linear | MLP, *, p: int, seed: int) -> Evidence | None:
+    """What the widths alone say: matrices of bounded rank, or sums of few powers; the program is not looked at."""
+    widths, r = model.widths, model.r if isinstance(model, MLP) else 1
+    if r == 1:
+        rank = min(widths)
+        value = rank * (widths[0] + widths[-1] - rank)
+        return _bound("literature", f"matrices of rank <= {rank}", value)
+    flattened = flattening_bound(*widths, r, p=p, seed=seed) if len(widths) == 3 else None
+    if flattened is None:
+        return None
+    method = f"coordinates minus independent equations: {flattened.name} of rank <= {flattened.rank}"
+    return replace(_bound("literature", method, flattened.value), prime=p)
 
 
 def symmetry_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
