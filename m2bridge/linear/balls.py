@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from m2bridge.linear.residues import FloatArray
 
 UNIT = 2.0**-53
 TINY = 1e-290
@@ -38,11 +38,11 @@ def outward(bound: Any, n: int) -> Any:
 class Ball:
     """An array of balls [mid - rad, mid + rad]."""
 
-    mid: Floats
-    rad: Floats
+    mid: FloatArray
+    rad: FloatArray
 
     @classmethod
-    def exact(cls, array: Floats) -> Ball:
+    def exact(cls, array: FloatArray) -> Ball:
         return cls(array, np.zeros_like(array))
 
     @property
@@ -99,7 +99,7 @@ def full_rank_residual(matrix: Ball) -> float:
     return worst if np.isfinite(worst) else float("inf")
 
 
-def _left_inverse(mid: Floats) -> Floats:
+def _left_inverse(mid: FloatArray) -> FloatArray:
     rows, columns = mid.shape
     if columns <= _LARGEST_QR or rows == columns:
         if rows == columns:
@@ -111,7 +111,7 @@ def _left_inverse(mid: Floats) -> Floats:
     return np.asarray(guess + (np.eye(columns) - guess @ mid) @ guess)
 
 
-def _scaled(matrix: Ball) -> tuple[Floats, Floats]:
+def _scaled(matrix: Ball) -> tuple[FloatArray, FloatArray]:
     """Rows and columns scaled by powers of two, which is exact."""
     mid, rad = matrix.mid.copy(), matrix.rad.copy()
     for axis in (1, 0):

@@ -22,7 +22,7 @@ from m2bridge.linear.residues import (
     DEFAULT_PRIME,
     LARGEST_BLAS_PRIME,
     Field,
-    Floats,
+    FloatArray,
     check_prime,
     integer_matrix,
 )
@@ -34,7 +34,7 @@ _SMALL = 120
 _SMALL_ECHELON = 4096
 """Below this many entries plain elimination in int64 is faster."""
 
-Check = Callable[[], None]
+Interruption = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ def eliminate(matrix: Any, p: int = DEFAULT_PRIME) -> Elimination:
     return eliminate_residues(field.residues(np.ascontiguousarray(array)), field)
 
 
-def eliminate_residues(residues: Floats, field: Field) -> Elimination:
+def eliminate_residues(residues: FloatArray, field: Field) -> Elimination:
     """:func:`eliminate` of a float64 array of balanced residues, which is overwritten."""
     order, columns = _factor(residues, field)
     rank = len(columns)
@@ -101,7 +101,7 @@ def eliminate_residues(residues: Floats, field: Field) -> Elimination:
 
 
 def echelon_mod(
-    matrix: Any, p: int = DEFAULT_PRIME, check: Check | None = None
+    matrix: Any, p: int = DEFAULT_PRIME, check: Interruption | None = None
 ) -> tuple[NDArray[np.int64], tuple[int, ...]]:
     """The reduced row echelon form over F_p, zero rows left out, entries in 0..p-1, and its pivot columns.
 
@@ -125,7 +125,7 @@ def echelon_mod(
 
 
 def kernel_mod(
-    matrix: Any, p: int = DEFAULT_PRIME, check: Check | None = None
+    matrix: Any, p: int = DEFAULT_PRIME, check: Interruption | None = None
 ) -> tuple[NDArray[np.int64], tuple[int, ...], tuple[int, ...]]:
     """The canonical basis of {x : matrix x = 0} over F_p, one vector a row, with the pivot and the free columns.
 
@@ -147,7 +147,9 @@ def kernel_mod(
     return basis, pivots, free
 
 
-def echelon_residues(residues: Floats, field: Field, check: Check | None = None) -> tuple[list[int], Floats]:
+def echelon_residues(
+    residues: FloatArray, field: Field, check: Interruption | None = None
+) -> tuple[list[int], FloatArray]:
     """Pivot columns and the non-zero rows of the reduced row echelon form; the argument is overwritten."""
     _, pivots = _factor(residues, field, check)
     rank = len(pivots)
@@ -192,26 +194,28 @@ def _small_echelon(work: NDArray[np.int64], p: int) -> tuple[NDArray[np.int64], 
 # -- the blocked factorization ---------------------------------------------------------------------------
 
 
-def _factor(matrix: Floats, field: Field, check: Check | None = None) -> tuple[NDArray[np.int64], list[int]]:
+def _factor(
+    matrix: FloatArray, field: Field, check: Interruption | None = None
+) -> tuple[NDArray[np.int64], list[int]]:
     """Factor in place; the order of the rows and the pivot columns.
 
     Afterwards, in the new order of rows, row i has pivot (i, columns[i]); the echelon form is on and right
     of the pivots and the multipliers are below them.
     """
-    work = _Work(matrix, np.arange(matrix.shape[0]), [], field, check)
+    work = _Factorization(matrix, np.arange(matrix.shape[0]), [], field, check)
     work.eliminate(0, 0, matrix.shape[1])
     return work.order, work.columns
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _Factorization:
     """A factorization under way: `matrix` is overwritten, `order` and `columns` grow into the answer."""
 
-    matrix: Floats
+    matrix: FloatArray
     order: NDArray[np.int64]
     columns: list[int]
     field: Field
-    check: Check | None
+    check: Interruption | None
 
     def eliminate(self, top: int, left: int, right: int) -> None:
         """Eliminate the columns left..right among the rows from `top` on, halving the columns."""
@@ -268,13 +272,13 @@ class _Work:
         return found
 
 
-def _take(matrix: Floats, columns: list[int]) -> Floats:
+def _take(matrix: FloatArray, columns: list[int]) -> FloatArray:
     if columns[-1] - columns[0] + 1 == len(columns):
         return matrix[:, columns[0] : columns[-1] + 1]
     return matrix[:, columns]
 
 
-def _solve_unit_lower(lower: Floats, right: Floats, field: Field) -> None:
+def _solve_unit_lower(lower: FloatArray, right: FloatArray, field: Field) -> None:
     """right <- L^-1 right, where L is the unit lower triangular part of `lower`."""
     size = lower.shape[0]
     if size == 0:
@@ -288,7 +292,7 @@ def _solve_unit_lower(lower: Floats, right: Floats, field: Field) -> None:
     _solve_unit_lower(lower[half:, half:], right[half:], field)
 
 
-def _invert_unit_lower(lower: Floats, field: Field) -> Floats:
+def _invert_unit_lower(lower: FloatArray, field: Field) -> FloatArray:
     size = lower.shape[0]
     inverse = np.eye(size)
     for i in range(1, size):

@@ -26,13 +26,11 @@ class NumericRank:
     rank: the rank, or None when the singular values do not decide it.
     gap: s_r / s_(r+1) at the candidate rank; ``inf`` at full rank, or when the next singular value is zero.
     candidate: the rank that the tolerance alone would give.
-    singular_values: the first eight and the eight around the candidate, largest first, as (index, value).
     """
 
     rank: int | None
     gap: float
     candidate: int
-    singular_values: tuple[tuple[int, float], ...]
 
 
 def numeric_rank(matrix: NDArray[np.float64], *, least_gap: float = LEAST_GAP) -> NumericRank:
@@ -50,10 +48,10 @@ def numeric_rank(matrix: NDArray[np.float64], *, least_gap: float = LEAST_GAP) -
     if array.ndim != 2:
         raise InputError(f"a matrix has two axes, this array has {array.ndim}")
     if not np.isfinite(array).all():
-        return NumericRank(rank=None, gap=0.0, candidate=0, singular_values=())
+        return NumericRank(rank=None, gap=0.0, candidate=0)
     array = equilibrate(array)
     if 0 in array.shape:
-        return NumericRank(rank=0, gap=float("inf"), candidate=0, singular_values=())
+        return NumericRank(rank=0, gap=float("inf"), candidate=0)
     tall = array if array.shape[0] >= array.shape[1] else array.T
     values = np.linalg.svd(np.linalg.qr(tall, mode="r"), compute_uv=False)
     tolerance = values[0] * max(array.shape) * np.finfo(np.float64).eps
@@ -65,15 +63,7 @@ def numeric_rank(matrix: NDArray[np.float64], *, least_gap: float = LEAST_GAP) -
         below = max(float(values[candidate]), float(np.finfo(np.float64).tiny))
         gap = float(values[candidate - 1]) / below
         decided = gap >= least_gap
-    shown = sorted(
-        set(range(min(8, len(values)))) | set(range(max(0, candidate - 4), min(len(values), candidate + 4)))
-    )
-    return NumericRank(
-        rank=candidate if decided else None,
-        gap=gap,
-        candidate=candidate,
-        singular_values=tuple((i, float(values[i])) for i in shown),
-    )
+    return NumericRank(rank=candidate if decided else None, gap=gap, candidate=candidate)
 
 
 def equilibrate(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

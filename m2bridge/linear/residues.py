@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ LARGEST_PRIME = 2**31
 _EXACT = 2**53
 _CHUNK = 1 << 16
 
-Floats = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 
 def residue(value: int | Fraction, p: int) -> int:
@@ -79,7 +80,7 @@ def integer_matrix(matrix: Any) -> NDArray[Any]:
     return array.astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Field:
     """F_p for a prime p < 2^23, on float64 arrays of balanced residues.
 
@@ -105,12 +106,12 @@ class Field:
         """
         return self.p // 2 + 4
 
-    @property
+    @cached_property
     def terms(self) -> int:
         """How many products of two residues can be added to a residue before the sum may round."""
         return min(int((_EXACT - 2 * self.p - self.bound) // self.bound**2), 1 << 16)
 
-    def residues(self, array: Any) -> Floats:
+    def residues(self, array: Any) -> FloatArray:
         """Balanced residues of an array of integers of any size."""
         values = np.asarray(array)
         if values.dtype.kind not in "iub" and values.dtype != object and values.size:
@@ -118,7 +119,7 @@ class Field:
         small = np.asarray(values % self.p, dtype=np.float64) if values.size else values.astype(np.float64)
         return self.reduce(small)
 
-    def reduce(self, array: Floats) -> Floats:
+    def reduce(self, array: FloatArray) -> FloatArray:
         """Bring integers of absolute value below 2^53 - 2p to balanced residues, in place where it can be."""
         if array.ndim == 0:
             return self.reduce(array.reshape(1)).reshape(())
@@ -136,7 +137,7 @@ class Field:
             _reduce(flat[start : start + _CHUNK], self.p, inverse)
         return array
 
-    def matmul(self, left: Floats, right: Floats) -> Floats:
+    def matmul(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """Product of residue arrays (leading axes are batches, as in ``numpy.matmul``), reduced."""
         inner = left.shape[-1]
         terms = self.terms
@@ -149,7 +150,7 @@ class Field:
             self.reduce(total)
         return total
 
-    def subtract_product(self, target: Floats, left: Floats, right: Floats) -> None:
+    def subtract_product(self, target: FloatArray, left: FloatArray, right: FloatArray) -> None:
         """target -= left @ right, reduced, for matrices; temporary memory is bounded by a band of rows."""
         inner = left.shape[1]
         band = max(64, (1 << 21) // max(1, target.shape[1]))
@@ -170,7 +171,7 @@ class Field:
         flat = [self.inverse(x) for x in array.reshape(-1)]
         return np.array(flat).reshape(array.shape)
 
-    def canonical(self, array: Floats) -> NDArray[np.int64]:
+    def canonical(self, array: FloatArray) -> NDArray[np.int64]:
         """Residues in 0..p-1 as int64."""
         return array.astype(np.int64) % self.p
 
@@ -231,12 +232,13 @@ class LargeField:
         return array
 
 
+@lru_cache(maxsize=256)
 def field_of(p: int) -> Field | LargeField:
     """F_p in the arrays that suit its size."""
     return Field(p) if p < LARGEST_BLAS_PRIME else LargeField(p)
 
 
-def _reduce(array: Floats, p: int, inverse: float) -> None:
+def _reduce(array: FloatArray, p: int, inverse: float) -> None:
     quotient = np.multiply(array, inverse)
     np.rint(quotient, out=quotient)
     quotient *= p

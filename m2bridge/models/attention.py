@@ -1,218 +1,275 @@
-"""The gauge slice of deep attention, and points at which its Jacobian is well conditioned.
+"""Self-attention networks, lightning and softmax: one forward pass, one source, one gauge slice.
 
-A network of l layers X -> V_k X w(X^T K_k^T Q_k X), w the identity (lightning) or a softmax, is not changed by GL(a_k) acting on
-(Q_k, K_k), by GL(d_k) acting between layers, and in the lightning case by l scalings (Henry, Marchetti and Kohn,
-arXiv:2408.17221, section 3.3). These groups move a dense set of weights onto the slice:
-
-* K_k = [I | *]: a generic K_k has an invertible first block. Where a_k > d_(k-1), the last rows of K_k and Q_k are zero,
-  which leaves the set of products K_k^T Q_k unchanged.
-* For lightning one entry of each Q_k is 1: the scalings do that.
-* V_1 = [I | *] and V_2, ..., V_(l-1) = I, when l >= 2, all hidden widths are equal and d_0 is not below them.
+A layer is X -> V_k X w(X^T A_k X) with A_k = K_k^T Q_k; w is the identity for lightning attention and a normalised exponential
+for softmax. A network of l layers is not changed by GL(a_k) acting on (Q_k, K_k), by GL(d_k) acting between layers, and in the
+lightning case by l scalings (Henry, Marchetti and Kohn, arXiv:2408.17221, section 3.3). These groups move a dense set of
+weights onto the slice of :func:`attention_gauge`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from math import ceil
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from m2bridge.programs.points import Held, Integers
-from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
+from m2bridge.linear.mod import Mod
+from m2bridge.models.attention_known import attention_dim, attention_symmetries
+from m2bridge.models.base import Model, Shape, Symmetry, Weights
+from m2bridge.models.virtual import equation_11, virtual_dim, virtual_weights
+from m2bridge.programs.points import NOTHING_HELD, Held
 
 
-def bottleneck(widths: Sequence[int]) -> bool:
-    """Whether the slice may fix V_1, ..., V_(l-1): equal hidden widths, none above d_0, at least two layers."""
-    hidden = widths[1:-1]
-    return len(widths) >= 3 and len(set(hidden)) == 1 and widths[0] >= hidden[0]
+class Attention(Model):
+    """A network of self-attention layers. A family says what its sizes are called, and what is done with the scores.
 
-
-def attention_gauge(
-    widths: Sequence[int], ranks: Sequence[int], *, scalings: bool = True, numbered: bool = True
-) -> Held:
-    """The entries of Q_k, K_k, V_k that are held on the slice, and their values.
-
-    >>> attention_gauge((3, 3, 3), (2, 2)).count
-    19
+    Weights of a layer with several heads have a leading axis over them.
     """
-    masks, values = {}, {}
-    for k, (a, before, after) in enumerate(zip(ranks, widths[:-1], widths[1:], strict=True)):
-        number = str(k + 1) if numbered else ""
-        rank = min(a, before)
-        query, key = np.zeros((a, before), dtype=bool), np.zeros((a, before), dtype=bool)
-        query[rank:] = key[rank:] = True
-        key[:, :rank] = True
-        held_query, held_key = np.zeros((a, before), dtype=np.int64), np.zeros((a, before), dtype=np.int64)
-        held_key[:rank, :rank] = np.eye(rank, dtype=np.int64)
-        if scalings:
-            query[0, 0], held_query[0, 0] = True, 1
-        found = {"Q": (query, held_query), "K": (key, held_key)}
-        if bottleneck(widths) and k < len(ranks) - 1:
-            value = np.zeros((after, before), dtype=bool)
-            value[:, :after] = True
-            found["V"] = (value, np.eye(after, before, dtype=np.int64))
-        for letter, (mask, held) in found.items():
-            if mask.any():
-                masks[letter + number], values[letter + number] = mask, held
-    return Held(masks, values)
 
-
-def least_samples(
-    widths: Sequence[int],
-    ranks: Sequence[int],
-    tokens: int,
-    free: int,
-    first: int,
-    rows: int,
-    *,
-    analytic: bool,
-) -> int:
-    """A guess of how many inputs show the generic rank; a wrong one costs time, never the answer.
-
-    An input shows at most `rows` * t numbers of `free` unknown weights and of `rows` rows of the last V. With ranks a < t in two
-    lightning layers or more, all that later layers see of X_0 is X_0^T K_1^T and Q_1 X_0, so that an input shows 2 a t - a^2
-    numbers, and a^2 to the later layers, which have all but the `first` unknowns.
-    """
-    unknowns = free + rows * widths[-2]
-    least = unknowns / (rows * tokens)
-    rank = min(*(min(a, d) for a, d in zip(ranks, widths[:-1], strict=True)), tokens)
-    if not analytic and len(ranks) >= 2 and rank < tokens:
-        least = 1.2 * max(unknowns / (2 * rank * tokens - rank**2), (free - first) / rank**2)
-    return max(2, int(np.ceil(1.03 * least)) + 2)
-
-
-@dataclass(frozen=True, slots=True)
-class AttentionSizes:
-    """Sizes of a deep attention network: widths d_0, ..., d_l, ranks a_1, ..., a_l, tokens t; names of its weights."""
-
-    widths: tuple[int, ...]
-    ranks: tuple[int, ...]
-    tokens: int
-    numbered: bool = True
-
-    def names(self, k: int) -> tuple[str, str, str]:
-        number = str(k + 1) if self.numbered else ""
-        return f"Q{number}", f"K{number}", f"V{number}"
+    t: int
+    """Number of tokens."""
+    parametrization: str
+    """``weights`` (Q_i, K_i, V_i), ``attention`` (A_i, V_i), or ``virtual`` (M_i, L) of Equation 8."""
+    skip: bool = False
+    """Whether each layer adds its input to its output."""
+    numbered: ClassVar[bool] = True
+    """Whether names of weights end with the number of their layer."""
 
     @property
-    def shapes(self) -> dict[str, tuple[int, int]]:
-        found: dict[str, tuple[int, int]] = {}
-        for k, (a, before, after) in enumerate(
-            zip(self.ranks, self.widths[:-1], self.widths[1:], strict=True)
-        ):
-            found |= dict(zip(self.names(k), ((a, before), (a, before), (after, before)), strict=True))
-        return found
+    @abstractmethod
+    def widths(self) -> tuple[int, ...]:
+        """Rows d_0, ..., d_l of the inputs and of the output of each layer."""
 
-    def samples_needed(self, held: Held, *, analytic: bool) -> int:
-        """:func:`least_samples` for the rows of the last V that are looked at first."""
-        width = self.widths[-2]
-        available = min(width, self.widths[-1])
-        enough = max(1, self.tokens - 1 if analytic else self.tokens)
-        rows = available if self.tokens == 1 else min(available, enough)
-        free = sum(a * b for a, b in self.shapes.values()) - held.count - self.widths[-1] * width
-        first = sum(len(held.free(name, self.shapes[name])) for name in self.names(0))
-        return least_samples(self.widths, self.ranks, self.tokens, free, first, rows, analytic=analytic)
+    @property
+    @abstractmethod
+    def ranks(self) -> tuple[int, ...]:
+        """Rows a_1, ..., a_l of Q_i and K_i."""
 
+    def head_count(self, layer: int) -> int:
+        """Number of heads of a layer (from 1), whose outputs are added."""
+        return 1
 
-def lightning_point(
-    sizes: AttentionSizes, held: Held, samples: int, seed: int
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Real weights on the slice and inputs at which the Jacobian of a lightning network is well conditioned.
+    @property
+    def multi_head(self) -> bool:
+        return any(self.head_count(i) > 1 for i in self.layer_numbers)
 
-    Lightning layers are cubic in their inputs: unit tokens keep all samples at one scale, and tokens are brought back to size
-    one after each layer by scaling V, which any slice with V free allows; where V is held, scores are scaled through Q.
-    """
-    rng = np.random.default_rng([seed, 7])
-    inputs = rng.normal(size=(samples, sizes.widths[0], sizes.tokens))
-    inputs /= np.linalg.norm(inputs, axis=(-1, -2), keepdims=True) / math.sqrt(sizes.widths[0])
-    weights: dict[str, np.ndarray] = {}
-    x = inputs
-    for k in range(len(sizes.ranks)):
-        names = sizes.names(k)
-        query, key, value = (_held_normal(name, sizes, held, rng) for name in names)
-        if k == len(sizes.ranks) - 1 and sizes.widths[-1] >= sizes.widths[-2]:
-            value = np.eye(*sizes.shapes[names[2]])
-        tokens = x @ (np.swapaxes(key @ x, -1, -2) @ (query @ x))
-        if k < len(sizes.ranks) - 1:
-            value = value / np.sqrt(np.mean((value @ tokens) ** 2))
-        weights |= dict(zip(names, (query, key, value), strict=True))
-        x = value @ tokens
-    return weights, inputs
+    @property
+    def layers(self) -> int:
+        return len(self.widths) - 1
 
+    @property
+    def layer_numbers(self) -> range:
+        return range(1, self.layers + 1)
 
-def _held_normal(name: str, sizes: AttentionSizes, held: Held, rng: np.random.Generator) -> np.ndarray:
-    shape = sizes.shapes[name]
-    drawn = rng.normal(size=shape) / math.sqrt(shape[1])
-    return np.where(held.masks[name], held.values[name], drawn) if name in held.masks else drawn
+    def weight_name(self, letter: str, layer: int) -> str:
+        """The name of a weight of a layer, from 1."""
+        return f"{letter}{layer}" if self.numbered else letter
 
+    # -- source -------------------------------------------------------------------------------------
 
-def softmax_point(
-    sizes: AttentionSizes, held: Held, samples: int, seed: int, temperature: float
-) -> DyadicPoint:
-    """A dyadic point at which a softmax network is well conditioned.
+    @cached_property
+    def parameters(self) -> dict[str, Shape]:
+        d = self.widths
+        if self.parametrization == "virtual":
+            square: Shape = (d[0], d[0])
+            return {f"M{i}": square for i in self.layer_numbers} | {"L": (d[-1], d[0])}
+        shapes: dict[str, Shape] = {}
+        for i in self.layer_numbers:
+            heads = (self.head_count(i),) if self.head_count(i) > 1 else ()
+            rows = (
+                {"A": d[i - 1]}
+                if self.parametrization == "attention"
+                else dict.fromkeys("QK", self.ranks[i - 1])
+            )
+            for letter, count in (rows | {"V": d[i]}).items():
+                shapes[self.weight_name(letter, i)] = (*heads, count, d[i - 1])
+        return shapes
 
-    Tokens that attend alike become equal and then tell nothing about later layers. So keys and queries are drawn close to each
-    other (a token attends to tokens like itself), queries are scaled until scores spread by a few units, and of many inputs
-    those are kept whose tokens stay apart through all layers. Any choice is allowed: a proof is about one point, whichever
-    it is.
-    """
-    rng = np.random.default_rng([seed, 4])
-    depth, one = len(sizes.ranks), 1 << BITS
-    spread_wanted, noise, candidates, more = _how_to_draw(depth)
-    samples = math.ceil(more * samples)
-    pool = dyadic(rng.normal(size=(samples * candidates, sizes.widths[0], sizes.tokens)))
-    x = pool / one
-    apart = np.full(len(pool), np.inf)
-    weights: dict[str, np.ndarray] = {}
-    for k in range(depth):
-        names = sizes.names(k)
-        drawn = [rng.normal(size=sizes.shapes[name]) / math.sqrt(sizes.shapes[name][1]) for name in names[1:]]
-        if k == depth - 1 and sizes.widths[-1] >= sizes.widths[-2]:
-            drawn[1] = np.eye(*sizes.shapes[names[2]])
-        key, value = (
-            _on_slice(name, dyadic(array), held) for name, array in zip(names[1:], drawn, strict=True)
+    @property
+    def constrained(self) -> bool:
+        """Whether the weights satisfy equations: ranks of A_i, or M_i and L factoring through narrow layers."""
+        d = self.widths
+        if self.parametrization == "virtual":
+            return any(n < d[0] for n in (*d[1:-1], *self.ranks))
+        return self.parametrization == "attention" and any(a < n for a, n in zip(self.ranks, d, strict=False))
+
+    @property
+    def by_weights(self) -> Self:
+        """The network by (Q, K, V) with the same image."""
+        return self if self.parametrization == "weights" else replace(self, parametrization="weights")  # type: ignore[type-var]
+
+    @property
+    def free(self) -> Self:
+        return self.by_weights if self.constrained else self
+
+    @property
+    def parameter_dim(self) -> int:
+        """Dimension of the parameter space.
+
+        For virtual weights through narrow layers it is the rank of (A, V) -> (M, L) at a random point over F_p.
+        """
+        if not self.constrained:
+            return self.parameter_count
+        d = self.widths
+        if self.parametrization == "virtual":
+            return virtual_dim(self)
+        return sum(
+            self.head_count(i) * (attention_dim(self.ranks[i - 1], d[i - 1]) + d[i - 1] * d[i])
+            for i in self.layer_numbers
         )
-        size = float(np.linalg.norm(key / one)) / math.sqrt(key.size)
-        near = key / one + noise * rng.normal(size=key.shape) * size
-        scores = np.swapaxes(key / one @ x, -1, -2) @ (near @ x) / temperature
-        kept = scores[np.argsort(-apart)[:samples]]
-        spread = float((kept - kept.mean(axis=-1, keepdims=True)).std())
-        query = _on_slice(names[0], dyadic(near * (spread_wanted / spread if spread > 0 else 1.0)), held)
-        weights |= dict(zip(names, (query, key, value), strict=True))
-        scores = np.swapaxes(key / one @ x, -1, -2) @ (query / one @ x) / temperature
-        powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        x = value / one @ (x @ np.swapaxes(powers / powers.sum(axis=-1, keepdims=True), -1, -2))
-        apart = np.minimum(apart, _apart(x))
-    chosen = np.sort(np.argsort(-apart, kind="stable")[:samples])
-    return DyadicPoint(weights=weights, inputs={"X": pool[chosen]})
+
+    @property
+    def parameter_dim_proved(self) -> bool:
+        return not (self.constrained and self.parametrization == "virtual")
+
+    def from_weights(self, weights: Weights) -> dict[str, Any]:
+        """The weights of this parametrization from (Q_i, K_i, V_i)."""
+        A = [
+            weights[self.weight_name("K", i)].mT @ weights[self.weight_name("Q", i)]
+            for i in self.layer_numbers
+        ]
+        V = [weights[self.weight_name("V", i)] for i in self.layer_numbers]
+        if self.parametrization == "virtual":
+            M, L = virtual_weights(A, V)
+            return {f"M{i}": M[i - 1] for i in self.layer_numbers} | {"L": L}
+        return {
+            self.weight_name(letter, i): part[i - 1]
+            for i in self.layer_numbers
+            for letter, part in (("A", A), ("V", V))
+        }
+
+    def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
+        if self.free is self:
+            return super().draw_weights(rng, p)
+        drawn = {name: Mod(value, p) for name, value in self.free.draw_weights(rng, p).items()}
+        return {name: value.values for name, value in self.from_weights(drawn).items()}
+
+    def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        drawn = self.free
+        return (
+            super().draw_real_weights(rng)
+            if drawn is self
+            else self.from_weights(drawn.draw_real_weights(rng))
+        )
+
+    # -- the network --------------------------------------------------------------------------------
+
+    @property
+    def input_shape(self) -> Shape:
+        return (self.widths[0], self.t)
+
+    @property
+    def output_shape(self) -> Shape:
+        return (self.widths[-1], self.t)
+
+    def attention(self, weights: Mapping[str, Any], layer: int = 1) -> Any:
+        """The attention matrix A = K^T Q (or matrices, one for each head) of a layer, from 1 (Equation 3)."""
+        if self.parametrization == "attention":
+            return weights[self.weight_name("A", layer)]
+        return weights[self.weight_name("K", layer)].mT @ weights[self.weight_name("Q", layer)]
+
+    def scores(self, weights: Mapping[str, Any], layer: int, X: Any) -> Any:
+        """The matrix X^T A X of a layer, from 1; by (Q, K) as (K X)^T (Q X)."""
+        if self.parametrization == "attention":
+            return X.T @ (weights[self.weight_name("A", layer)] @ X)
+        return (weights[self.weight_name("K", layer)] @ X).mT @ (weights[self.weight_name("Q", layer)] @ X)
+
+    def mixing(self, scores: Any) -> Any:
+        """The matrix that tokens are multiplied with, from the scores; the scores themselves for lightning."""
+        return scores
+
+    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
+        if self.parametrization == "virtual":
+            return equation_11([weights[f"M{i}"] for i in self.layer_numbers], weights["L"], inputs)
+        X = inputs
+        for i in self.layer_numbers:
+            output = weights[self.weight_name("V", i)] @ (X @ self.mixing(self.scores(weights, i, X)))
+            output = output.sum(axis=0) if self.head_count(i) > 1 else output
+            X = X + output if self.skip else output
+        return X
+
+    # -- what is known ------------------------------------------------------------------------------
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        return attention_symmetries(self)
+
+    @property
+    def attention_sizes(self) -> Self | None:
+        """The network by (Q, K, V) with the same image; None with several heads or skip connections."""
+        return None if self.skip or self.multi_head else self.by_weights
+
+    @property
+    def _has_slice(self) -> bool:
+        return self.attention_sizes is self
+
+    @property
+    def gauge(self) -> Held:
+        """The slice of :func:`attention_gauge`, for (Q, K, V), one head in each layer and no skip connections."""
+        return attention_gauge(self) if self._has_slice else NOTHING_HELD
+
+    def samples_needed(self) -> int | None:
+        """A guess of how many inputs show the generic rank; a wrong one costs time, never the answer.
+
+        An input shows at most `rows` * t numbers of `free` unknown weights and of `rows` rows of the last V. With ranks a < t in
+        two lightning layers or more, all that later layers see of X_0 is X_0^T K_1^T and Q_1 X_0, so that an input shows
+        2 a t - a^2 numbers, and a^2 to the later layers, which have all but the `first` unknowns.
+        """
+        if not self._has_slice:
+            return None
+        d, t, held = self.widths, self.t, self.gauge
+        rows = min(d[-2:])
+        rows = rows if t == 1 else min(rows, max(1, t if self.polynomial else t - 1))
+        free = self.parameter_count - held.count - d[-1] * d[-2]
+        unknowns = free + rows * d[-2]
+        least = unknowns / (rows * t)
+        rank = min(*self.ranks, *d[:-1], t)
+        if self.polynomial and self.layers >= 2 and rank < t:
+            first = sum(
+                len(held.free(self.weight_name(k, 1), self.parameters[self.weight_name(k, 1)])) for k in "QKV"
+            )
+            least = 1.2 * max(unknowns / (2 * rank * t - rank**2), (free - first) / rank**2)
+        return max(2, ceil(1.03 * least) + 2)
 
 
-def _on_slice(name: str, array: Integers, held: Held) -> Integers:
-    return np.where(held.masks[name], held.values[name] << BITS, array) if name in held.masks else array
+@lru_cache(maxsize=4)
+def attention_gauge(model: Attention) -> Held:
+    """The entries of Q_k, K_k, V_k that are held on the slice, and their values.
 
+    * K_k = [I | *]: a generic K_k has an invertible first block. Where a_k > d_(k-1), the last rows of K_k and Q_k are zero,
+      which leaves the set of products K_k^T Q_k unchanged.
+    * For lightning one entry of each Q_k is 1: the scalings do that.
+    * V_1 = [I | *] and V_2, ..., V_(l-1) = I, when l >= 2, all hidden widths are equal and d_0 is not below them.
 
-def _how_to_draw(depth: int) -> tuple[float, float, int, float]:
-    """Spread of the scores, distance of queries from keys, candidates for each sample, samples for each one that the rank needs.
-
-    Found by trying: these values prove Figure 3 and networks of up to twelve layers.
+    >>> from m2bridge.models import DeepLightning
+    >>> attention_gauge(DeepLightning(d=(3, 3, 3), a=(2, 2))).count
+    19
     """
-    if depth <= 2:
-        return 2.0, 0.3, 4, 1.15
-    return (4.0, 0.3, 16, 2.0) if depth <= 8 else (8.0, 0.1, 48, 2.5)
+    shapes, hidden = model.parameters, model.widths[1:-1]
+    bottleneck = len(set(hidden)) == 1 and model.widths[0] >= hidden[0]
+    masks: dict[str, np.ndarray] = {}
+    values: dict[str, np.ndarray] = {}
 
+    def hold(name: str) -> np.ndarray:
+        masks[name] = np.zeros(shapes[name], dtype=bool)
+        values[name] = np.zeros(shapes[name], dtype=np.int64)
+        return masks[name]
 
-def softmax_precisions(depth: int) -> tuple[int, ...]:
-    """Bits to try in turn: every layer costs about 20 of them."""
-    if depth <= 3:
-        return (53, 128, 256)
-    return (128, 256) if depth <= 7 else (256, 512)
-
-
-def _apart(x: np.ndarray) -> np.ndarray:
-    """How far from degenerate the tokens of each sample are: the least non-trivial eigenvalue of their scatter."""
-    if x.shape[-1] == 1:
-        return np.ones(len(x))
-    centred = x - x.mean(axis=-1, keepdims=True)
-    values = np.linalg.eigvalsh(np.swapaxes(centred, -1, -2) @ centred)
-    return np.asarray(values[:, max(1, x.shape[-1] - x.shape[-2])])
+    for k in model.layer_numbers:
+        Q, K, V = (model.weight_name(letter, k) for letter in "QKV")
+        rank = min(shapes[K])
+        hold(Q)[rank:] = True
+        if model.polynomial:
+            masks[Q][0, 0], values[Q][0, 0] = True, 1
+        hold(K)[rank:] = True
+        masks[K][:, :rank] = True
+        values[K][:rank, :rank] = np.eye(rank, dtype=np.int64)
+        if bottleneck and k < model.layers:
+            hold(V)[:, : len(masks[V])] = True
+            values[V][:] = np.eye(*shapes[V], dtype=np.int64)
+    held = [name for name, mask in masks.items() if mask.any()]
+    return Held({name: masks[name] for name in held}, {name: values[name] for name in held})

@@ -11,15 +11,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from math import prod
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError
 from m2bridge.models import evaluation
+from m2bridge.models.spec import Arguments
 from m2bridge.models.symmetries import Symmetry
+from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.points import NOTHING_HELD, Held
-from m2bridge.programs.program import Program, Shape
+from m2bridge.programs.program import Program
 from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 from m2bridge.programs.recording import record_call
 
@@ -45,6 +48,12 @@ class Formula:
         return all(holds for _, holds in self.hypotheses)
 
 
+def known(value: int, citation: str, *hypotheses: tuple[str, bool]) -> Formula:
+    """A formula with its hypotheses; without its value where one of them fails."""
+    holds = all(truth for _, truth in hypotheses)
+    return Formula(value=value if holds else None, citation=citation, hypotheses=hypotheses)
+
+
 class Model(ABC):
     """A parametrization: weights in, a function (or a vector of coordinates) out.
 
@@ -53,8 +62,16 @@ class Model(ABC):
 
     family: ClassVar[str]
     """The word before the parenthesis in the spec, e.g. ``lightning``."""
+    summary: ClassVar[str]
+    example: ClassVar[str]
+    """What a list of families says of this one, and a spec."""
     polynomial: ClassVar[bool] = True
     """Whether the map is polynomial in the weights; False for softmax."""
+
+    @classmethod
+    def from_arguments(cls, arguments: Arguments) -> Self:
+        """The model that the arguments of a spec describe."""
+        return arguments.built(cls)
 
     # -- identity ----------------------------------------------------------------------------------------
 
@@ -78,7 +95,7 @@ class Model(ABC):
     @property
     def parameter_count(self) -> int:
         """Number of scalar weights."""
-        return sum(int(np.prod(shape)) for shape in self.parameters.values())
+        return sum(prod(shape) for shape in self.parameters.values())
 
     @property
     def parameter_dim(self) -> int:
@@ -103,20 +120,14 @@ class Model(ABC):
         """Weights as vectors: the last axis has length `parameter_count`, in the order of `parameters`."""
         first = weights[next(iter(self.parameters))]
         batch = first.shape[: first.ndim - len(next(iter(self.parameters.values())))]
-        parts = [
-            weights[name].reshape(*batch, int(np.prod(shape))) for name, shape in self.parameters.items()
-        ]
+        parts = [weights[name].reshape(*batch, prod(shape)) for name, shape in self.parameters.items()]
         return np.concatenate(parts, axis=-1)
 
     def unflatten(self, vector: Any) -> dict[str, Any]:
         """The inverse of :meth:`flatten`."""
-        weights: dict[str, Any] = {}
-        start = 0
-        for name, shape in self.parameters.items():
-            size = int(np.prod(shape))
-            weights[name] = vector[..., start : start + size].reshape(*vector.shape[:-1], *shape)
-            start += size
-        return weights
+        batch = vector.shape[:-1]
+        parts = flat_parts(self.parameters)
+        return {name: vector[..., part].reshape(*batch, *shape) for name, shape, part in parts}
 
     def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
         """A random point of the parameter space over F_p, as int64 arrays with entries in [0, p)."""
@@ -145,11 +156,7 @@ class Model(ABC):
         inputs = {
             name: rng.normal(size=(samples, *shape)) for name, shape in self.program.input_shapes.items()
         }
-        held = self.gauge
-        one = 1 << BITS
-        weights = {name: dyadic(array) for name, array in scaled.items()}
-        for name, mask in held.masks.items():
-            weights[name] = np.where(mask, held.values[name] * one, weights[name])
+        weights = {name: self.gauge.place(name, dyadic(array), 1 << BITS) for name, array in scaled.items()}
         return DyadicPoint(weights=weights, inputs={name: dyadic(array) for name, array in inputs.items()})
 
     precisions: ClassVar[tuple[int, ...]] = (53, 128, 256)

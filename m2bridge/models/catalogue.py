@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from m2bridge.errors import SpecError
 from m2bridge.models.base import Model
 from m2bridge.models.convolution import Convolution
 from m2bridge.models.custom import read_inline
-from m2bridge.models.deep import DeepLightning
-from m2bridge.models.lightning import Lightning
-from m2bridge.models.linear import Linear
-from m2bridge.models.mlp import MLP
+from m2bridge.models.lightning import DeepLightning, Lightning
+from m2bridge.models.mlp import MLP, Linear
 from m2bridge.models.own import read_file, read_program
 from m2bridge.models.softmax import Softmax
 from m2bridge.models.spec import Arguments, read, suggestion
@@ -30,39 +28,34 @@ class Family:
 
 def _multi_head(arguments: Arguments) -> DeepLightning:
     arguments.only("d", "dp", "a", "heads", "t", "parametrization", "coordinates")
-    d = arguments.integer("d")
+    if "heads" not in arguments.values:
+        arguments.fail("multi-head needs heads=")
+    rest = {key: value for key, value in arguments.values.items() if key != "heads"}
+    layer = replace(arguments, values=rest).built(Lightning)
     return DeepLightning(
-        d=(d, arguments.integer("dp")),
-        a=(arguments.integer("a", d),),
-        heads=(arguments.integer("heads"),),
-        t=arguments.integer("t", 2),
-        parametrization=arguments.word("parametrization", ("weights", "attention")) or "weights",
-        coordinate_system=arguments.word("coordinates", ("segre", "full")),  # type: ignore[arg-type]
+        d=layer.widths,
+        a=layer.ranks,
+        heads=arguments.values["heads"],  # type: ignore[arg-type]
+        t=layer.t,
+        parametrization=layer.parametrization,
+        coordinate_system=layer.coordinate_system,
     )
 
 
 def _skip_lightning(arguments: Arguments) -> DeepLightning:
     arguments.only("d", "a", "t", "heads", "parametrization", "coordinates")
-    return DeepLightning.from_arguments(
-        Arguments(arguments.text, arguments.family, arguments.values | {"skip": True}, arguments.positions)
-    )
+    return replace(arguments, values=arguments.values | {"skip": True}).built(DeepLightning)
+
+
+def _family(model: type[Model]) -> Family:
+    return Family(name=model.family, summary=model.summary, example=model.example, build=model.from_arguments)
 
 
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
-        Family(
-            name="lightning",
-            summary="one layer of lightning self-attention, V X X^T A X",
-            example="lightning(d=2,dp=1,a=2,t=2)",
-            build=Lightning.from_arguments,
-        ),
-        Family(
-            name="deep-lightning",
-            summary="layers of lightning self-attention; heads=, skip=, parametrization=",
-            example="deep-lightning(d=[3,3,3],a=[2,2],t=3)",
-            build=DeepLightning.from_arguments,
-        ),
+        _family(Lightning),
+        _family(DeepLightning),
         Family(
             name="multi-head",
             summary="one layer of lightning self-attention with several heads (short for deep-lightning)",
@@ -75,30 +68,10 @@ FAMILIES: dict[str, Family] = {
             example="skip-lightning(d=[2,2,2],a=[2,2],t=2)",
             build=_skip_lightning,
         ),
-        Family(
-            name="softmax",
-            summary="normalised self-attention; analytic, so it has a dimension but no ideal",
-            example="softmax(d=[3,3,3],a=[2,2],t=3)",
-            build=Softmax.from_arguments,
-        ),
-        Family(
-            name="mlp",
-            summary="perceptron with activation x^r",
-            example="mlp(widths=[2,3,2],r=2)",
-            build=MLP.from_arguments,
-        ),
-        Family(
-            name="convolution",
-            summary="convolutional network with activation x^r; strides=",
-            example="convolution(filters=[2,2],r=2)",
-            build=Convolution.from_arguments,
-        ),
-        Family(
-            name="linear",
-            summary="product of matrices",
-            example="linear(widths=[3,2,3])",
-            build=Linear.from_arguments,
-        ),
+        _family(Softmax),
+        _family(MLP),
+        _family(Convolution),
+        _family(Linear),
         Family(
             name="file",
             summary="your own map or network in a file: name, variables, polynomials, constraints; or a saved program",

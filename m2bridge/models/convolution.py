@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.base import Formula, Shape, Symmetry
+from m2bridge.models.base import Formula, Shape, Symmetry, known
 from m2bridge.models.network import NetworkModel
-from m2bridge.models.spec import Arguments, check_sizes, written
+from m2bridge.models.spec import check_degree, check_sizes, per_layer, written
 
 CONVOLUTIONS = "Shahverdi, Marchetti, Kohn, arXiv:2410.00722"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Convolution(NetworkModel):
     """A polynomial convolutional network: (w * x)_i = sum_j w_j x_(i s + j) in each layer, x^r between
     layers.
@@ -40,6 +40,9 @@ class Convolution(NetworkModel):
     """
 
     family: ClassVar[str] = "convolution"
+    m2_partial = "_convolution"
+    summary: ClassVar[str] = "convolutional network with activation x^r; strides="
+    example: ClassVar[str] = "convolution(filters=[2,2],r=2)"
 
     filters: tuple[int, ...]
     strides: tuple[int, ...] = None  # type: ignore[assignment]
@@ -47,23 +50,14 @@ class Convolution(NetworkModel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "filters", tuple(self.filters))
-        strides = (1,) * len(self.filters) if self.strides is None else tuple(self.strides)
-        object.__setattr__(self, "strides", strides)
-        check_sizes(self.family, filters=self.filters, strides=strides, r=self.r)
-        if not self.filters or len(strides) != len(self.filters):
+        object.__setattr__(self, "strides", per_layer(self.strides, self.layers, (1,) * self.layers))
+        check_sizes(self.family, filters=self.filters, strides=self.strides, r=self.r)
+        if not self.filters or len(self.strides) != self.layers:
             raise SpecError(
-                f"convolution: {len(strides)} strides for {len(self.filters)} filters; there is one for each",
+                f"convolution: {len(self.strides)} strides for {self.layers} filters; there is one for each",
                 argument="strides" if self.filters else "filters",
             )
-        if self.r > 64 or self.r ** (self.layers - 1) > 10**6:
-            raise SpecError(f"convolution: r={self.r} gives functions of too high a degree", argument="r")
-
-    @classmethod
-    def from_arguments(cls, arguments: Arguments) -> Convolution:
-        arguments.only("filters", "strides", "r")
-        filters = arguments.integers("filters")
-        strides = arguments.per_layer("strides", len(filters), (1,) * len(filters))
-        return cls(filters=filters, strides=strides, r=arguments.integer("r", 2))
+        check_degree(self.family, self.r, self.layers)
 
     @property
     def layers(self) -> int:
@@ -115,10 +109,6 @@ class Convolution(NetworkModel):
         return x
 
     @property
-    def m2_partial(self) -> str:
-        return "_convolution"
-
-    @property
     def m2_parameters(self) -> dict[str, object]:
         return {"filterSizes": self.filters, "strides": self.strides, "r": self.r}
 
@@ -154,13 +144,10 @@ class Convolution(NetworkModel):
     @property
     def formula(self) -> Formula:
         """|k| - L + 1: the filters up to the scalings between layers."""
-        hypotheses = (("r > 1, or a single layer", self.r > 1 or self.layers == 1),)
-        value = sum(self.filters) - self.layers + 1
-        holds = all(truth for _, truth in hypotheses)
-        return Formula(value=value if holds else None, citation=CONVOLUTIONS, hypotheses=hypotheses)
+        several = ("r > 1, or a single layer", self.r > 1 or self.layers == 1)
+        return known(sum(self.filters) - self.layers + 1, CONVOLUTIONS, several)
 
     @property
     def dimension_bound(self) -> Formula:
         """The filters up to the scalings between layers."""
-        value = min(sum(self.filters) - self.layers + 1, self.ambient_dim)
-        return Formula(value=value, citation=CONVOLUTIONS, hypotheses=())
+        return known(min(sum(self.filters) - self.layers + 1, self.ambient_dim), CONVOLUTIONS)

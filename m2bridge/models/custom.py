@@ -6,8 +6,9 @@ From SymPy (:func:`from_sympy`), from polynomials as text (:func:`from_text`), o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -18,21 +19,18 @@ from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.models.base import Model, Shape, Weights
-from m2bridge.models.constraints import expected_codimension, refuse_products
-from m2bridge.models.points import point_on_variety
 from m2bridge.models.polynomials import (
     NAME,
-    Coefficient,
-    Exponents,
     Polynomial,
+    Terms,
     parse_polynomial,
     polynomial_text,
+    split_at_commas,
+    whole,
 )
+from m2bridge.models.sources import expected_codimension, point_on_variety, refuse_products
 from m2bridge.models.systems import PolynomialSystem, polynomial_program
 from m2bridge.programs.program import Program
-
-Terms = tuple[tuple[Exponents, Coefficient], ...]
-"""A sparse polynomial as sorted pairs, so that models can be compared and hashed."""
 
 LONGEST_INLINE = 1_000_000
 
@@ -55,6 +53,7 @@ class PolynomialMap(Model):
     """
 
     family: ClassVar[str] = "map"
+    m2_partial = "_custom"
 
     name: str = field(default="polynomial map", compare=False)
     variables: tuple[str, ...]
@@ -162,10 +161,6 @@ class PolynomialMap(Model):
         return len(self.polynomials)
 
     @property
-    def m2_partial(self) -> str:
-        return "_custom"
-
-    @property
     def m2_parameters(self) -> dict[str, object]:
         return polynomials_for_macaulay2(len(self.variables), self.polynomials, self.constraints)
 
@@ -217,24 +212,36 @@ def terms_of(polynomial: Polynomial) -> Terms:
     return tuple(sorted(polynomial.items(), reverse=True))
 
 
-def from_text(
-    name: str, variables: Sequence[str], polynomials: Sequence[str], constraints: Sequence[str] = ()
+def built_map(
+    name: str,
+    variables: Sequence[str],
+    polynomials: Iterable[Any],
+    constraints: Iterable[Any],
+    read: Callable[[Any, str], Polynomial],
 ) -> PolynomialMap:
-    """A map from polynomials as text; errors name the polynomial and the column."""
+    """A map from polynomials in any form; `read` makes one of them, and is told which one for its errors."""
     check_variables(variables)
 
-    def parsed(texts: Sequence[str], what: str) -> tuple[Terms, ...]:
-        return tuple(
-            terms_of(parse_polynomial(text, variables, source=f"{what} {i}"))
-            for i, text in enumerate(texts, start=1)
-        )
+    def listed(items: Iterable[Any], what: str) -> tuple[Terms, ...]:
+        return tuple(terms_of(read(item, f"{what} {i}")) for i, item in enumerate(items, start=1))
 
     return PolynomialMap(
         name=name,
         variables=tuple(variables),
-        polynomials=parsed(polynomials, "polynomial"),
-        constraints=parsed(constraints, "constraint"),
+        polynomials=listed(polynomials, "polynomial"),
+        constraints=listed(constraints, "constraint"),
     )
+
+
+def from_text(
+    name: str, variables: Sequence[str], polynomials: Sequence[str], constraints: Sequence[str] = ()
+) -> PolynomialMap:
+    """A map from polynomials as text; errors name the polynomial and the column."""
+
+    def read(text: str, where: str) -> Polynomial:
+        return parse_polynomial(text, variables, source=where)
+
+    return built_map(name, variables, polynomials, constraints, read)
 
 
 def from_sympy(
@@ -252,19 +259,10 @@ def from_sympy(
     'map:s,t->s^2;s*t;1/2*t^2'
     """
     names = tuple(str(variable) for variable in variables)
-    return PolynomialMap(
-        name=name,
-        variables=names,
-        polynomials=tuple(
-            _sympy_terms(f, variables, f"polynomial {i}") for i, f in enumerate(polynomials, 1)
-        ),
-        constraints=tuple(
-            _sympy_terms(f, variables, f"constraint {i}") for i, f in enumerate(constraints, 1)
-        ),
-    )
+    return built_map(name, names, polynomials, constraints, lambda f, where: _from_sympy(f, variables, where))
 
 
-def _sympy_terms(expression: Any, variables: Sequence[Any], where: str) -> Terms:
+def _from_sympy(expression: Any, variables: Sequence[Any], where: str) -> Polynomial:
     import sympy
     from sympy.polys.polyerrors import BasePolynomialError
 
@@ -278,27 +276,7 @@ def _sympy_terms(expression: Any, variables: Sequence[Any], where: str) -> Terms
     except (BasePolynomialError, sympy.SympifyError) as error:
         reason = str(error).splitlines()[0]
         raise NotPolynomialError(f"{where} is not a polynomial over QQ in the variables: {reason}") from None
-    rational = {tuple(key): _rational(value) for key, value in table.items()}
-    return terms_of({key: value for key, value in rational.items() if value})
-
-
-def _rational(value: Any) -> Coefficient:
-    from fractions import Fraction
-
-    fraction = Fraction(int(value.p), int(value.q))
-    return fraction.numerator if fraction.denominator == 1 else fraction
-
-
-def _outside_parentheses(text: str) -> list[str]:
-    """The text cut at commas, but for those in subscripts such as x_(0,1)."""
-    parts, depth = [[""]], 0
-    for char in text:
-        depth += (char == "(") - (char == ")")
-        if char == "," and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(char)
-    return ["".join(part) for part in parts]
+    return {tuple(key): whole(Fraction(int(value.p), int(value.q))) for key, value in table.items() if value}
 
 
 def read_inline(text: str) -> PolynomialMap:
@@ -317,6 +295,6 @@ def read_inline(text: str) -> PolynomialMap:
             f"{text[:80]}: expected '->' after the variables, as in map:s,t->s^2;s*t;t^2", position=5
         )
     polynomials, _, constraints = rest.partition("|")
-    names = [name.strip() for name in _outside_parentheses(variables)]
+    names = [name for _, name in split_at_commas(variables)]
     listed = [part for part in constraints.split(";") if part.strip()]
     return from_text("polynomial map", names, polynomials.split(";"), listed)

@@ -19,9 +19,10 @@ from m2bridge.errors import InputError
 from m2bridge.linear.mod import Mod
 from m2bridge.programs.arithmetics import Array, Floats, Objects, Residues, elementwise
 from m2bridge.programs.blocks import output_seeds
-from m2bridge.programs.coefficients import Form, coefficient_table, output_forms
+from m2bridge.programs.coefficients import coefficient_table, output_forms
+from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.lettered import Lettered, aligned
-from m2bridge.programs.program import Program, Shape
+from m2bridge.programs.program import Program
 from m2bridge.programs.reverse import jacobian_rows
 from m2bridge.programs.run import evaluate, tangents
 
@@ -92,25 +93,21 @@ def _exact(entry: Any) -> Any:
     return Fraction(float(entry)) if isinstance(entry, np.floating) else int(entry)
 
 
-# -- batches ---------------------------------------------------------------------------------------------
+# -- arrays with letters, and back -----------------------------------------------------------------------
 
 
-def _batch(arrays: Mapping[str, Any], shapes: Mapping[str, Shape]) -> Shape:
-    """The leading axes that the arrays have in common."""
+def _given(
+    setting: Setting, arrays: Mapping[str, Any], shapes: Mapping[str, Shape]
+) -> tuple[Shape, dict[str, Lettered]]:
+    """The leading axes that the arrays have in common, and the arrays with these axes joined to one."""
     batch: Shape = ()
     for name, shape in shapes.items():
         if name not in arrays:
             raise InputError(f"there is no array for {name}, of shape {tuple(shape)}")
-        own = tuple(arrays[name].shape[: arrays[name].ndim - len(shape)])
-        if tuple(arrays[name].shape[arrays[name].ndim - len(shape) :]) != tuple(shape):
+        own, core = _cut(arrays[name], len(shape))
+        if core != tuple(shape):
             raise InputError(f"{name} has shape {tuple(arrays[name].shape)}, which does not end with {shape}")
         batch = np.broadcast_shapes(batch, own)
-    return batch
-
-
-def _given(
-    setting: Setting, arrays: Mapping[str, Any], shapes: Mapping[str, Shape], batch: Shape
-) -> dict[str, Lettered]:
     found = {}
     for name, shape in shapes.items():
         array = setting.enter(arrays[name])
@@ -119,7 +116,13 @@ def _given(
         else:
             array = np.broadcast_to(array, (*batch, *shape))
             found[name] = Lettered("N", array.reshape(prod(batch), *shape))
-    return found
+    return batch, found
+
+
+def _cut(array: Any, core: int) -> tuple[Shape, Shape]:
+    """The leading axes of an array, and the last ones."""
+    place = array.ndim - core
+    return tuple(array.shape[:place]), tuple(array.shape[place:])
 
 
 def _inputs(program: Program, inputs: Any) -> dict[str, Any]:
@@ -127,122 +130,102 @@ def _inputs(program: Program, inputs: Any) -> dict[str, Any]:
     shapes = program.input_shapes
     if len(shapes) == 1:
         return {next(iter(shapes)): inputs}
-    found, start = {}, 0
-    for name, shape in shapes.items():
-        part = inputs[..., start : start + prod(shape)]
-        found[name] = part.reshape((*inputs.shape[:-1], *shape))
-        start += prod(shape)
-    return found
+    parts = flat_parts(shapes)
+    return {name: inputs[..., part].reshape((*inputs.shape[:-1], *shape)) for name, shape, part in parts}
 
 
-def _flat(setting: Setting, values: Sequence[Lettered], lead: str, sizes: tuple[int, ...]) -> Array:
-    """Several arrays behind the same leading axes as one vector each."""
+def _flat(
+    program: Program, setting: Setting, found: Sequence[Lettered | None], lead: str, sizes: tuple[int, ...]
+) -> Array:
+    """The outputs behind the same leading axes as one vector each; None is zero."""
     parts = []
-    for value in values:
+    for _, place in program.outputs:
+        value = found[place] or Lettered("", setting.arithmetic.zeros(program.instructions[place].shape))
         array = aligned(value, lead, len(value.core))
         array = array.reshape((*array.shape[: len(lead)], prod(value.core)))
         parts.append(setting.arithmetic.broadcast(array, (*sizes, array.shape[-1])))
     return parts[0] if len(parts) == 1 else setting.arithmetic.concatenate(parts, -1)
 
 
-# -- values ----------------------------------------------------------------------------------------------
+# -- values and coordinates ------------------------------------------------------------------------------
 
 
 def run(program: Program, weights: Weights, inputs: Any = None) -> Any:
     """The outputs of a program, behind the batch axes: one output in its own shape, several as one vector."""
     arrays: dict[str, Any] = {name: weights[name] for name in program.parameters if name in weights}
-    shapes = dict(program.parameters)
-    if program.inputs:
-        arrays |= _inputs(program, inputs)
-        shapes |= program.input_shapes
-    batch = _batch(arrays, shapes)
+    arrays |= _inputs(program, inputs) if program.inputs else {}
     setting = setting_of(arrays.values())
-    values = evaluate(program, setting.arithmetic, _given(setting, arrays, shapes, batch))
-    found = [values[place] for _, place in program.outputs]
-    flat = _flat(setting, found, "N" if batch else "", (prod(batch),) if batch else ())
-    shape = next(iter(program.output_shapes.values())) if len(found) == 1 else (flat.shape[-1],)
+    batch, given = _given(setting, arrays, program.parameters | program.input_shapes)
+    values = evaluate(program, setting.arithmetic, given)
+    flat = _flat(program, setting, values, "N" if batch else "", (prod(batch),) if batch else ())
+    shapes = list(program.output_shapes.values())
+    shape = shapes[0] if len(shapes) == 1 else (program.output_count,)
     return setting.leave(np.ascontiguousarray(flat).reshape((*batch, *shape)))
 
 
 def coordinates(model: Model, weights: Weights) -> Any:
     """The target coordinates; the last axis is over them."""
-    if model.coordinate_program is not None:
-        found = run(model.coordinate_program, weights)
-        return found.reshape(*_batch(weights, model.parameters), model.coordinate_count)
-    program, _ = (
-        model.program,
-        model.monomials,
-    )  # a network without coordinates, or with too many, is refused first
-    batch = _batch(weights, program.parameters)
-    setting = setting_of(weights[name] for name in program.parameters)
-    forms, _ = output_forms(program, setting.arithmetic, _given(setting, weights, program.parameters, batch))
-    return setting.leave(
-        _table(model, setting, forms, batch, "").array.reshape(*batch, model.coordinate_count)
-    )
+    setting, batch, array = _image(model, weights, derivative=False)
+    return setting.leave(np.ascontiguousarray(array).reshape((*batch, model.coordinate_count)))
 
 
-def _table(model: Model, setting: Setting, forms: Sequence[Form | None], batch: Shape, more: str) -> Lettered:
-    lead = ("N" if batch else "") + more
-    shapes = list(model.program.output_shapes.values())
-    return coefficient_table(setting.arithmetic, forms, model.monomials, shapes, lead)
+def coordinate_jacobian(model: Model, weights: Weights) -> Any:
+    """The Jacobian of the coordinates by the flat weights: the last two axes are coordinates and weights."""
+    setting, batch, array = _image(model, weights, derivative=True)
+    count = model.parameter_count
+    table = np.broadcast_to(array, (*array.shape[:-2], count, array.shape[-1]))
+    table = np.ascontiguousarray(np.swapaxes(table, -1, -2))
+    return setting.leave(table.reshape((*batch, model.coordinate_count, count)))
+
+
+def _image(model: Model, weights: Weights, *, derivative: bool) -> tuple[Setting, Shape, Array]:
+    """Coordinates, or their derivatives by each flat weight, behind the axes of batch and weights."""
+    known = model.coordinate_program
+    exponents = (
+        model.monomials if known is None else None
+    )  # a network with too many coordinates is refused first
+    program = known or model.program
+    setting = setting_of(weights[name] for name in program.parameters if name in weights)
+    arithmetic = setting.arithmetic
+    batch, given = _given(setting, weights, program.parameters)
+    directions = unit_directions(program, arithmetic) if derivative else None
+    lead = ("N" if batch else "") + ("T" if derivative else "")
+    if exponents is not None:
+        forms = output_forms(program, arithmetic, given, directions)
+        shapes = list(program.output_shapes.values())
+        return setting, batch, coefficient_table(arithmetic, forms, exponents, shapes, lead).array
+    values: Sequence[Lettered | None] = evaluate(program, arithmetic, given)
+    if directions is not None:
+        values = tangents(program, arithmetic, [value for value in values if value is not None], directions)
+    counts = {"N": prod(batch), "T": program.parameter_count}
+    return setting, batch, _flat(program, setting, values, lead, tuple(counts[letter] for letter in lead))
 
 
 # -- derivatives -----------------------------------------------------------------------------------------
 
 
-def coordinate_jacobian(model: Model, weights: Weights) -> Any:
-    """The Jacobian of the coordinates by the flat weights: the last two axes are coordinates and weights."""
-    program = model.coordinate_program or model.program
-    shapes = program.parameters
-    setting = setting_of(weights[name] for name in shapes)
-    batch = _batch(weights, shapes)
-    given = _given(setting, weights, shapes, batch)
-    directions = unit_directions(program, setting.arithmetic)
-    if model.coordinate_program is None:
-        _, moves = output_forms(program, setting.arithmetic, given, directions)
-        array = _table(model, setting, moves, batch, "T").array
-    else:
-        values = evaluate(program, setting.arithmetic, given)
-        moved = tangents(program, setting.arithmetic, values, directions)
-        sizes = (*((prod(batch),) if batch else ()), program.parameter_count)
-        outputs = [
-            moved[place] or Lettered("", setting.arithmetic.zeros(program.instructions[place].shape))
-            for _, place in program.outputs
-        ]
-        array = _flat(setting, outputs, ("N" if batch else "") + "T", sizes)
-    table = np.broadcast_to(array, (*array.shape[:-2], program.parameter_count, array.shape[-1]))
-    table = np.ascontiguousarray(np.swapaxes(table, -1, -2))
-    return setting.leave(table.reshape(*batch, model.coordinate_count, program.parameter_count))
-
-
 def unit_directions(program: Program, arithmetic: Floats) -> dict[str, Lettered]:
     """One direction for each flat weight."""
-    count, found, start = program.parameter_count, {}, 0
-    for name, shape in program.parameters.items():
-        size = prod(shape)
-        unit = np.zeros((count, size), dtype=np.int64)
-        unit[start + np.arange(size), np.arange(size)] = 1
-        found[name] = Lettered("T", arithmetic.integers(unit.reshape(count, *shape)))
-        start += size
-    return found
+    unit = np.eye(program.parameter_count, dtype=np.int64)
+    parts = flat_parts(program.parameters)
+    return {
+        name: Lettered("T", arithmetic.integers(unit[:, part].reshape(-1, *shape)))
+        for name, shape, part in parts
+    }
 
 
 def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
     """The Jacobian of the outputs at several inputs (one leading axis over them): rows are inputs, then output entries."""
-    program = model.program
-    arrays = {name: weights[name] for name in program.parameters} | _inputs(program, inputs)
-    setting = setting_of(arrays.values())
-    count = len(inputs)
+    program, count = model.program, len(inputs)
+    setting, given = _at_inputs(program, weights, inputs)
     rows, columns = program.output_count, program.parameter_count
-    plain = {name: Lettered("", setting.enter(weights[name])) for name in program.parameters}
-    lifted = {name: setting.enter(arrays[name]) for name in program.inputs}
     seeds = output_seeds(program, setting.arithmetic)
     chosen = {name: np.arange(prod(shape)) for name, shape in program.parameters.items()}
     block = max(1, _BLOCK_BYTES // (8 * rows * columns))
     parts = []
     for start in range(0, count, block):
-        window = {name: Lettered("N", array[start : start + block]) for name, array in lifted.items()}
-        values = evaluate(program, setting.arithmetic, plain | window)
+        window = {name: Lettered("N", given[name].array[start : start + block]) for name in program.inputs}
+        values = evaluate(program, setting.arithmetic, given | window)
         parts.append(jacobian_rows(program, setting.arithmetic, values, seeds, chosen))
     matrix = np.concatenate(parts) if parts else np.zeros((0, rows, columns))
     return setting.leave(np.ascontiguousarray(matrix).reshape(count * rows, columns))
@@ -251,17 +234,24 @@ def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
 def input_derivative(model: Model, weights: Weights, inputs: Any, directions: Any) -> Any:
     """The derivative of the outputs at several inputs, each in its direction: the shape of the outputs."""
     program = model.program
-    moved = _inputs(program, directions)
+    setting, given = _at_inputs(program, weights, inputs)
+    moved = {
+        name: Lettered("N", setting.enter(array)) for name, array in _inputs(program, directions).items()
+    }
+    values = evaluate(program, setting.arithmetic, given)
+    found = tangents(program, setting.arithmetic, values, moved)
+    flat = _flat(program, setting, found, "N", (len(inputs),))
+    return setting.leave(flat.reshape(len(inputs), *(model.output_shape or ())))
+
+
+def _at_inputs(program: Program, weights: Weights, inputs: Any) -> tuple[Setting, dict[str, Lettered]]:
+    """One point of the weights, and inputs with one leading axis over them."""
     arrays = {name: weights[name] for name in program.parameters} | _inputs(program, inputs)
     setting = setting_of(arrays.values())
-    given = {name: Lettered("", setting.enter(weights[name])) for name in program.parameters}
-    given |= {name: Lettered("N", setting.enter(arrays[name])) for name in program.inputs}
-    values = evaluate(program, setting.arithmetic, given)
-    lifted = {name: Lettered("N", setting.enter(array)) for name, array in moved.items()}
-    found = tangents(program, setting.arithmetic, values, lifted)
-    outputs = [found[place] for _, place in program.outputs]
-    flat = _flat(setting, [item for item in outputs if item is not None], "N", (len(inputs),))
-    return setting.leave(flat.reshape(len(inputs), *(model.output_shape or ())))
+    leads = dict.fromkeys(program.inputs, "N")
+    return setting, {
+        name: Lettered(leads.get(name, ""), setting.enter(array)) for name, array in arrays.items()
+    }
 
 
 def jacobian(

@@ -10,15 +10,14 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from pathlib import Path
 from typing import Any, NoReturn
 
 from m2bridge.errors import InputError, ParseError, SpecError
-from m2bridge.models.custom import PolynomialMap, Terms, check_variables, terms_of
-from m2bridge.models.polynomials import parse_polynomial
+from m2bridge.models.custom import PolynomialMap, built_map
+from m2bridge.models.polynomials import Polynomial, parse_polynomial
 from m2bridge.models.spec import suggestion
+from m2bridge.programs.files import read_document
 
 LARGEST_FILE = 1_000_000
 _KEYS = ("name", "variables", "polynomials", "constraints")
@@ -36,8 +35,9 @@ def read_map(path: str | Path) -> PolynomialMap:
         `line`, `column`.
     """
     file = Path(path)
-    text = _text(file)
-    document = _document(text, file)
+    if file.suffix not in (".toml", ".json"):
+        raise InputError(f"{file}: a map is read from a .toml or .json file")
+    text, document = read_document(file, LARGEST_FILE)
     for key in document:
         if key not in _KEYS:
             _fail(file, text, key, f"there is no key {key!r}; {suggestion(str(key), _KEYS)}")
@@ -46,51 +46,16 @@ def read_map(path: str | Path) -> PolynomialMap:
     if not isinstance(name, str) or not name.isprintable() or len(name) > 200:
         _fail(file, text, "name", "name should be a short line of text")
     place = _Places(text)
+
+    def read(item: str, where: str) -> Polynomial:
+        line, column = place.of(item)
+        return parse_polynomial(item, variables, source=f"{file}, {where}", line=line, column=column)
+
+    polynomials, constraints = (_strings(document, key, file, text) for key in ("polynomials", "constraints"))
     try:
-        check_variables(variables)
-        return PolynomialMap(
-            name=name,
-            variables=tuple(variables),
-            polynomials=_polynomials(document, "polynomials", variables, file, text, place),
-            constraints=_polynomials(document, "constraints", variables, file, text, place),
-        )
+        return built_map(name, variables, polynomials, constraints, read)
     except SpecError as error:
         _fail(file, text, "variables", error.message)
-
-
-def _text(file: Path) -> str:
-    if file.suffix not in (".toml", ".json"):
-        raise InputError(f"{file}: a map is read from a .toml or .json file")
-    try:
-        if not file.is_file():
-            raise InputError(f"{file}: there is no such file")
-        size = file.stat().st_size
-        if size > LARGEST_FILE:
-            raise InputError(f"{file}: the file has {size} bytes, more than {LARGEST_FILE}")
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ParseError(f"{file}: byte {error.start} is not UTF-8 text", source=str(file)) from None
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from None
-
-
-def _document(text: str, file: Path) -> dict[str, Any]:
-    try:
-        document = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
-    except RecursionError:
-        raise ParseError(f"{file}: nested too deeply", source=str(file), line=1, column=1) from None
-    except json.JSONDecodeError as error:
-        raise ParseError(
-            f"{file}, line {error.lineno}, column {error.colno}: {error.msg}",
-            source=str(file), line=error.lineno, column=error.colno,
-        ) from None  # fmt: skip
-    except ValueError as error:  # tomllib's error says "(at line 1, column 2)" itself
-        raise ParseError(f"{file}: {str(error).splitlines()[0]}", source=str(file)) from None
-    if not isinstance(document, dict):
-        raise ParseError(
-            f"{file}, line 1, column 1: expected an object with {', '.join(_KEYS)}", source=str(file)
-        )
-    return document
 
 
 def _fail(file: Path, text: str, key: str, message: str) -> NoReturn:
@@ -124,14 +89,3 @@ class _Places:
         self.at = found + 1
         before = self.text[: found + 1]
         return before.count("\n") + 1, found + 1 - before.rfind("\n")
-
-
-def _polynomials(
-    document: dict[str, Any], key: str, variables: list[str], file: Path, text: str, place: _Places
-) -> tuple[Terms, ...]:
-    parsed = []
-    for number, item in enumerate(_strings(document, key, file, text), start=1):
-        line, column = place.of(item)
-        source = f"{file}, {key[:-1]} {number}"
-        parsed.append(terms_of(parse_polynomial(item, variables, source=source, line=line, column=column)))
-    return tuple(parsed)

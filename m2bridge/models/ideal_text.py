@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
 from m2bridge.errors import ParseError
-from m2bridge.models.polynomials import NAME, Coefficient, parse_polynomial, polynomial_text
+from m2bridge.models.polynomials import NAME, Polynomial, parse_polynomial, polynomial_text, split_at_commas
 
-Terms = Mapping[tuple[int, ...], Coefficient]
 _ENDLESS_NAME = re.compile(r"[A-Za-z]\w{64}")
 _COMMENT = re.compile(r"--|//|#")
 _TWO_SIGNS = re.compile(r"[\w)]--[\w(]")
@@ -29,7 +28,7 @@ class GivenIdeal:
     """Generators in named variables, as a file states them; `characteristic` when the file states a ring, else None."""
 
     variables: tuple[str, ...]
-    polynomials: tuple[Terms, ...]
+    polynomials: tuple[Polynomial, ...]
     characteristic: int | None = None
 
     def texts(self) -> tuple[str, ...]:
@@ -108,7 +107,7 @@ def _names(text: str, source: str, line: int) -> list[str]:
             _fail(source, f"{match[0]!r} is not a range of variables", line)
         return ",".join(f"{match[1]}{i}" for i in range(int(match[2]), int(match[4]) + 1))
 
-    names = [name for _, name in _split(_RANGE.sub(spread, text)) if name]
+    names = [name for _, name in split_at_commas(_RANGE.sub(spread, text)) if name]
     for name in names:
         if not NAME.fullmatch(name):
             _fail(source, f"{name!r} is not the name of a variable", line)
@@ -123,19 +122,7 @@ def _bodies(text: str) -> Iterator[tuple[int, str]]:
         start = match.end()
         closing = {"(": ")", "{": "}"}[text[start - 1]]
         end = text.rfind(closing)
-        yield from _split(text[start:end] if end > start else text[start:], start)
+        yield from split_at_commas(text[start:end] if end > start else text[start:], start)
         return
     for match in re.finditer(r"[^;\n]+", text):
-        yield from _split(match[0], match.start())
-
-
-def _split(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
-    """Parts between commas outside parentheses, each with its place; subscripts such as ``x_(0,1)`` stay whole."""
-    depth = begin = 0
-    for place, char in enumerate(text + ","):
-        depth += char in "([{"
-        depth -= char in ")]}"
-        if (char == "," and depth == 0) or place == len(text):
-            part = text[begin:place]
-            yield start + begin + len(part) - len(part.lstrip()), part.strip()
-            begin = place + 1
+        yield from split_at_commas(match[0], match.start())

@@ -1,35 +1,112 @@
-"""One layer of lightning self-attention, X -> V X X^T A X with A = K^T Q.
+"""Lightning self-attention, X -> V X X^T A X with A = K^T Q: one layer, and deep networks with heads and skip connections.
 
-Reference: Henry, Marchetti, Kohn, *Geometry of Lightning Self-Attention*, arXiv:2408.17221, Definition 1 and
-Equation 2.
+Reference: Henry, Marchetti, Kohn, *Geometry of Lightning Self-Attention*, arXiv:2408.17221, Definitions 1 and 2. The printed
+sizes of Q_i and K_i in Definition 2 (and with them the exponent in Equation 5) are misprints: Q_i and K_i are a_i x d_{i-1}, so
+that there are sum d_{i-1} (2 a_i + d_i) weights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from m2bridge.errors import SpecError
-from m2bridge.linear.mod import Mod
-from m2bridge.models.attention import AttentionSizes, attention_gauge, lightning_point
-from m2bridge.models.base import Formula, Shape, Symmetry
-from m2bridge.models.gradings import attention_characters, coefficient_rows, output_rows, parameter_rows
+from m2bridge.errors import InputError, SpecError
+from m2bridge.models.attention import Attention
+from m2bridge.models.attention_known import layers_formula, lightning_formula, source_grading, target_grading
+from m2bridge.models.attention_points import lightning_point
+from m2bridge.models.base import Formula
 from m2bridge.models.network import NetworkModel
-from m2bridge.models.segre import segre_count, segre_grading, segre_names, segre_program
-from m2bridge.models.spec import Arguments, check_choice, check_sizes, written
-from m2bridge.programs.points import NOTHING_HELD, Held
+from m2bridge.models.segre import segre_count, segre_names, segre_program
+from m2bridge.models.spec import check_choice, check_sizes, per_layer, written
 from m2bridge.programs.program import Program
 
-PAPER = "Henry, Marchetti, Kohn, arXiv:2408.17221"
-PARAMETRIZATIONS = ("weights", "attention")
-COORDINATE_SYSTEMS = ("segre", "full")
+
+class LightningNetwork(Attention, NetworkModel):
+    """What one layer and several have in common: coordinates of polynomial functions, and what is known of them."""
+
+    coordinate_system: str
+    parametrizations: ClassVar[tuple[str, ...]] = ("weights", "attention", "virtual")
+
+    def _check_options(self) -> None:
+        """Complete the options, and refuse those that are not known or do not fit."""
+        default = self._default_system
+        if self.coordinate_system is None:
+            object.__setattr__(self, "coordinate_system", default)
+        check_choice(self.family, "parametrization", self.parametrization, self.parametrizations)
+        check_choice(self.family, "coordinates", self.coordinate_system, ("segre", "full"))
+        if self.coordinate_system == "segre" and default != "segre":
+            raise SpecError(
+                f"{self.family}: Segre coordinates compare two tokens of one layer: they need t >= 2, one layer and no skip "
+                "connections; use coordinates=full",
+                argument="coordinates",
+            )
+
+    @property
+    def _default_system(self) -> str:
+        return "segre" if self.layers == 1 and not self.skip and self.t > 1 else "full"
+
+    def _spec(self, **sizes: object) -> str:
+        return written(
+            self.family,
+            **sizes,
+            parametrization=None if self.parametrization == "weights" else self.parametrization,
+            coordinates=None if self.coordinate_system == self._default_system else self.coordinate_system,
+        )
+
+    # -- target -------------------------------------------------------------------------------------
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        top = 3**self.layers
+        return tuple(range(1, top + 1, 2)) if self.skip else (top,)
+
+    @property
+    def coordinate_count(self) -> int:
+        return segre_count(*self.widths[:2]) if self.coordinate_system == "segre" else self.ambient_dim
+
+    @property
+    def coordinate_program(self) -> Program | None:
+        """The Segre coordinates (:mod:`m2bridge.models.segre`); None for all coefficients."""
+        return segre_program(self) if self.coordinate_system == "segre" else None
+
+    def tensor_factors(self, weights: Mapping[str, Any]) -> tuple[Any, Any]:
+        """A and V of one layer, on which Segre coordinates depend."""
+        if self.parametrization == "virtual":
+            return weights["M1"], weights["L"]
+        return self.attention(weights), weights[self.weight_name("V", 1)]
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        return (
+            segre_names(*self.widths[:2]) if self.coordinate_system == "segre" else super().coordinate_names
+        )
+
+    # -- what is known ------------------------------------------------------------------------------
+
+    def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        if self.attention_sizes is not self:
+            return super().real_point(samples, seed)
+        weights, inputs = lightning_point(self, samples, seed)
+        return weights, {"X": inputs}
+
+    @property
+    def grading(self) -> np.ndarray:
+        return target_grading(self)
+
+    @property
+    def parameter_grading(self) -> np.ndarray:
+        return source_grading(self)
+
+    @property
+    def formula(self) -> Formula | None:
+        return lightning_formula(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lightning(NetworkModel):
+@dataclass(frozen=True, kw_only=True)
+class Lightning(LightningNetwork):
     """One layer of lightning self-attention.
 
     Attributes
@@ -38,9 +115,8 @@ class Lightning(NetworkModel):
     a: rows of Q and K, so that rk A <= a; d unless given.
     t: number of tokens.
     parametrization: ``weights`` for (Q, K, V), ``attention`` for (A, V) with rk A <= a.
-    coordinate_system: ``segre`` for the coordinates of Proposition A.5 (argument ``coordinates`` of the
-        spec), ``full`` for all coefficients of all outputs; segre unless t = 1, where it does not determine
-        the function.
+    coordinate_system: ``segre`` for the coordinates of Proposition A.5 (argument ``coordinates`` of the spec), ``full`` for
+        all coefficients of all outputs; segre unless t = 1, where it does not determine the function.
 
     Examples
     --------
@@ -50,6 +126,11 @@ class Lightning(NetworkModel):
     """
 
     family: ClassVar[str] = "lightning"
+    m2_partial = "_lightning"
+    summary: ClassVar[str] = "one layer of lightning self-attention, V X X^T A X"
+    example: ClassVar[str] = "lightning(d=2,dp=1,a=2,t=2)"
+    numbered: ClassVar[bool] = False
+    parametrizations: ClassVar[tuple[str, ...]] = ("weights", "attention")
 
     d: int
     dp: int
@@ -59,50 +140,17 @@ class Lightning(NetworkModel):
     coordinate_system: str = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        if self.a is None:
-            object.__setattr__(self, "a", self.d)
+        object.__setattr__(self, "a", self.d if self.a is None else self.a)
         check_sizes(self.family, d=self.d, dp=self.dp, a=self.a, t=self.t)
-        check_choice(self.family, "parametrization", self.parametrization, PARAMETRIZATIONS)
-        if self.coordinate_system is None:
-            object.__setattr__(self, "coordinate_system", "segre" if self.t > 1 else "full")
-        check_choice(self.family, "coordinates", self.coordinate_system, COORDINATE_SYSTEMS)
-        if self.t == 1 and self.coordinate_system == "segre":
-            raise SpecError(
-                "lightning: Segre coordinates compare two tokens and need t >= 2; use coordinates=full",
-                argument="coordinates",
-            )
-
-    @classmethod
-    def from_arguments(cls, arguments: Arguments) -> Lightning:
-        arguments.only("d", "dp", "a", "t", "parametrization", "coordinates")
-        return cls(
-            d=arguments.integer("d"),
-            dp=arguments.integer("dp"),
-            a=arguments.optional("a"),  # type: ignore[arg-type]
-            t=arguments.integer("t", 2),
-            parametrization=arguments.word("parametrization", PARAMETRIZATIONS) or "weights",
-            coordinate_system=arguments.word("coordinates", COORDINATE_SYSTEMS),  # type: ignore[arg-type]
-        )
+        self._check_options()
 
     @property
-    def spec(self) -> str:
-        default = "segre" if self.t > 1 else "full"
-        return written(
-            self.family,
-            d=self.d,
-            dp=self.dp,
-            a=self.a,
-            t=self.t,
-            parametrization=None if self.parametrization == "weights" else self.parametrization,
-            coordinates=None if self.coordinate_system == default else self.coordinate_system,
-        )
+    def widths(self) -> tuple[int, ...]:
+        return (self.d, self.dp)
 
     @property
-    def title(self) -> str:
-        by = "(Q, K, V)" if self.parametrization == "weights" else "(A, V)"
-        return f"lightning self-attention by {by}, d={self.d}, d'={self.dp}, a={self.a}, t={self.t}"
-
-    # -- source ------------------------------------------------------------------------------------------
+    def ranks(self) -> tuple[int, ...]:
+        return (self.a,)
 
     @property
     def attention_rank(self) -> int:
@@ -110,190 +158,118 @@ class Lightning(NetworkModel):
         return min(self.a, self.d)
 
     @property
-    def parameters(self) -> dict[str, Shape]:
-        if self.parametrization == "attention":
-            return {"A": (self.d, self.d), "V": (self.dp, self.d)}
-        return {"Q": (self.a, self.d), "K": (self.a, self.d), "V": (self.dp, self.d)}
+    def spec(self) -> str:
+        return self._spec(d=self.d, dp=self.dp, a=self.a, t=self.t)
 
     @property
-    def parameter_dim(self) -> int:
-        """Dimension of the space of (Q, K, V), or of {rk A <= a} times the space of V."""
-        if self.parametrization == "weights":
-            return self.parameter_count
-        return self.attention_rank * (2 * self.d - self.attention_rank) + self.dp * self.d
-
-    @property
-    def free(self) -> Lightning:
-        constrained = self.parametrization == "attention" and self.a < self.d
-        return replace(self, parametrization="weights") if constrained else self
-
-    def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
-        if self.free is self:
-            return NetworkModel.draw_weights(self, rng, p)
-        drawn = self.free.draw_weights(rng, p)
-        return {"A": _attention_mod(drawn["Q"], drawn["K"], p), "V": drawn["V"]}
-
-    def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        if self.free is self:
-            return NetworkModel.draw_real_weights(self, rng)
-        drawn = self.free.draw_real_weights(rng)
-        return {"A": drawn["K"].T @ drawn["Q"], "V": drawn["V"]}
-
-    # -- target ------------------------------------------------------------------------------------------
-
-    @property
-    def input_shape(self) -> Shape:
-        return (self.d, self.t)
-
-    @property
-    def output_shape(self) -> Shape:
-        return (self.dp, self.t)
-
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        return (3,)
-
-    def attention(self, weights: Mapping[str, Any]) -> Any:
-        """The attention matrix A = K^T Q (Equation 3)."""
-        return weights["A"] if self.parametrization == "attention" else weights["K"].T @ weights["Q"]
-
-    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
-        X, V = inputs, weights["V"]
-        if self.parametrization == "attention":
-            return V @ (X @ (X.T @ (weights["A"] @ X)))
-        return V @ (X @ ((weights["K"] @ X).T @ (weights["Q"] @ X)))
-
-    @property
-    def coordinate_count(self) -> int:
-        if self.coordinate_system == "segre":
-            return segre_count(self.d, self.dp)
-        return self.ambient_dim
-
-    @property
-    def coordinate_program(self) -> Program | None:
-        """Coefficients of x_(m,1) x_(i,2) x_(j,2), i <= j, in the first token's output; None for all coefficients.
-
-        These are the products of the m-th column of A with the n-th row of V in Sym2, ordered by n, then m, then (i, j)
-        lexicographically.
-        """
-        return segre_program(self, self.attention, "V") if self.coordinate_system == "segre" else None
-
-    @property
-    def coordinate_names(self) -> tuple[str, ...]:
-        if self.coordinate_system == "full":
-            return NetworkModel.coordinate_names.fget(self)  # type: ignore[attr-defined,no-any-return]
-        return segre_names(self.d, self.dp)
-
-    # -- the Macaulay2 twin ------------------------------------------------------------------------------
-
-    @property
-    def m2_partial(self) -> str:
-        return "_lightning"
+    def title(self) -> str:
+        by = "(Q, K, V)" if self.parametrization == "weights" else "(A, V)"
+        return f"lightning self-attention by {by}, d={self.d}, d'={self.dp}, a={self.a}, t={self.t}"
 
     @property
     def m2_parameters(self) -> dict[str, object]:
-        return {
-            "d": self.d,
-            "dp": self.dp,
-            "a": self.a,
-            "t": self.t,
-            "parametrization": self.parametrization,
-            "coordinateSystem": self.coordinate_system,
-        }
+        sizes = {"d": self.d, "dp": self.dp, "a": self.a, "t": self.t}
+        return sizes | {"parametrization": self.parametrization, "coordinateSystem": self.coordinate_system}
 
-    # -- what is known -----------------------------------------------------------------------------------
 
-    @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
-        scaled = "A" if self.parametrization == "attention" else "Q"
-        scaling = Symmetry(
-            name="(s A, V / s)",
-            citation=f"{PAPER}, Theorem 3.2",
-            kind="scaling",
-            size=1,
-            axes={scaled: (1,), "V": (-1,)},
-            shapes=self.parameters,
-        )
-        if self.parametrization == "attention":
-            return (scaling,)
-        change = Symmetry(
-            name="(C^-T Q, C K)",
-            citation=f"{PAPER}, Lemma 3.1",
-            kind="gl",
-            size=self.a,
-            axes={"Q": (-1, 0), "K": (1, 0)},
-            shapes=self.parameters,
-        )
-        return change, scaling
+@dataclass(frozen=True, kw_only=True)
+class DeepLightning(LightningNetwork):
+    """A composition of lightning attention layers.
 
-    @property
-    def gauge(self) -> Held:
-        return (
-            attention_gauge((self.d, self.dp), (self.a,), numbered=False)
-            if "Q" in self.parameters
-            else NOTHING_HELD
-        )
+    Attributes
+    ----------
+    d: widths d_0, ..., d_l.
+    a: rows of Q_i and K_i in each layer; d_{i-1} unless given.
+    t: number of tokens.
+    heads: number of heads in each layer, whose outputs are added; 1 unless given.
+    skip: whether each layer adds its input to its output; needs equal widths.
+    parametrization: ``weights`` (Q_i, K_i, V_i), ``attention`` (A_i, V_i), or ``virtual`` (M_i, L) of Equation 8.
+    coordinate_system: ``segre`` (one layer without skip connections) or ``full``.
 
-    @property
-    def attention_sizes(self) -> AttentionSizes:
-        """Sizes of the network by (Q, K, V) with the same image."""
-        return AttentionSizes((self.d, self.dp), (self.a,), self.t, numbered=False)
+    Weights of a layer with several heads have a leading axis over them.
 
-    def samples_needed(self) -> int | None:
-        return (
-            self.attention_sizes.samples_needed(self.gauge, analytic=False)
-            if self.parametrization == "weights"
-            else None
-        )
+    Examples
+    --------
+    >>> model = DeepLightning(d=(3, 3, 3), a=(2, 2))
+    >>> model.spec, model.parameter_count, model.formula.value
+    ('deep-lightning(d=[3,3,3],a=[2,2],t=3)', 42, 23)
+    """
 
-    def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        if self.parametrization != "weights":
-            return NetworkModel.real_point(self, samples, seed)
-        weights, inputs = lightning_point(self.attention_sizes, self.gauge, samples, seed)
-        return weights, {"X": inputs}
+    family: ClassVar[str] = "deep-lightning"
+    m2_partial = "_deep_lightning"
+    summary: ClassVar[str] = "layers of lightning self-attention; heads=, skip=, parametrization="
+    example: ClassVar[str] = "deep-lightning(d=[3,3,3],a=[2,2],t=3)"
+
+    d: tuple[int, ...]
+    a: tuple[int, ...] = None  # type: ignore[assignment]
+    t: int = 3
+    heads: tuple[int, ...] = None  # type: ignore[assignment]
+    skip: bool = False
+    parametrization: str = "weights"
+    coordinate_system: str = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "d", tuple(self.d))
+        object.__setattr__(self, "a", per_layer(self.a, self.layers, self.d[:-1]))
+        object.__setattr__(self, "heads", per_layer(self.heads, self.layers, (1,) * self.layers))
+        check_layers(self, heads=self.heads)
+        if self.skip and len(set(self.d)) > 1:
+            raise SpecError(
+                f"{self.family}: skip connections need equal widths, not {list(self.d)}", argument="d"
+            )
+        if self.parametrization == "virtual" and (self.skip or self.multi_head):
+            raise SpecError(
+                f"{self.family}: virtual weights exist for one head in each layer and no skip connections only",
+                argument="parametrization",
+            )
+        self._check_options()
 
     @property
-    def grading(self) -> np.ndarray:
-        """Torus weights of the coordinates: rows of V's image, then scalings of the inputs.
-
-        Segre: A -> g A h, V -> k V g^T for diagonal g, h, k (rows: g, h, k). Full: X -> g X and k on the
-        outputs (rows: g, k).
-        """
-        if self.coordinate_system == "segre":
-            return segre_grading(self.d, self.dp)
-        shape = (self.monomials, self.input_shape, self.dp, self.t)
-        return np.concatenate([coefficient_rows(*shape), output_rows(self.monomials, self.dp, self.t)])
+    def widths(self) -> tuple[int, ...]:
+        return self.d
 
     @property
-    def parameter_grading(self) -> np.ndarray:
-        names = {letter: letter for letter in self.parameters if letter != "V"}
-        segre = self.coordinate_system == "segre"
-        none = np.zeros(self.d, dtype=np.int64)
-        rows = [
-            attention_characters(names, e, none if segre else e) | {"V": e[None, :]}
-            for e in np.eye(self.d, dtype=np.int64)
-        ]
-        if segre:
-            rows += [attention_characters(names, none, e) for e in np.eye(self.d, dtype=np.int64)]
-        rows += [{"V": e[:, None]} for e in np.eye(self.dp, dtype=np.int64)]
-        return parameter_rows(self.parameters, rows)
+    def ranks(self) -> tuple[int, ...]:
+        return self.a
+
+    def head_count(self, layer: int) -> int:
+        return self.heads[layer - 1]
 
     @property
-    def formula(self) -> Formula:
-        """Dimension by Corollary 3.3 (Equation 7)."""
-        hypotheses = (
-            ("t >= 2", self.t >= 2),
-            ("d, d' >= 2 or d, a >= 2", self.d >= 2 and (self.dp >= 2 or self.a >= 2)),
-        )
-        r = self.attention_rank
-        value = 2 * r * self.d - r * r + self.d * self.dp - 1
-        holds = all(truth for _, truth in hypotheses)
-        return Formula(
-            value=value if holds else None,
-            citation=f"{PAPER}, Corollary 3.3, Equation 7",
-            hypotheses=hypotheses,
-        )
+    def spec(self) -> str:
+        heads = None if not self.multi_head else self.heads[0] if len(set(self.heads)) == 1 else self.heads
+        return self._spec(d=self.d, a=self.a, t=self.t, heads=heads, skip=True if self.skip else None)
+
+    @property
+    def title(self) -> str:
+        by = {"weights": "(Q, K, V)", "attention": "(A, V)", "virtual": "virtual weights (M, L)"}
+        heads = f", heads={list(self.heads)}" if self.multi_head else ""
+        sizes = f"d={list(self.d)}, a={list(self.a)}, t={self.t}{heads}"
+        skip = " with skip connections" if self.skip else ""
+        return f"deep lightning self-attention by {by[self.parametrization]}, {sizes}{skip}"
+
+    @property
+    def m2_parameters(self) -> dict[str, object]:
+        if self.parametrization == "virtual" and self.constrained:
+            raise InputError(
+                f"{self.spec}: virtual weights through narrow layers have no simple equations;"
+                " use parametrization=weights, which has the same image"
+            )
+        options = {"parametrization": self.parametrization, "coordinateSystem": self.coordinate_system}
+        sizes = {"widths": self.d, "ranks": self.a, "t": self.t, "heads": self.heads, "skip": self.skip}
+        return sizes | options
+
+    @property
+    def dimension_bound(self) -> Formula:
+        return layers_formula(self)
 
 
-def _attention_mod(Q: np.ndarray, K: np.ndarray, p: int) -> np.ndarray:
-    return np.asarray((Mod(K, p).mT @ Mod(Q, p)).values)
+def check_layers(model: Attention, **more: tuple[int, ...]) -> None:
+    """Refuse sizes that make no network; field `argument` of the error names the culprit."""
+    family, layers = model.family, model.layers
+    if layers < 1:
+        raise SpecError(f"{family}: d lists the widths of at least one layer, such as [3,3]", argument="d")
+    check_sizes(family, d=model.widths, a=model.ranks, t=model.t, **more)
+    for name, values in {"a": model.ranks, **more}.items():
+        if len(values) != layers:
+            raise SpecError(f"{family}: {name} has {len(values)} entries for {layers} layers", argument=name)

@@ -5,7 +5,7 @@ function.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import comb, prod
 from typing import Any
@@ -65,10 +65,7 @@ class NetworkModel(Model):
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
-        outputs = [f"y{_index(i)}" for i in np.ndindex(self.output_shape)]
-        inputs = [f"x{_index(tuple(reversed(i)))}" for i in np.ndindex(tuple(reversed(self.input_shape)))]
-        terms = [monomial_name(row, inputs) for row in self.monomials]
-        return tuple(f"{output}: {term}" for output in outputs for term in terms)
+        return coefficient_names({"y": self.output_shape}, {"x": self.input_shape}, self.monomials)
 
 
 @lru_cache(maxsize=16)
@@ -78,8 +75,20 @@ def _monomials(variables: int, degrees: tuple[int, ...]) -> np.ndarray:
     return table
 
 
+def coefficient_names(
+    outputs: Mapping[str, Shape], inputs: Mapping[str, Shape], exponents: np.ndarray
+) -> tuple[str, ...]:
+    """Which monomial of which output entry, e.g. ``y[1,1]: x[2,1]^2``."""
+    entries = [name + _index(i) for name, shape in outputs.items() for i in np.ndindex(shape)]
+    variables = [
+        name + _index(i[::-1]) for name, shape in inputs.items() for i in np.ndindex(tuple(reversed(shape)))
+    ]
+    terms = [monomial_name(row, variables) for row in exponents]
+    return tuple(f"{entry}: {term}" for entry in entries for term in terms) if inputs else tuple(entries)
+
+
 def _index(index: tuple[int, ...]) -> str:
-    return "[" + ",".join(str(i + 1) for i in index) + "]"
+    return "[" + ",".join(str(i + 1) for i in index) + "]" if index else ""
 
 
 def monomial_name(exponents: Any, names: list[str]) -> str:
@@ -90,3 +99,41 @@ def monomial_name(exponents: Any, names: list[str]) -> str:
         if power
     ]
     return "*".join(factors) or "1"
+
+
+# -- gradings: torus weights of parameters and of coefficients -------------------------------------------
+
+
+def parameter_rows(parameters: Mapping[str, Shape], rows: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+    """One row for each one-parameter group, one column for each flattened parameter.
+
+    `rows` have the characters of each weight, broadcast to its shape; weights without any are fixed.
+    """
+    zero = np.zeros(1, dtype=np.int64)
+    return np.array(
+        [
+            np.concatenate(
+                [
+                    np.broadcast_to(row.get(name, zero), shape).reshape(-1)
+                    for name, shape in parameters.items()
+                ]
+            )
+            for row in rows
+        ],
+        dtype=np.int64,
+    )
+
+
+def coefficient_rows(monomials: np.ndarray, input_shape: Shape, outputs: int, columns: int) -> np.ndarray:
+    """Characters of coefficients when input rows are scaled: degrees in each input row, summed over tokens.
+
+    One column for each coefficient: output entries (`outputs` rows times `columns`) first, monomials inside.
+    """
+    rows, tokens = (*input_shape, 1)[:2]
+    by_row = monomials.reshape(len(monomials), tokens, rows).sum(axis=1).T
+    return np.tile(by_row, (1, outputs * columns))
+
+
+def output_rows(monomials: np.ndarray, outputs: int, columns: int) -> np.ndarray:
+    """Characters of coefficients when output rows are scaled."""
+    return np.repeat(np.eye(outputs, dtype=np.int64), columns * len(monomials), axis=1)

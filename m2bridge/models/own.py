@@ -18,14 +18,15 @@ from m2bridge.errors import OutOfReachError, SpecError
 from m2bridge.linear.mod import Mod
 from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models.base import Model, Shape
-from m2bridge.models.custom import Terms, polynomials_for_macaulay2, terms_of
+from m2bridge.models.custom import polynomials_for_macaulay2, terms_of
 from m2bridge.models.evaluation import setting_of
 from m2bridge.models.files import read_map
-from m2bridge.models.network import monomial_name
+from m2bridge.models.network import coefficient_names
+from m2bridge.models.polynomials import Terms
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.models.systems import PolynomialSystem, polynomial_program
 from m2bridge.programs import Program, parse_program
-from m2bridge.programs.coefficients import input_count, output_forms, support
+from m2bridge.programs.coefficients import output_forms, support
 from m2bridge.programs.files import is_program_file, load_program, save_program
 from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.program import HEADER
@@ -50,6 +51,7 @@ class OwnNetwork(Model):
     """
 
     family: ClassVar[str] = "program"
+    m2_partial = "_custom"
 
     recorded: Program
     name: str = field(default="network", compare=False)
@@ -84,7 +86,7 @@ class OwnNetwork(Model):
     def input_shape(self) -> Shape | None:
         """The shape of the input; several inputs are one vector, one after the other."""
         shapes = list(self.recorded.input_shapes.values())
-        return None if not shapes else shapes[0] if len(shapes) == 1 else (input_count(self.recorded),)
+        return None if not shapes else shapes[0] if len(shapes) == 1 else (self.recorded.input_count,)
 
     @property
     def output_shape(self) -> Shape | None:
@@ -100,7 +102,7 @@ class OwnNetwork(Model):
         lifted = {name: Mod(value, DEFAULT_PRIME) for name, value in drawn.items()}
         setting = setting_of(lifted.values())
         given = {name: Lettered("", value.data) for name, value in lifted.items()}
-        forms, _ = output_forms(self.recorded, setting.arithmetic, given, most_products=MOST_PRODUCTS)
+        forms = output_forms(self.recorded, setting.arithmetic, given, most_products=MOST_PRODUCTS)
         found = support(forms)
         if len(found) > MOST_INPUT_MONOMIALS:
             raise OutOfReachError(
@@ -115,21 +117,12 @@ class OwnNetwork(Model):
 
     @cached_property
     def coordinate_names(self) -> tuple[str, ...]:
-        outputs = [
-            (name if len(self.recorded.outputs) > 1 else "y") + _index(i)
-            for name, shape in self.recorded.output_shapes.items()
-            for i in np.ndindex(shape)
-        ]
-        if not self.recorded.inputs:
-            return tuple(outputs)
-        several = len(self.recorded.inputs) > 1
-        inputs = [
-            (name if several else "x") + _index(tuple(reversed(i)))
-            for name, shape in self.recorded.input_shapes.items()
-            for i in np.ndindex(tuple(reversed(shape)))
-        ]
-        terms = [monomial_name(row, inputs) for row in self.monomials]
-        return tuple(f"{output}: {term}" for output in outputs for term in terms)
+        outputs, inputs = self.recorded.output_shapes, self.recorded.input_shapes
+        return coefficient_names(
+            outputs if len(outputs) > 1 else dict(zip("y", outputs.values(), strict=True)),
+            inputs if len(inputs) > 1 else dict(zip("x", inputs.values(), strict=False)),
+            self.monomials if inputs else np.zeros((0, 0)),
+        )
 
     @property
     def coordinate_count(self) -> int:
@@ -138,7 +131,7 @@ class OwnNetwork(Model):
     @cached_property
     def expanded(self) -> tuple[Terms, ...]:
         """The coordinates as polynomials in the flat weights."""
-        count = self.parameter_count + input_count(self.recorded)
+        count = self.parameter_count + self.recorded.input_count
         if count > MOST_EXPANDED:
             raise OutOfReachError(
                 f"{self.name} has {count} variables, too many to expand symbolically", estimate=count
@@ -169,10 +162,6 @@ class OwnNetwork(Model):
         return OwnNetwork(recorded=program, name=self.name, notes=self.notes)
 
     @property
-    def m2_partial(self) -> str:
-        return "_custom"
-
-    @property
     def m2_parameters(self) -> dict[str, object]:
         if not self.polynomial:
             return Model.m2_parameters.fget(self)  # type: ignore[attr-defined,no-any-return]
@@ -181,10 +170,6 @@ class OwnNetwork(Model):
     def save(self, path: str | Path) -> None:
         """Write the network to a TOML file that ``file:PATH`` reads again."""
         save_program(self.recorded, path, name=self.name, notes=self.notes)
-
-
-def _index(index: tuple[int, ...]) -> str:
-    return "[" + ",".join(str(i + 1) for i in index) + "]" if index else ""
 
 
 def from_callable(

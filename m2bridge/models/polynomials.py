@@ -13,7 +13,7 @@ True
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NoReturn
@@ -25,6 +25,9 @@ Exponents = tuple[int, ...]
 Coefficient = int | Fraction
 Polynomial = Mapping[Exponents, Coefficient]
 """A sparse polynomial: exponents -> non-zero coefficient, an int unless it is not a whole number."""
+
+Terms = tuple[tuple[Exponents, Coefficient], ...]
+"""A sparse polynomial as sorted pairs, so that models can be compared and hashed."""
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9']*(?:_(?:\d+|[A-Za-z][A-Za-z0-9]*|\(\s*\d+(?:\s*,\s*\d+)*\s*\)))?")
 """A variable: a letter, letters and digits, and one subscript at most."""
@@ -138,7 +141,7 @@ class _Parser:
             if len(total) > self.limits.terms:
                 self.fail(f"the polynomial has more than {self.limits.terms} terms")
             if not self.signed():
-                return {exponents: _whole(value) for exponents, value in total.items()}
+                return {exponents: whole(value) for exponents, value in total.items()}
             sign = self.sign()
 
     def signed(self) -> bool:
@@ -265,7 +268,8 @@ def _canonical(name: str) -> str:
     return "".join(name.split())
 
 
-def _whole(value: Coefficient) -> Coefficient:
+def whole(value: Coefficient) -> Coefficient:
+    """An integer where the number is one."""
     return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
 
 
@@ -300,3 +304,15 @@ def derivative(polynomial: Polynomial, variable: int) -> dict[Exponents, Coeffic
         for exponents, coefficient in polynomial.items()
         if exponents[variable]
     }
+
+
+def split_at_commas(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
+    """Parts between commas outside parentheses, each with its place; subscripts such as ``x_(0,1)`` stay whole."""
+    depth = begin = 0
+    for place, char in enumerate(text + ","):
+        depth += char in "([{"
+        depth -= char in ")]}"
+        if (char == "," and depth == 0) or place == len(text):
+            part = text[begin:place]
+            yield start + begin + len(part) - len(part.lstrip()), part.strip()
+            begin = place + 1

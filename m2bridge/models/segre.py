@@ -7,7 +7,7 @@ then i <= j lexicographically.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from math import comb
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from m2bridge.programs.program import Program
 from m2bridge.programs.recording import record_call
 
 if TYPE_CHECKING:
-    from m2bridge.models.base import Model
+    from m2bridge.models.lightning import LightningNetwork
 
 
 def segre_count(d: int, dp: int) -> int:
@@ -36,11 +36,11 @@ def segre_coordinates(A: Any, V: Any) -> Any:
 
 
 @lru_cache(maxsize=128)
-def segre_program(model: Model, attention: Callable[[Mapping[str, Any]], Any], values: str) -> Program:
+def segre_program(model: LightningNetwork) -> Program:
     """The program of the Segre coordinates of a model, a vector; heads (a leading axis) are added up."""
 
     def coordinates(weights: Mapping[str, Any], _: Any) -> Any:
-        A, V = attention(weights), weights[values]
+        A, V = model.tensor_factors(weights)
         if len(A.shape) == 2:
             return segre_coordinates(A, V).reshape(-1)
         return sum(segre_coordinates(A[h], V[h]) for h in range(A.shape[0])).reshape(-1)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from m2bridge.errors import SpecError
 
@@ -20,13 +20,15 @@ LARGEST_SIZE = 100_000
 LONGEST_SPEC = 2_000
 
 Value = int | bool | str | Fraction | tuple[int, ...]
+_Built = TypeVar("_Built")
 
-_FAMILY = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
-_KEY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-_DASHED = re.compile(r"\d{1,18}(?:-\d{1,18})+")
-_INTEGER = re.compile(r"-?\d{1,18}")
-_FRACTION = re.compile(r"-?\d{1,18}/\d{1,18}")
 _WORD = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
+_KEY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_INTEGER = re.compile(r"-?\d{1,18}")
+_VALUE = re.compile(
+    r"(?P<list>\[)|(?P<dashed>\d{1,18}(?:-\d{1,18})+)|(?P<fraction>-?\d{1,18}/\d{1,18})"
+    rf"|(?P<integer>{_INTEGER.pattern})|(?P<word>{_WORD.pattern})"
+)
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:
@@ -57,118 +59,96 @@ class Arguments:
             if key not in keys:
                 self.fail(f"{self.family} has no argument {key!r}; {suggestion(key, keys)}", key)
 
-    def integer(self, key: str, default: int | None = None) -> int:
-        value = self.values.get(key, default)
-        if value is None:
-            self.fail(f"{self.family} needs {key}=")
-        if isinstance(value, bool) or not isinstance(value, int):
-            self.fail(f"{key} should be an integer, not {_shown(value)}", key)
+    def built(self, model: type[_Built]) -> _Built:
+        """The model whose fields are these arguments; a field without a default is needed.
+
+        A list with one integer for each layer may be given as a single integer, unless it is needed.
+        """
+        items = {_WRITTEN.get(item.name, item.name): item for item in fields(model)}  # type: ignore[arg-type]
+        self.only(*items)
+        found = {}
+        for key, item in items.items():
+            needed = item.default is MISSING
+            if key in self.values:
+                found[item.name] = self._checked(key, str(item.type), needed)
+            elif needed:
+                self.fail(f"{self.family} needs {key}=" + ("[...]" if "tuple" in str(item.type) else ""))
+        return model(**found)
+
+    def _checked(self, key: str, kind: str, needed: bool) -> Value:
+        value = self.values[key]
+        accepted, wanted = _KINDS[kind]
+        fits = isinstance(value, accepted) and isinstance(value, bool) == (kind == "bool")
+        if not fits and not (kind.startswith("tuple") and not needed and type(value) is int):
+            self.fail(f"{key} should be {wanted}, not {_shown(value)}", key)
         return value
 
-    def optional(self, key: str) -> int | None:
-        return self.integer(key) if key in self.values else None
 
-    def integers(self, key: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """A list of integers."""
-        value = self.values.get(key, tuple(default) if default is not None else None)
-        if value is None:
-            self.fail(f"{self.family} needs {key}=[...]")
-        if not isinstance(value, tuple):
-            self.fail(f"{key} should be a list such as [2,3,2] or 2-3-2, not {_shown(value)}", key)
-        return value
-
-    def per_layer(self, key: str, layers: int, default: Sequence[int]) -> tuple[int, ...]:
-        """A list with one integer a layer; a single integer stands for all layers."""
-        value = self.values.get(key)
-        if value is None:
-            return tuple(default)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return (value,) * layers
-        return self.integers(key)
-
-    def flag(self, key: str, default: bool = False) -> bool:
-        value = self.values.get(key, default)
-        if not isinstance(value, bool):
-            self.fail(f"{key} should be true or false, not {_shown(value)}", key)
-        return value
-
-    def word(self, key: str, choices: Sequence[str]) -> str | None:
-        value = self.values.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, str) or value not in choices:
-            self.fail(f"{key}={_shown(value)} is not known; {suggestion(str(value), choices)}", key)
-        return value
-
-    def fraction(self, key: str, default: Fraction) -> Fraction:
-        value = self.values.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
-            self.fail(f"{key} should be a number such as 2 or 1/2, not {_shown(value)}", key)
-        return Fraction(value)
+_WRITTEN = {"coordinate_system": "coordinates"}
+"""Fields of models that specs call otherwise."""
+_KINDS: dict[str, tuple[Any, str]] = {
+    "int": (int, "an integer"),
+    "bool": (bool, "true or false"),
+    "str": (str, "a word"),
+    "Fraction": ((int, Fraction), "a number such as 2 or 1/2"),
+    "tuple[int, ...]": (tuple, "a list such as [2,3,2] or 2-3-2"),
+}
 
 
 class _Reader:
+    """A text that is read from left to right; blanks between parts mean nothing."""
+
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
+        self.text, self.at = text, 0
 
     def fail(self, message: str) -> NoReturn:
         position = self.at + 1
         raise SpecError(f"{self.text}: {message} at position {position}", text=self.text, position=position)
 
-    def space(self) -> None:
-        while self.at < len(self.text) and self.text[self.at] == " ":
-            self.at += 1
-
     def peek(self) -> str:
-        self.space()
+        """The next character that is no blank; empty at the end."""
+        while self.text[self.at : self.at + 1] == " ":
+            self.at += 1
         return self.text[self.at : self.at + 1]
 
-    def take(self, pattern: re.Pattern[str]) -> str | None:
-        self.space()
+    def take(self, pattern: re.Pattern[str], wanted: str) -> re.Match[str]:
+        found = repr(self.peek()) if self.peek() else "the end"
         match = pattern.match(self.text, self.at)
         if match is None:
-            return None
+            self.fail(f"expected {wanted}, found {found}")
         self.at = match.end()
-        return match.group()
+        return match
 
     def expect(self, char: str) -> None:
-        if self.peek() != char:
-            found = repr(self.peek()) if self.peek() else "the end"
-            self.fail(f"expected {char!r}, found {found}")
-        self.at += 1
+        self.take(re.compile(re.escape(char)), repr(char))
+
+    def found(self, char: str) -> bool:
+        """Whether the next character is this one, which is then read."""
+        here = self.peek() == char
+        self.at += here
+        return here
 
     def value(self) -> Value:
-        if self.peek() == "[":
-            return self.bracketed()
-        if (text := self.take(_DASHED)) is not None:
-            return tuple(int(part) for part in text.split("-"))
-        if (text := self.take(_FRACTION)) is not None:
-            numerator, denominator = text.split("/")
-            if int(denominator) == 0:
-                self.fail("a fraction has denominator 0")
-            return Fraction(int(numerator), int(denominator))
-        if (text := self.take(_INTEGER)) is not None:
-            if self.peek().isdigit():
-                self.fail("a number is too long")
-            return int(text)
-        if (text := self.take(_WORD)) is not None:
+        match = self.take(_VALUE, "a value")
+        kind, text = match.lastgroup, match[0]
+        if kind == "list":
+            items = [self.integer()]
+            while self.found(","):
+                items.append(self.integer())
+            self.expect("]")
+            return tuple(items)
+        if kind == "dashed":
+            return tuple(map(int, text.split("-")))
+        if kind == "word":
             return {"true": True, "false": False}.get(text, text)
-        found = repr(self.peek()) if self.peek() else "the end"
-        self.fail(f"expected a value, found {found}")
+        if self.peek().isdigit():
+            self.fail("a number is too long")
+        if kind == "fraction" and int(text.split("/")[1]) == 0:
+            self.fail("a fraction has denominator 0")
+        return Fraction(text) if kind == "fraction" else int(text)
 
-    def bracketed(self) -> tuple[int, ...]:
-        self.expect("[")
-        items: list[int] = []
-        while True:
-            text = self.take(_INTEGER)
-            if text is None:
-                self.fail(f"expected an integer in a list, found {self.peek() or 'the end'!r}")
-            items.append(int(text))
-            if self.peek() != ",":
-                self.expect("]")
-                return tuple(items)
-            self.at += 1
+    def integer(self) -> int:
+        return int(self.take(_INTEGER, "an integer in a list")[0])
 
 
 def read(text: str) -> Arguments:
@@ -193,34 +173,28 @@ def read(text: str) -> Arguments:
                 f"character {char!r} at position {position} does not belong in a spec", position=position
             )
     reader = _Reader(text)
-    family = reader.take(_FAMILY)
-    if family is None:
-        reader.fail("expected a family such as lightning")
-    values: dict[str, Value] = {}
-    positions: dict[str, int] = {}
+    family = reader.take(_WORD, "a family such as lightning")[0]
+    arguments = Arguments(text, family, {}, {})
     opening = reader.peek()
     if opening not in ("(", ":", ""):
         reader.fail(f"expected '(' or ':' after {family}, found {opening!r}")
     reader.at += len(opening)
-    if opening and reader.peek() not in ("", ")"):
-        while True:
-            reader.space()
-            start = reader.at + 1
-            key = reader.take(_KEY)
-            if key is None:
-                reader.fail(f"expected an argument's name, found {reader.peek() or 'the end'!r}")
-            if key in values:
-                reader.fail(f"argument {key!r} is given twice")
-            reader.expect("=")
-            values[key], positions[key] = reader.value(), start
-            if reader.peek() != ",":
-                break
-            reader.at += 1
+    while opening and reader.peek() not in ("", ")"):
+        start = reader.at + 1
+        key = reader.take(_KEY, "an argument's name")[0]
+        if key in arguments.values:
+            reader.fail(f"argument {key!r} is given twice")
+        reader.expect("=")
+        arguments.values[key], arguments.positions[key] = reader.value(), start
+        if not reader.found(","):
+            break
+        if reader.peek() in ("", ")"):
+            reader.take(_KEY, "an argument's name")
     if opening == "(":
         reader.expect(")")
     if reader.peek():
         reader.fail(f"unexpected {reader.peek()!r}")
-    return Arguments(text, family, values, positions)
+    return arguments
 
 
 def check_sizes(family: str, **sizes: int | tuple[int, ...]) -> None:
@@ -233,6 +207,12 @@ def check_sizes(family: str, **sizes: int | tuple[int, ...]) -> None:
                 raise SpecError(
                     f"{family}: {name} should be between 1 and {LARGEST_SIZE}, not {value}", argument=name
                 )
+
+
+def check_degree(family: str, r: int, layers: int) -> None:
+    """Refuse activations x^r that make functions of a very high degree."""
+    if r > 64 or r ** (layers - 1) > 10**6:
+        raise SpecError(f"{family}: r={r} gives functions of too high a degree", argument="r")
 
 
 def check_choice(family: str, name: str, value: str, choices: Sequence[str]) -> None:
@@ -259,3 +239,10 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return "[" + ",".join(str(item) for item in value) + "]"
     return str(value)
+
+
+def per_layer(value: int | Sequence[int] | None, layers: int, default: Sequence[int]) -> tuple[int, ...]:
+    """One integer for each layer; a single integer stands for all layers."""
+    if value is None:
+        return tuple(default)
+    return (value,) * layers if isinstance(value, int) else tuple(value)

@@ -14,8 +14,8 @@ from m2bridge.linear.residues import residue
 from m2bridge.models.evaluation import Setting, setting_of
 from m2bridge.models.polynomials import Polynomial, derivative
 from m2bridge.programs.arithmetics import Array, Residues
-from m2bridge.programs.builder import Builder
-from m2bridge.programs.program import Program, Shape
+from m2bridge.programs.instructions import Shape
+from m2bridge.programs.program import Builder, Program
 
 _MOST_DENSE = 20_000_000
 
@@ -134,14 +134,14 @@ def polynomial_program(
     """
     builder = Builder()
     shapes = {"x": (system.variables,)} if weights is None else weights
-    parts = [builder.add("weight", (), name, shape=shape) for name, shape in shapes.items()]
+    parts = [builder.write("weight", (), name, shape=shape) for name, shape in shapes.items()]
     flat = [
         place
         if len(builder.shape(place)) == 1
-        else builder.add("reshape", (place,), shape=(prod(builder.shape(place)),))
+        else builder.write("reshape", (place,), shape=(prod(builder.shape(place)),))
         for place in parts
     ]
-    x = flat[0] if len(flat) == 1 else builder.add("concatenate", flat, 0)
+    x = flat[0] if len(flat) == 1 else builder.write("concatenate", flat, 0)
     output = _combination(builder, x, system)
     vanishing = [_combination(builder, x, equations)] if len(equations) else []
     return builder.finished([("y", output)], vanishing)
@@ -149,25 +149,25 @@ def polynomial_program(
 
 def _combination(builder: Builder, x: int, system: PolynomialSystem) -> int:
     exponents, count = system.exponents, len(system.exponents)
-    one = builder.add("constant", (), Fraction(1), shape=(1,))
+    one = builder.write("constant", (), Fraction(1), shape=(1,))
     if not count:
-        return builder.add("constant", (), *[Fraction(0)] * len(system), shape=(len(system),))
+        return builder.write("constant", (), *[Fraction(0)] * len(system), shape=(len(system),))
     total: int | None = None
     for variable in range(system.variables):
         occurring = sorted({int(e) for e in exponents[:, variable]})
         if occurring != [0]:
-            base = builder.add("slice", (x,), (variable, 1, 1))
+            base = builder.write("slice", (x,), (variable, 1, 1))
             powers = [
-                one if n == 0 else base if n == 1 else builder.add("power", (base,), n) for n in occurring
+                one if n == 0 else base if n == 1 else builder.write("power", (base,), n) for n in occurring
             ]
-            table = builder.add("concatenate", powers, 0) if len(powers) > 1 else powers[0]
+            table = builder.write("concatenate", powers, 0) if len(powers) > 1 else powers[0]
             places = [occurring.index(int(e)) for e in exponents[:, variable]]
-            part = builder.add("gather", (table,), *places, shape=(count,))
-            total = part if total is None else builder.add("multiply", (total, part))
+            part = builder.write("gather", (table,), *places, shape=(count,))
+            total = part if total is None else builder.write("multiply", (total, part))
     if total is None:
-        total = builder.add("constant", (), *[Fraction(1)] * count, shape=(count,))
+        total = builder.write("constant", (), *[Fraction(1)] * count, shape=(count,))
     matrix = [Fraction(0)] * (len(system) * count)
     for row, column, value in zip(system.rows, system.columns, system.values, strict=True):
         matrix[row * count + column] = Fraction(value)
-    combined = builder.add("constant", (), *matrix, shape=(len(system), count))
-    return builder.add("einsum", (combined, total), ("ab", "b"), "a")
+    combined = builder.write("constant", (), *matrix, shape=(len(system), count))
+    return builder.write("einsum", (combined, total), ("ab", "b"), "a")

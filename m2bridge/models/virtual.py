@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from m2bridge.models.base import Model, Weights
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.programs.recording import record_call
+
+if TYPE_CHECKING:
+    from m2bridge.models.attention import Attention
 
 
 def virtual_weights(A: Sequence[Any], V: Sequence[Any]) -> tuple[list[Any], Any]:
@@ -25,25 +27,13 @@ def virtual_weights(A: Sequence[Any], V: Sequence[Any]) -> tuple[list[Any], Any]
     return M, L
 
 
-def from_queries(weights: Weights, layers: int, *, virtual: bool) -> dict[str, Any]:
-    """(A_i, V_i), or the virtual weights (M_i, L), from (Q_i, K_i, V_i)."""
-    places = range(1, layers + 1)
-    A = [weights[f"K{i}"].mT @ weights[f"Q{i}"] for i in places]
-    V = [weights[f"V{i}"] for i in places]
-    if virtual:
-        M, L = virtual_weights(A, V)
-        return {f"M{i}": M[i - 1] for i in places} | {"L": L}
-    return {name: part for i in places for name, part in ((f"A{i}", A[i - 1]), (f"V{i}", V[i - 1]))}
-
-
 @lru_cache(maxsize=64)
-def virtual_dim(source: Model) -> int:
-    """Dimension of the variety of virtual weights of a (Q, K, V) model: the rank of (Q, K, V) -> (M, L).
+def virtual_dim(model: Attention) -> int:
+    """Dimension of the variety of virtual weights of a model: the rank of (Q, K, V) -> (M, L).
 
     The rank is taken at a random point over F_p: a lower bound, and the dimension unless the point is special.
     """
-    layers = sum(name.startswith("V") for name in source.parameters)
-    recording = record_call(lambda w, _: from_queries(w, layers, virtual=True), source.parameters)
+    recording = record_call(lambda w, _: model.from_weights(w), model.by_weights.parameters)
     return generic_rank(recording.program).rank
 
 

@@ -1,7 +1,7 @@
 """Networks as data: recording, canonical text, interpreters, and one reverse pass."""
 
-from m2bridge.programs.builder import Builder
-from m2bridge.programs.program import Instruction, Program, ProgramError, parse_program
+from m2bridge.programs.instructions import Instruction, ProgramError
+from m2bridge.programs.program import Builder, Program, parse_program
 from m2bridge.programs.recording import Recorded, Recording, record, record_call
 
 __all__ = [

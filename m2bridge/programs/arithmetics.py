@@ -14,7 +14,7 @@ import numpy as np
 
 from m2bridge.errors import NotPolynomialError
 from m2bridge.linear.residues import Field, LargeField, residue
-from m2bridge.programs.program import Shape
+from m2bridge.programs.instructions import Shape
 
 Array = Any
 """An array of the arithmetic in question."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from m2bridge.linear.balls import UNIT, Ball, ball_of_arb, gamma, outward
 from m2bridge.programs.arithmetics import Floats, Objects, object_array
-from m2bridge.programs.program import Shape
+from m2bridge.programs.instructions import Shape
 
 
 class Balls(Floats):

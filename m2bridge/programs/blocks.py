@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m2bridge.programs import lettered
 from m2bridge.programs.arithmetics import Array, Floats
+from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
@@ -53,30 +53,17 @@ def last_layer(program: Program, held: Held = NOTHING_HELD) -> LastLayer | None:
     return LastLayer(name, tokens, outputs, width, item.shape[1] if len(item.shape) == 2 else 1)
 
 
-def output_seeds(program: Program, arithmetic: Floats) -> dict[int, Lettered]:
-    """One row for each output entry."""
+def output_seeds(
+    program: Program, arithmetic: Floats, entries: np.ndarray | None = None
+) -> dict[int, Lettered]:
+    """One row for each output entry; with `entries`, for each sample some flat output entries, one row each."""
+    lead, rows = ("R", np.arange(program.output_count)) if entries is None else ("NR", entries)
     seeds: dict[int, Lettered] = {}
-    start, rows = 0, program.output_count
-    for _, place in program.outputs:
-        item = program.instructions[place]
-        eye = np.zeros((rows, item.size), dtype=np.int64)
-        eye[start + np.arange(item.size), np.arange(item.size)] = 1
-        seed = Lettered("R", arithmetic.integers(eye.reshape(rows, *item.shape)))
-        seeds[place] = seed if place not in seeds else lettered.add(arithmetic, seeds[place], seed)
-        start += item.size
-    return seeds
-
-
-def chosen_seeds(program: Program, arithmetic: Floats, entries: np.ndarray) -> dict[int, Lettered]:
-    """For each sample some flat output entries, one row each."""
-    seeds: dict[int, Lettered] = {}
-    start, (samples, rows) = 0, entries.shape
-    for _, place in program.outputs:
-        item = program.instructions[place]
-        unit = (entries[:, :, None] == start + np.arange(item.size)).astype(np.int64)
-        seed = Lettered("NR", arithmetic.integers(unit.reshape(samples, rows, *item.shape)))
-        seeds[place] = seed if place not in seeds else lettered.add(arithmetic, seeds[place], seed)
-        start += item.size
+    for name, shape, part in flat_parts(program.output_shapes):
+        place = dict(program.outputs)[name]
+        unit = (rows[..., None] == np.arange(part.start, part.stop)).astype(np.int64)
+        seed = Lettered(lead, arithmetic.integers(unit.reshape(*rows.shape, *shape)), arithmetic)
+        seeds[place] = seed if place not in seeds else seeds[place] + seed
     return seeds
 
 
@@ -84,7 +71,7 @@ def token_seeds(program: Program, arithmetic: Floats, layer: LastLayer, forms: A
     """Rows of V (`forms`) in each column of Z, as linear forms of Z: ordered by the row, then by the column."""
     n = layer.columns
     eye = arithmetic.integers(np.eye(n, dtype=np.int64))
-    table = lettered.contract(arithmetic, Lettered("", forms), "ab", Lettered("", eye), "cd", "acbd")
+    table = Lettered("", forms, arithmetic).contract("ab", Lettered("", eye), "cd", "acbd")
     shape = program.instructions[layer.tokens].shape
     return Lettered("R", table.array.reshape((forms.shape[0] * n, *shape)))
 
@@ -106,18 +93,14 @@ def jacobian_block(
     """
     values = evaluate(program, arithmetic, given)
     if layer is None:
-        seeds = (
-            output_seeds(program, arithmetic)
-            if entries is None
-            else chosen_seeds(program, arithmetic, entries)
-        )
+        seeds = output_seeds(program, arithmetic, entries)
         block = jacobian_rows(program, arithmetic, values, seeds, columns)
         return block.reshape((block.shape[0] * block.shape[1], block.shape[2]))
     seed = token_seeds(program, arithmetic, layer, given[layer.weight].array[:outputs])
     inner = jacobian_rows(program, arithmetic, values, {layer.tokens: seed}, columns)
-    tokens = lettered.reshaped(values[layer.tokens], (layer.width, layer.columns))
+    tokens = values[layer.tokens].reshaped((layer.width, layer.columns))
     eye = arithmetic.integers(np.eye(outputs, dtype=np.int64))
-    own = lettered.contract(arithmetic, Lettered("", eye), "ab", tokens, "cd", "adbc")
+    own = Lettered("", eye, arithmetic).contract("ab", tokens, "cd", "adbc")
     shape = (inner.shape[0], outputs * layer.columns, outputs * layer.width)
     block = arithmetic.concatenate([own.array.reshape(shape), inner], -1)
     return block.reshape((block.shape[0] * block.shape[1], block.shape[2]))
@@ -135,21 +118,14 @@ def free_columns(program: Program, held: Held, layer: LastLayer | None = None) -
 
 def flat_columns(program: Program, columns: Mapping[str, np.ndarray]) -> np.ndarray:
     """Chosen weight entries as places in the flat weights."""
-    found, start = [np.zeros(0, dtype=np.int64)], 0
-    for name, shape in program.parameters.items():
-        if name in columns:
-            found.append(start + columns[name])
-        start += int(np.prod(shape))
-    return np.concatenate(found)
+    found = [
+        part.start + columns[name] for name, _, part in flat_parts(program.parameters) if name in columns
+    ]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
 
 def columns_by_weight(program: Program, flat: np.ndarray) -> dict[str, np.ndarray]:
     """The inverse of :func:`flat_columns`, for places in ascending order."""
-    found, start = {}, 0
-    for name, shape in program.parameters.items():
-        stop = start + int(np.prod(shape))
-        inside = flat[(flat >= start) & (flat < stop)]
-        if len(inside):
-            found[name] = inside - start
-        start = stop
-    return found
+    parts = flat_parts(program.parameters)
+    found = {name: flat[(flat >= part.start) & (flat < part.stop)] - part.start for name, _, part in parts}
+    return {name: places for name, places in found.items() if len(places)}

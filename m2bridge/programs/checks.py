@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 
 import numpy as np
 
 from m2bridge.linear.residues import field_of
-from m2bridge.programs import lettered
 from m2bridge.programs.arithmetics import Residues
-from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.instructions import LETTERS
+from m2bridge.programs.lettered import Lettered, aligned
 from m2bridge.programs.points import Integers, draw_inputs, draw_weights
 from m2bridge.programs.program import Program
 from m2bridge.programs.reverse import cotangents
@@ -50,7 +49,7 @@ class Probe:
         for _, place in self.program.outputs:
             item = found[place]
             if item is not None:
-                array = lettered.aligned(item, "TN", len(item.core))
+                array = aligned(item, "TN", len(item.core))
                 changed |= self.arithmetic.field.canonical(array).reshape(len(array), -1).any(axis=1)
         return [bool(change) for change in changed]
 
@@ -70,7 +69,7 @@ class Probe:
             item, size = items[place], self.program.instructions[place].size
             flat = np.zeros((1, size), dtype=np.int64)
             if item is not None:
-                array = lettered.aligned(item, "N", len(item.core))
+                array = aligned(item, "N", len(item.core))
                 flat = self.arithmetic.field.canonical(array).reshape(-1, size)
             parts.append(np.broadcast_to(flat, (samples, size)))
         listed: list[list[int]] = np.concatenate(parts, axis=1).tolist()
@@ -82,39 +81,26 @@ class Probe:
 
     def both_ways(self) -> tuple[list[int], list[int]]:
         """A random form of the derivative in a random direction, by the forward and by the reverse rules."""
-        field, arithmetic = self.arithmetic.field, self.arithmetic
-        direction = self.random_direction()
+        program, arithmetic = self.program, self.arithmetic
         rng = np.random.default_rng([self.seed, self.p, 12])
+        direction = self.random_direction()
+        moved = {n: Lettered("", arithmetic.integers(value), arithmetic) for n, value in direction.items()}
+        found = tangents(program, arithmetic, self.values, moved)
         seeds: dict[int, Lettered] = {}
-        pushed = arithmetic.zeros((1,))
-        moved = {name: Lettered("", arithmetic.integers(value)) for name, value in direction.items()}
-        found = tangents(self.program, arithmetic, self.values, moved)
-        for _, place in self.program.outputs:
-            shape = self.program.instructions[place].shape
-            form = Lettered("R", arithmetic.integers(rng.integers(0, self.p, size=(1, *shape))))
-            seeds[place] = form if place not in seeds else lettered.add(arithmetic, seeds[place], form)
+        pushed = pulled = Lettered("", arithmetic.zeros(()), arithmetic)
+        for _, place in program.outputs:
+            shape = program.instructions[place].shape
+            form = Lettered("R", arithmetic.integers(rng.integers(0, self.p, size=(1, *shape))), arithmetic)
+            seeds[place] = form if place not in seeds else seeds[place] + form
             item = found[place]
             if item is not None:
-                letters = "abcdefghijklmnopqrst"[: len(shape)]
-                pushed = arithmetic.add(
-                    pushed, _by_sample(lettered.contract(arithmetic, item, letters, form, letters, ""))
-                )
-        pulled = arithmetic.zeros((1,))
-        for name, cotangent in cotangents(
-            self.program, arithmetic, self.values, seeds, list(self.program.weights)
-        ).items():
-            if cotangent is not None:
-                letters = "abcdefghijklmnopqrst"[: len(self.program.parameters[name])]
-                part = lettered.contract(arithmetic, cotangent, letters, moved[name], letters, "")
-                pulled = arithmetic.add(pulled, _by_sample(part))
-        size = max(pushed.size, pulled.size)
-        return (
-            np.broadcast_to(field.canonical(pushed), (size,)).tolist(),
-            np.broadcast_to(field.canonical(pulled), (size,)).tolist(),
-        )
-
-
-def _by_sample(item: Lettered) -> np.ndarray:
-    """A number for each sample (one number where they do not depend on it)."""
-    array: np.ndarray = lettered.aligned(item, "NR", 0)
-    return array.reshape(prod(array.shape))
+                letters = LETTERS[: len(shape)]
+                pushed = pushed + item.contract(letters, form, letters, "")
+        for name, item in cotangents(program, arithmetic, self.values, seeds, list(program.weights)).items():
+            if item is not None:
+                letters = LETTERS[: len(program.parameters[name])]
+                pulled = pulled + item.contract(letters, moved[name], letters, "")
+        both = [arithmetic.field.canonical(aligned(part, "NR", 0)).reshape(-1) for part in (pushed, pulled)]
+        size = max(len(part) for part in both)
+        one, other = (np.broadcast_to(part, (size,)).tolist() for part in both)
+        return one, other

@@ -1,36 +1,166 @@
 """The coordinates of a network: coefficients of its outputs as polynomials in its inputs, over any arithmetic.
 
-Every value is a polynomial in the input entries with arrays as coefficients (:class:`Form`). The rules are those of
-:func:`m2bridge.programs.run.apply` on coefficients: linear instructions pass through, products collect monomials.
+Polynomials in the inputs are one more arithmetic in which programs are interpreted (:class:`InputPolynomials`): an array of
+them is a table of coefficient arrays (:class:`Form`). Sums and linear instructions pass through, products collect monomials.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from itertools import combinations_with_replacement
-from math import comb, prod
-from typing import Any
+from math import prod
+from typing import Any, NoReturn
 
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
-from m2bridge.programs import lettered
 from m2bridge.programs.arithmetics import Array, Floats
-from m2bridge.programs.lettered import Lettered
-from m2bridge.programs.program import ANALYTIC, Instruction, Program
-from m2bridge.programs.run import LINEAR, apply, linear
-
-_MULTIPLY = Instruction("multiply", (), (0, 1), ())
+from m2bridge.programs.instructions import Shape, flat_parts
+from m2bridge.programs.lettered import Lettered, aligned
+from m2bridge.programs.program import Program
+from m2bridge.programs.run import evaluate, tangents
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A polynomial in the inputs: one row of `exponents` and one place on the axis M of `coefficients` for each monomial."""
+    """An array of polynomials in the inputs: `coefficients[k]` is the array of coefficients of the monomial `exponents[k]`."""
 
     exponents: np.ndarray
-    coefficients: Lettered
+    coefficients: Array
+
+    @property
+    def shape(self) -> Shape:
+        return tuple(self.coefficients.shape[1:])
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def like(self, coefficients: Array) -> Form:
+        return Form(self.exponents, coefficients)
+
+    def reshape(self, shape: Shape) -> Form:
+        return self.like(self.coefficients.reshape((len(self.exponents), *shape)))
+
+    def transpose(self, *axes: int) -> Form:
+        return self.like(self.coefficients.transpose(0, *(axis + 1 for axis in axes)))
+
+    def __getitem__(self, key: Any) -> Form:
+        return self.like(self.coefficients[(slice(None), *(key if isinstance(key, tuple) else (key,)))])
+
+
+class InputPolynomials(Floats):
+    """Polynomials in so many variables, with coefficients in another arithmetic.
+
+    A product of more than `most_products` pairs of coefficients is refused before it is begun.
+    """
+
+    def __init__(self, over: Floats, variables: int, most_products: int | None = None) -> None:
+        self.over, self.variables, self.most_products = over, variables, most_products
+
+    def lift(self, array: Array) -> Form:
+        """An array of the coefficients' arithmetic as constant polynomials."""
+        return Form(np.zeros((1, self.variables), dtype=np.int64), array[None])
+
+    def generic(self, shape: Shape, start: int) -> Form:
+        """Variables from number `start` on; those of a matrix column by column, so that the first token comes first."""
+        count = prod(shape)
+        unit = np.eye(count, dtype=np.int64).reshape(count, *reversed(shape))
+        exponents = np.zeros((count, self.variables), dtype=np.int64)
+        exponents[np.arange(count), start + np.arange(count)] = 1
+        return Form(exponents, self.over.integers(unit.transpose(0, *range(len(shape), 0, -1))))
+
+    def constant(self, values: Sequence[Fraction], shape: Shape) -> Form:
+        return self.lift(self.over.constant(values, shape))
+
+    def integers(self, array: Any) -> Form:
+        return self.lift(self.over.integers(array))
+
+    def scale(self, factor: Fraction, array: Form) -> Form:
+        return array.like(self.over.scale(factor, array.coefficients))
+
+    def negative(self, array: Form) -> Form:
+        return array.like(self.over.negative(array.coefficients))
+
+    def sum(self, array: Form, axes: tuple[int, ...]) -> Form:
+        return array.like(self.over.sum(array.coefficients, tuple(axis + 1 for axis in axes)))
+
+    def broadcast(self, array: Form, shape: Shape) -> Form:
+        return array.like(self.over.broadcast(array.coefficients, (len(array.exponents), *shape)))
+
+    def spread(self, array: Form, places: np.ndarray, size: int) -> Form:
+        return array.like(self.over.spread(array.coefficients, places, size))
+
+    def add(self, left: Form, right: Form) -> Form:
+        shape = np.broadcast_shapes(left.shape, right.shape)
+        whole, tables = self._together([self.broadcast(left, shape), self.broadcast(right, shape)])
+        return Form(whole, self.over.add(*tables))
+
+    def concatenate(self, arrays: Sequence[Form], axis: int) -> Form:
+        whole, tables = self._together(arrays)
+        return Form(whole, self.over.concatenate(tables, axis))
+
+    def _together(self, forms: Sequence[Form]) -> tuple[np.ndarray, list[Array]]:
+        """All monomials of the forms, and the coefficients of each form on them."""
+        whole, _ = _distinct(np.concatenate([form.exponents for form in forms]))
+        return whole, [on_support(self.over, form, whole) for form in forms]
+
+    def multiply(self, left: Form, right: Form) -> Form:
+        return self._product(self.over.multiply, left, right)
+
+    def matmul(self, left: Form, right: Form) -> Form:
+        return self._product(self.over.matmul, left, right)
+
+    def _product(self, product: Callable[[Array, Array], Array], left: Form, right: Form) -> Form:
+        """For one monomial of the smaller factor, all its products are distinct monomials."""
+        flipped = len(left.exponents) > len(right.exponents)
+        small, large = (right, left) if flipped else (left, right)
+        self._check_work(
+            len(small.exponents) * len(large.exponents) * max(prod(left.shape), prod(right.shape))
+        )
+        sums = small.exponents[:, None, :] + large.exponents[None, :, :]
+        whole, places = _distinct(sums.reshape(-1, self.variables))
+        total: Array = None
+        for k, rows in enumerate(places.reshape(len(small.exponents), -1)):
+            factor = small.coefficients[k, ...]  # an array also where it is a single number
+            part = product(large.coefficients, factor) if flipped else product(factor, large.coefficients)
+            if total is None:
+                total = self.over.zeros((len(whole), *part.shape[1:]))
+            total[rows] = self.over.add(total[rows], part)
+        return Form(whole, total)
+
+    def _check_work(self, needed: int) -> None:
+        if self.most_products is not None and needed > self.most_products:
+            raise OutOfReachError(
+                f"a product of coefficients has {needed} terms, more than {self.most_products}",
+                estimate=needed,
+            )
+
+    def exp(self, array: Form, axis: int = 0) -> NoReturn:
+        raise NotPolynomialError("a network with exponentials or divisions in it has no coefficients")
+
+    reciprocal = softmax = exp
+
+
+def on_support(over: Floats, form: Form, whole: np.ndarray) -> Array:
+    """The coefficients of a form on given monomials, which contain its own."""
+    if np.array_equal(whole, form.exponents):
+        return form.coefficients
+    row = {monomial.tobytes(): i for i, monomial in enumerate(np.ascontiguousarray(whole))}
+    table = over.zeros((len(whole), *form.shape))
+    table[[row[m.tobytes()] for m in np.ascontiguousarray(form.exponents)]] = form.coefficients
+    return table
+
+
+def _distinct(exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct monomials, and where each given one went."""
+    if exponents.shape[1] == 0:
+        return exponents[:1], np.zeros(len(exponents), dtype=np.int64)
+    found, places = np.unique(exponents, axis=0, return_inverse=True)
+    return found, places.reshape(-1)
 
 
 def monomials(variables: int, degree: int) -> np.ndarray:
@@ -47,242 +177,58 @@ def monomials(variables: int, degree: int) -> np.ndarray:
     return exponents
 
 
-def input_count(program: Program) -> int:
-    """Number of input entries, which are the variables of the coordinates."""
-    return sum(prod(shape) for shape in program.input_shapes.values())
-
-
 def output_forms(
     program: Program,
-    arithmetic: Floats,
+    over: Floats,
     weights: Mapping[str, Lettered],
     directions: Mapping[str, Lettered] | None = None,
     *,
     most_products: int | None = None,
-) -> tuple[list[Form], list[Form | None]]:
-    """The outputs as polynomials in the input entries, and their derivatives in the directions given for weights.
-
-    Entries of inputs are numbered input by input; those of a matrix column by column, so that the first token comes first.
+) -> list[Lettered | None]:
+    """The outputs as polynomials in the input entries, or with `directions` their derivatives in these; None is zero.
 
     Raises
     ------
     OutOfReachError
-        An instruction would multiply more than `most_products` coefficients; the estimate is made before it is run.
+        An instruction would multiply more than `most_products` coefficients.
     """
-    forms: list[Form] = []
-    moves: list[Form | None] = []
-    variables, start = input_count(program), 0
-    for item in program.instructions:
-        move: Form | None = None
-        if item.operation == "weight":
-            name = str(item.constants[0])
-            form = _constant(weights[name], variables)
-            if directions is not None and name in directions:
-                move = _constant(directions[name], variables)
-        elif item.operation == "input":
-            form = _generic(arithmetic, item, start, variables)
-            start += item.size
-        elif item.operation == "constant":
-            form = _constant(apply(arithmetic, item, []), variables)
-        else:
-            operands = [forms[k] for k in item.operands]
-            if most_products is not None and (needed := _products(item, operands)) > most_products:
-                raise OutOfReachError(
-                    f"the coefficients of {item.operation} are {needed} products, more than {most_products}",
-                    estimate=needed,
-                )
-            form = _apply(arithmetic, item, operands)
-            if directions is not None:
-                move = _derivative(arithmetic, item, operands, [moves[k] for k in item.operands])
-        forms.append(form)
-        moves.append(move)
-    return [forms[place] for _, place in program.outputs], [moves[place] for _, place in program.outputs]
+    polynomials = InputPolynomials(over, program.input_count, most_products)
+    given = {name: Lettered(value.lead, polynomials.lift(value.array)) for name, value in weights.items()}
+    for name, shape, part in flat_parts(program.input_shapes):
+        given[name] = Lettered("", polynomials.generic(shape, part.start))
+    found: Sequence[Lettered | None] = evaluate(program, polynomials, given)
+    if directions is not None:
+        moves = {name: Lettered(move.lead, polynomials.lift(move.array)) for name, move in directions.items()}
+        found = tangents(program, polynomials, [v for v in found if v is not None], moves)
+    return [found[place] for _, place in program.outputs]
 
 
 def coefficient_table(
-    arithmetic: Floats,
-    forms: Sequence[Form | None],
+    over: Floats,
+    forms: Sequence[Lettered | None],
     exponents: np.ndarray,
-    shapes: Sequence[tuple[int, ...]],
+    shapes: Sequence[Shape],
     lead: str,
 ) -> Lettered:
     """Coefficients of the given monomials, output entry by output entry, monomial by monomial, behind the axes `lead`."""
-    row = {monomial.tobytes(): i for i, monomial in enumerate(np.ascontiguousarray(exponents))}
-    sizes = {"M": len(exponents)}
-    for form in forms:
-        if form is not None:
-            sizes |= {letter: n for letter, n in form.coefficients.sizes.items() if letter != "M"}
+    sizes: dict[str, int] = reduce(lambda a, b: a | b, [form.sizes for form in forms if form is not None], {})
     outer = tuple(sizes.get(letter, 1) for letter in lead)
     parts = []
     for form, shape in zip(forms, shapes, strict=True):
-        size = prod(shape)
-        table = arithmetic.zeros((len(exponents), *outer, size))
+        table = over.zeros((len(exponents), *outer, prod(shape)))
         if form is not None:
-            array = lettered.aligned(form.coefficients, "M" + lead, len(shape))
-            array = arithmetic.broadcast(
-                array.reshape((*array.shape[: 1 + len(lead)], size)), (len(array), *outer, size)
-            )
-            table[[row[m.tobytes()] for m in np.ascontiguousarray(form.exponents)]] = array
-        parts.append(table.transpose(*range(1, len(outer) + 2), 0).reshape((*outer, size * len(exponents))))
-    return Lettered(lead, arithmetic.concatenate(parts, -1))
+            found: Form = aligned(form, lead, len(shape))
+            found = found.reshape((*found.shape[: len(lead)], prod(shape)))
+            table = over.broadcast(on_support(over, found, exponents), table.shape)
+        parts.append(
+            table.transpose(*range(1, len(outer) + 2), 0).reshape((*outer, prod(shape) * len(exponents)))
+        )
+    return Lettered(lead, over.concatenate(parts, -1))
 
 
-def support(forms: Sequence[Form]) -> np.ndarray:
+def support(forms: Sequence[Lettered | None]) -> np.ndarray:
     """All monomials that occur in the forms, by degree, then in descending lexicographic order."""
-    found = {tuple(int(e) for e in row) for form in forms for row in form.exponents}
+    tables = [form.array.exponents for form in forms if form is not None]
+    found = {tuple(int(e) for e in row) for table in tables for row in table}
     ordered = sorted(found, key=lambda m: (sum(m), tuple(-e for e in m)))
-    width = forms[0].exponents.shape[1]
-    return np.array(ordered, dtype=np.int64).reshape(len(ordered), width)
-
-
-def _constant(value: Lettered, variables: int) -> Form:
-    return Form(np.zeros((1, variables), dtype=np.int64), Lettered("M" + value.lead, value.array[None]))
-
-
-def _generic(arithmetic: Floats, item: Instruction, start: int, variables: int) -> Form:
-    """An input whose entries are variables."""
-    count, shape = item.size, item.shape
-    unit = np.eye(count, dtype=np.int64).reshape(count, *reversed(shape))
-    unit = unit.transpose(0, *range(len(shape), 0, -1))
-    exponents = np.zeros((count, variables), dtype=np.int64)
-    exponents[np.arange(count), start + np.arange(count)] = 1
-    return Form(exponents, Lettered("M", arithmetic.integers(unit)))
-
-
-def _apply(arithmetic: Floats, item: Instruction, operands: Sequence[Form]) -> Form:
-    operation = item.operation
-    if operation in ANALYTIC:
-        raise NotPolynomialError(f"a network with {operation} in it has no coefficients")
-    if operation == "add":
-        return _sum(arithmetic, operands, item)
-    if operation == "concatenate":
-        whole = _support(np.concatenate([form.exponents for form in operands]))[0]
-        spread = [_on_support(arithmetic, form, whole) for form in operands]
-        return Form(whole, linear(arithmetic, item, spread))
-    if operation == "power":
-        return _power(arithmetic, operands[0], int(item.constants[0]))
-    if operation == "multiply" or len(operands) == 2:
-        return _product(arithmetic, item, operands[0], operands[1])
-    (form,) = operands
-    return Form(form.exponents, linear(arithmetic, item, [form.coefficients]))
-
-
-def _derivative(
-    arithmetic: Floats, item: Instruction, operands: Sequence[Form], moves: Sequence[Form | None]
-) -> Form | None:
-    if all(move is None for move in moves):
-        return None
-    operation = item.operation
-    if operation == "power":
-        n, (form,), (move,) = int(item.constants[0]), operands, moves
-        assert move is not None
-        lower = form if n == 2 else _power(arithmetic, form, n - 1)
-        scaled = Lettered(lower.coefficients.lead, arithmetic.scale(Fraction(n), lower.coefficients.array))
-        return _product(arithmetic, _MULTIPLY, Form(lower.exponents, scaled), move)
-    if operation == "concatenate":
-        zero = [
-            move or Form(form.exponents[:1], Lettered("M", arithmetic.zeros((1, *form.coefficients.core))))
-            for form, move in zip(operands, moves, strict=True)
-        ]
-        return _apply(arithmetic, item, zero)
-    if operation in LINEAR and len(operands) == 1:
-        (move,) = moves
-        return None if move is None else _apply(arithmetic, item, [move])
-    parts = []
-    for k, move in enumerate(moves):
-        if move is not None and operation == "add":
-            spread = lettered.repeated(arithmetic, move.coefficients, item.shape)
-            parts.append(Form(move.exponents, spread))
-        elif move is not None:
-            pair = [move if place == k else form for place, form in enumerate(operands)]
-            parts.append(_product(arithmetic, item, pair[0], pair[1]))
-    return parts[0] if len(parts) == 1 else _sum(arithmetic, parts, item)
-
-
-def _products(item: Instruction, operands: Sequence[Form]) -> int:
-    """About how many products of coefficients an instruction takes."""
-    counts = [len(form.exponents) for form in operands]
-    if item.operation == "power":
-        n = int(item.constants[0])
-        variables = min(
-            counts[0], operands[0].exponents.shape[1] + 1
-        )  # (m terms)^n, or all monomials of that degree
-        degree = n if variables == counts[0] else n * int(operands[0].exponents.sum(axis=1).max(initial=0))
-        return item.size * comb(degree + variables - 1, variables - 1) * counts[0]
-    return item.size * prod(counts) if len(counts) == 2 and item.operation in ("multiply", "einsum") else 0
-
-
-def _power(arithmetic: Floats, form: Form, exponent: int) -> Form:
-    result: Form | None = None
-    while exponent:
-        if exponent & 1:
-            result = form if result is None else _product(arithmetic, _MULTIPLY, result, form)
-        exponent >>= 1
-        if exponent:
-            form = _product(arithmetic, _MULTIPLY, form, form)
-    assert result is not None
-    return result
-
-
-def _sum(arithmetic: Floats, forms: Sequence[Form], item: Instruction) -> Form:
-    whole = _support(np.concatenate([form.exponents for form in forms]))[0]
-    total: Lettered | None = None
-    for form in forms:
-        part = _on_support(arithmetic, form, whole)
-        total = part if total is None else lettered.add(arithmetic, total, part)
-    assert total is not None
-    return Form(
-        whole, lettered.repeated(arithmetic, total, item.shape) if item.shape != total.core else total
-    )
-
-
-def _on_support(arithmetic: Floats, form: Form, whole: np.ndarray) -> Lettered:
-    """Coefficients on a larger support."""
-    if len(whole) == len(form.exponents):
-        return form.coefficients if np.array_equal(whole, form.exponents) else _moved(arithmetic, form, whole)
-    return _moved(arithmetic, form, whole)
-
-
-def _moved(arithmetic: Floats, form: Form, whole: np.ndarray) -> Lettered:
-    row = {monomial.tobytes(): i for i, monomial in enumerate(whole)}
-    array = lettered.aligned(form.coefficients, _first_m(form.coefficients.lead), len(form.coefficients.core))
-    table = arithmetic.zeros((len(whole), *array.shape[1:]))
-    table[[row[m.tobytes()] for m in np.ascontiguousarray(form.exponents)]] = array
-    return Lettered(_first_m(form.coefficients.lead), table)
-
-
-def _first_m(lead: str) -> str:
-    return "M" + lead.replace("M", "")
-
-
-def _product(arithmetic: Floats, item: Instruction, left: Form, right: Form) -> Form:
-    """A product of two operands: for one monomial of the smaller one, all its products are distinct monomials."""
-    flipped = len(left.exponents) > len(right.exponents)
-    small, large = (right, left) if flipped else (left, right)
-    sums = small.exponents[:, None, :] + large.exponents[None, :, :]
-    whole, place = _support(sums.reshape(-1, sums.shape[-1]))
-    place = place.reshape(sums.shape[:2])
-    lead = _first_m(small.coefficients.lead)
-    array = lettered.aligned(small.coefficients, lead, len(small.coefficients.core))
-    total: Array = None
-    letters = ""
-    for i in range(len(small.exponents)):
-        one = Lettered(lead[1:], array[i, ...])
-        pair = [large.coefficients, one] if flipped else [one, large.coefficients]
-        part = apply(arithmetic, item, pair)
-        if total is None:
-            letters = _first_m(part.lead)
-
-            outer = [part.sizes[letter] for letter in letters[1:]]
-            total = arithmetic.zeros((len(whole), *outer, *part.core))
-        rows = place[i]
-        total[rows] = arithmetic.add(total[rows], lettered.aligned(part, letters, len(part.core)))
-    return Form(whole, Lettered(letters, total))
-
-
-def _support(exponents: np.ndarray) -> tuple[np.ndarray, Any]:
-    """Distinct monomials, and where each given one went."""
-    if exponents.shape[1] == 0:
-        return exponents[:1], np.zeros(len(exponents), dtype=np.int64)
-    found, place = np.unique(exponents, axis=0, return_inverse=True)
-    return found, place.reshape(-1)
+    return np.array(ordered, dtype=np.int64).reshape(len(ordered), tables[0].shape[1])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.programs.program import Shape
+from m2bridge.programs.instructions import Shape
 from m2bridge.programs.refusals import not_polynomial, wrong_input
 
 FloatListener = Callable[[float], None]
@@ -79,33 +79,3 @@ def filled(entries: list[Any], shape: Shape) -> np.ndarray[Any, Any]:
     array = np.empty(len(entries), dtype=object)
     array[:] = entries
     return array.reshape(shape)
-
-
-def folded(
-    operation: str, constants: tuple[Any, ...], arrays: list[np.ndarray[Any, Any]], shape: Shape
-) -> Any:
-    """What a polynomial instruction makes of constant arrays."""
-    first = arrays[0]
-    if operation == "add":
-        return first + arrays[1]
-    if operation == "multiply":
-        return first * arrays[1]
-    if operation == "scale":
-        return constants[0] * first
-    if operation == "power":
-        return first ** constants[0]
-    if operation == "einsum":
-        return np.einsum(",".join(constants[0]) + "->" + constants[1], *arrays)
-    if operation == "reshape":
-        return first.reshape(shape)
-    if operation == "slice":
-        return first[np.ix_(*([s + i * p for i in range(c)] for s, c, p in constants))]
-    if operation == "gather":
-        return first.ravel()[list(constants)].reshape(shape)
-    assert operation == "concatenate"
-    return np.concatenate(arrays, axis=constants[0])
-
-
-FOLDABLE = frozenset(
-    {"add", "multiply", "scale", "power", "einsum", "reshape", "slice", "gather", "concatenate"}
-)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.programs.program import Shape
+from m2bridge.programs.instructions import Shape
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.refusals import wrong_input
 

@@ -7,9 +7,11 @@ subtracted from S so that exp does not overflow change nothing and are dropped.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
+
+import numpy as np
 
 from m2bridge.programs.contractions import summed, transposed
-from m2bridge.programs.program import Shape
 from m2bridge.programs.recorder import Recorder
 
 
@@ -56,35 +58,25 @@ def _softmax(recorder: Recorder, first: int, second: int) -> int | None:
 
 def _summed_axis(recorder: Recorder, first: int, second: int, numbers: int, axes: list[int]) -> int | None:
     """The axis along which the denominator is the sum of the numerator; None if it is anything else."""
-    denominator, total = recorder.shape(second), second
+    total = second
     while recorder.instruction(total).operation == "reshape":
         total = recorder.instruction(total).operands[0]
     single = recorder.single_term(total)
-    if single is None or recorder.instruction(total).operands != (numbers,) or len(denominator) > len(axes):
+    if single is None or recorder.instruction(total).operands != (numbers,):
         return None
     term, result = single
     summed_axes = [k for k, letter in enumerate(term) if letter not in result]
-    kept = [term.index(letter) for letter, n in zip(result, recorder.shape(total), strict=True) if n > 1]
-    if len(summed_axes) == 1 and _aligned(recorder.shape(first), axes, denominator, kept, summed_axes[0]):
-        return summed_axes[0]
-    return None
-
-
-def _aligned(shape: Shape, axes: list[int], denominator: Shape, kept: list[int], summed: int) -> bool:
-    """Whether each entry is divided by the sum that it belongs to.
-
-    `axes[j]` is the axis of the exponential behind axis j of the numerator; `kept` are those behind the axes of the
-    denominator that are longer than 1.
-    """
-    if [n for n in denominator if n > 1] != [shape[axes.index(k)] for k in kept]:
-        return False
-    behind = iter(kept)
-    places: list[int | None] = [None] * (len(shape) - len(denominator))
-    places += [next(behind) if n > 1 else None for n in denominator]
-    return all(
-        place is None if axis == summed else n == 1 or place == axis
-        for n, axis, place in zip(shape, axes, places, strict=True)
+    if len(summed_axes) != 1:
+        return None
+    # each entry has to be divided by the sum that it belongs to: number the sums, and compare
+    sums = np.arange(prod(recorder.shape(total))).reshape(recorder.shape(total))
+    own = np.expand_dims(
+        np.einsum(f"{result}->{term.replace(term[summed_axes[0]], '')}", sums), summed_axes[0]
     )
+    wanted = np.broadcast_to(own, recorder.shape(numbers)).transpose(axes)
+    given = sums.reshape(recorder.shape(second))
+    aligned = given.ndim <= wanted.ndim and np.array_equal(np.broadcast_to(given, wanted.shape), wanted)
+    return summed_axes[0] if aligned else None
 
 
 def _without_maxima(recorder: Recorder, exponential: int, axis: int) -> int | None:

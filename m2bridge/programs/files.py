@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.errors import InputError, ParseError
-from m2bridge.programs.program import Program, ProgramError, parse_program
+from m2bridge.programs.instructions import ProgramError
+from m2bridge.programs.program import Program, parse_program
 
 FORMAT = "m2bridge program file 1"
 LARGEST_FILE = 2**28
@@ -88,7 +89,7 @@ def load_program(path: str | Path) -> ProgramFile:
         The file is not TOML, has a wrong, missing or unknown key, holds no program, or its hash is not that of the program.
     """
     file = Path(path)
-    document = _document(file)
+    _, document = read_document(file, LARGEST_FILE)
     for key in document:
         if key not in _KEYS:
             raise _wrong(file, f"there is no key {key[:40]!r}; a program file has {', '.join(_KEYS)}")
@@ -111,22 +112,40 @@ def load_program(path: str | Path) -> ProgramFile:
     return ProgramFile(program, _checked_name(document["name"], file), tuple(notes))
 
 
-def _document(file: Path) -> dict[str, Any]:
+def read_document(file: Path, largest: int) -> tuple[str, dict[str, Any]]:
+    """The text of a TOML or JSON file and what it says, at most `largest` bytes.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it is too large.
+    ParseError
+        It is not TOML or JSON in UTF-8; fields `source`, and for JSON `line` and `column`.
+    """
     try:
         if not file.is_file():
             raise InputError(f"{file}: there is no such file")
         size = file.stat().st_size
-        if size > LARGEST_FILE:
-            raise InputError(f"{file}: the file has {size} bytes, more than {LARGEST_FILE}")
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        if size > largest:
+            raise InputError(f"{file}: the file has {size} bytes, more than {largest}")
+        text = file.read_text(encoding="utf-8")
+        document = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise _wrong(file, f"byte {error.start} is not UTF-8 text") from None
     except RecursionError:
-        raise _wrong(file, "nested too deeply") from None
-    except tomllib.TOMLDecodeError as error:  # it says "(at line 1, column 2)" itself
+        raise ParseError(f"{file}: nested too deeply", source=str(file), line=1, column=1) from None
+    except json.JSONDecodeError as error:
+        line, column = error.lineno, error.colno
+        raise ParseError(
+            f"{file}, line {line}, column {column}: {error.msg}", source=str(file), line=line, column=column
+        ) from None
+    except ValueError as error:  # tomllib's error says "(at line 1, column 2)" itself
         raise _wrong(file, str(error).splitlines()[0]) from None
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from None
+    if not isinstance(document, dict):
+        raise _wrong(file, "expected an object with names and values")
+    return text, document
 
 
 def _wrong(file: Path, message: str) -> ParseError:

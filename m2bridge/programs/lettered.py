@@ -6,21 +6,23 @@ T for tangent directions. The axes behind them are those that the program knows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from math import prod
 
 from m2bridge.programs.arithmetics import Array, Floats
-from m2bridge.programs.program import Shape, broadcast_shape
+from m2bridge.programs.instructions import Shape, broadcast_shape
 
 
 @dataclass(frozen=True, slots=True)
 class Lettered:
-    """An array of shape (one axis for each letter of `lead`, *core)."""
+    """An array of shape (one axis for each letter of `lead`, *core), to be computed with in one arithmetic."""
 
     lead: str
     array: Array
+    arithmetic: Floats = None  # type: ignore[assignment]  # given where programs are interpreted
 
     @property
     def core(self) -> Shape:
@@ -29,6 +31,104 @@ class Lettered:
     @property
     def sizes(self) -> dict[str, int]:
         return dict(zip(self.lead, self.array.shape, strict=False))
+
+    def within(self, arithmetic: Floats) -> Lettered:
+        """The same array, to be computed with in this arithmetic."""
+        return self if self.arithmetic is arithmetic else Lettered(self.lead, self.array, arithmetic)
+
+    def like(self, array: Array) -> Lettered:
+        """Another array behind the same letters."""
+        return Lettered(self.lead, array, self.arithmetic)
+
+    # -- arithmetic: both axes and letters are broadcast --------------------------------------------------
+
+    def __add__(self, other: Lettered) -> Lettered:
+        return self._combined(self.arithmetic.add, other)
+
+    def __mul__(self, other: Lettered) -> Lettered:
+        return self._combined(self.arithmetic.multiply, other)
+
+    def _combined(self, function: Callable[[Array, Array], Array], other: Lettered) -> Lettered:
+        lead, ndim = joined(self.lead, other.lead), max(len(self.core), len(other.core))
+        array = function(aligned(self, lead, ndim), aligned(other, lead, ndim))
+        return Lettered(lead, array, self.arithmetic)
+
+    def __neg__(self) -> Lettered:
+        return self.like(self.arithmetic.negative(self.array))
+
+    def __sub__(self, other: Lettered) -> Lettered:
+        return self + -other
+
+    def scaled(self, factor: Fraction) -> Lettered:
+        return self.like(self.arithmetic.scale(factor, self.array))
+
+    # -- sums and products of entries ---------------------------------------------------------------------
+
+    def contract(self, term: str, other: Lettered, other_term: str, result: str) -> Lettered:
+        """The einsum of two arrays; letters of the leads are kept, and those of both are matched.
+
+        Everything is brought to one product of (stacks of) matrices, which is where the time goes.
+        """
+        arithmetic, lead = self.arithmetic, joined(self.lead, other.lead)
+        plan = _plan(self.lead + term, other.lead + other_term, lead + result)
+        x, y = self.array, other.array
+        x = arithmetic.sum(x, plan.left_sums) if plan.left_sums else x
+        y = arithmetic.sum(y, plan.right_sums) if plan.right_sums else y
+        x = x.transpose(*plan.left_order) if plan.left_order else x
+        y = y.transpose(*plan.right_order) if plan.right_order else y
+        stack, inner = plan.stack, plan.inner
+        outer, rows, columns = (
+            x.shape[:stack],
+            x.shape[stack : len(x.shape) - inner],
+            y.shape[stack + inner :],
+        )
+        if inner:
+            m, k, n = prod(rows), prod(y.shape[stack : stack + inner]), prod(columns)
+            depth = (prod(outer),) if stack else ()
+            product = arithmetic.matmul(x.reshape((*depth, m, k)), y.reshape((*depth, k, n)))
+            product = product.reshape((*outer, *rows, *columns))
+        else:
+            wide = x.reshape((*outer, *rows, *(1,) * len(columns)))
+            product = arithmetic.multiply(wide, y.reshape((*outer, *(1,) * len(rows), *columns)))
+        return Lettered(lead, product.transpose(*plan.out_order) if plan.out_order else product, arithmetic)
+
+    def single(self, term: str, result: str) -> Lettered:
+        """The einsum of one array: a sum over the letters that the result does not have, then a transpose."""
+        before, after = self.lead + term, self.lead + result
+        axes = tuple(k for k, letter in enumerate(before) if letter not in after)
+        array = self.arithmetic.sum(self.array, axes) if axes else self.array
+        order = _order([letter for letter in before if letter in after], after)
+        return self.like(array.transpose(*order) if order else array)
+
+    def kept_sum(self, axis: int) -> Lettered:
+        """The sum over one core axis (counted from the end), which stays with length 1."""
+        core = list(self.core)
+        core[axis] = 1
+        total = self.arithmetic.sum(self.array, (len(self.array.shape) + axis,))
+        return self.like(total).reshaped(tuple(core))
+
+    def summed_to(self, core: Shape) -> Lettered:
+        """The transpose of broadcasting: sums over core axes that an operand of shape `core` did not have."""
+        extra, offset = len(self.core) - len(core), len(self.lead)
+        axes = tuple(
+            offset + k for k, n in enumerate(self.core) if k < extra or (core[k - extra] == 1 and n != 1)
+        )
+        return self.like(self.arithmetic.sum(self.array, axes)).reshaped(core) if axes else self
+
+    # -- the same entries elsewhere -----------------------------------------------------------------------
+
+    def reshaped(self, shape: Shape) -> Lettered:
+        return self.like(self.array.reshape((*self.array.shape[: len(self.lead)], *shape)))
+
+    def indexed(self, key: tuple[object, ...]) -> Lettered:
+        """The array with an index on its core axes only."""
+        return self.like(self.array[(*(slice(None),) * len(self.lead), *key)])
+
+    def repeated(self, core: Shape) -> Lettered:
+        """The array broadcast to a core shape."""
+        shape = broadcast_shape(self.core, core)
+        array = aligned(self, self.lead, len(shape))
+        return self.like(self.arithmetic.broadcast(array, (*array.shape[: len(self.lead)], *shape)))
 
 
 def joined(first: str, second: str) -> str:
@@ -45,45 +145,6 @@ def aligned(item: Lettered, lead: str, ndim: int) -> Array:
         array = array.transpose(*order, *range(len(order), len(array.shape)))
     shape = (*(sizes.get(letter, 1) for letter in lead), *(1,) * (ndim - len(core)), *core)
     return array.reshape(shape) if tuple(array.shape) != shape else array
-
-
-def add(arithmetic: Floats, left: Lettered, right: Lettered) -> Lettered:
-    """The sum, both axes and letters broadcast."""
-    lead, ndim = joined(left.lead, right.lead), max(len(left.core), len(right.core))
-    return Lettered(lead, arithmetic.add(aligned(left, lead, ndim), aligned(right, lead, ndim)))
-
-
-def multiply(arithmetic: Floats, left: Lettered, right: Lettered) -> Lettered:
-    """The entrywise product, both axes and letters broadcast."""
-    lead, ndim = joined(left.lead, right.lead), max(len(left.core), len(right.core))
-    return Lettered(lead, arithmetic.multiply(aligned(left, lead, ndim), aligned(right, lead, ndim)))
-
-
-def contract(
-    arithmetic: Floats, left: Lettered, left_term: str, right: Lettered, right_term: str, result: str
-) -> Lettered:
-    """The einsum of two arrays; letters of the leads are kept, and those of both are matched.
-
-    Everything is brought to one product of (stacks of) matrices, which is where the time goes.
-    """
-    lead = joined(left.lead, right.lead)
-    plan = _plan(left.lead + left_term, right.lead + right_term, lead + result)
-    x, y = left.array, right.array
-    x = arithmetic.sum(x, plan.left_sums) if plan.left_sums else x
-    y = arithmetic.sum(y, plan.right_sums) if plan.right_sums else y
-    x = x.transpose(*plan.left_order) if plan.left_order else x
-    y = y.transpose(*plan.right_order) if plan.right_order else y
-    stack, inner = plan.stack, plan.inner
-    outer, rows, columns = x.shape[:stack], x.shape[stack : len(x.shape) - inner], y.shape[stack + inner :]
-    if inner:
-        m, k, n = prod(rows), prod(y.shape[stack : stack + inner]), prod(columns)
-        depth = (prod(outer),) if stack else ()
-        product = arithmetic.matmul(x.reshape((*depth, m, k)), y.reshape((*depth, k, n)))
-        product = product.reshape((*outer, *rows, *columns))
-    else:
-        wide = x.reshape((*outer, *rows, *(1,) * len(columns)))
-        product = arithmetic.multiply(wide, y.reshape((*outer, *(1,) * len(rows), *columns)))
-    return Lettered(lead, product.transpose(*plan.out_order) if plan.out_order else product)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,47 +188,3 @@ def _order(before: Sequence[str], after: Sequence[str]) -> tuple[int, ...]:
     """The permutation of axes from one order of letters to another; empty when nothing moves."""
     found = tuple(before.index(letter) for letter in after)
     return () if found == tuple(range(len(found))) else found
-
-
-def _summed(arithmetic: Floats, array: Array, term: str, kept: set[str]) -> tuple[Array, str]:
-    """The array summed over letters that occur nowhere else."""
-    axes = tuple(k for k, letter in enumerate(term) if letter not in kept)
-    if not axes:
-        return array, term
-    return arithmetic.sum(array, axes), "".join(letter for letter in term if letter in kept)
-
-
-def single(arithmetic: Floats, item: Lettered, term: str, result: str) -> Lettered:
-    """The einsum of one array: a sum over the letters that the result does not have, then a transpose."""
-    lead = item.lead
-    array, term = _summed(arithmetic, item.array, lead + term, set(lead + result))
-    permutation = tuple(term.index(letter) for letter in lead + result)
-    return Lettered(lead, array if permutation == tuple(range(len(term))) else array.transpose(*permutation))
-
-
-def reshaped(item: Lettered, shape: Shape) -> Lettered:
-    return Lettered(item.lead, item.array.reshape((*item.array.shape[: len(item.lead)], *shape)))
-
-
-def indexed(item: Lettered, key: tuple[object, ...]) -> Lettered:
-    """The array with an index on its core axes only."""
-    return Lettered(item.lead, item.array[(*(slice(None),) * len(item.lead), *key)])
-
-
-def summed_to(arithmetic: Floats, item: Lettered, core: Shape) -> Lettered:
-    """The transpose of broadcasting: sums over core axes that an operand of shape `core` did not have."""
-    extra = len(item.core) - len(core)
-    offset = len(item.lead)
-    axes = tuple(
-        offset + k for k, size in enumerate(item.core) if k < extra or (core[k - extra] == 1 and size != 1)
-    )
-    if not axes:
-        return item
-    return reshaped(Lettered(item.lead, arithmetic.sum(item.array, axes)), core)
-
-
-def repeated(arithmetic: Floats, item: Lettered, core: Shape) -> Lettered:
-    """The array broadcast to a core shape."""
-    shape = broadcast_shape(item.core, core)
-    array = aligned(item, item.lead, len(shape))
-    return Lettered(item.lead, arithmetic.broadcast(array, (*array.shape[: len(item.lead)], *shape)))

@@ -6,7 +6,8 @@ from fractions import Fraction
 from math import prod
 
 from m2bridge.errors import NotPolynomialError
-from m2bridge.programs.program import Instruction, Program
+from m2bridge.programs.instructions import Instruction
+from m2bridge.programs.program import Program
 
 
 def program_for_macaulay2(program: Program) -> dict[str, object]:

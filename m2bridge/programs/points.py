@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.linear.stream import integers
-from m2bridge.programs.program import Program, Shape
+from m2bridge.programs.instructions import Shape, flat_parts
+from m2bridge.programs.program import Program
 
 WEIGHTS, INPUTS = 1, 2
 
@@ -36,9 +37,9 @@ class Held:
     def count(self) -> int:
         return sum(int(mask.sum()) for mask in self.masks.values())
 
-    def place(self, name: str, array: Integers) -> Integers:
-        """The array of a weight with its held entries put in."""
-        return np.where(self.masks[name], self.values[name], array) if name in self.masks else array
+    def place(self, name: str, array: np.ndarray, unit: int = 1) -> np.ndarray:
+        """The array of a weight with its held entries, times `unit`, put in."""
+        return np.where(self.masks[name], self.values[name] * unit, array) if name in self.masks else array
 
     def free(self, name: str, shape: Shape) -> Integers:
         """Flat places of the entries of a weight that are not held."""
@@ -51,20 +52,12 @@ NOTHING_HELD = Held()
 def draw_weights(program: Program, p: int, seed: int, held: Held = NOTHING_HELD) -> dict[str, Integers]:
     """Random weights in 0..p-1, with the held entries put in."""
     numbers = integers(seed, WEIGHTS, program.parameter_count, p)
-    found, start = {}, 0
-    for name, shape in program.parameters.items():
-        size = prod(shape)
-        found[name] = held.place(name, numbers[start : start + size].reshape(shape))
-        start += size
-    return found
+    parts = flat_parts(program.parameters)
+    return {name: held.place(name, numbers[part].reshape(shape)) for name, shape, part in parts}
 
 
 def draw_inputs(program: Program, p: int, seed: int, samples: int) -> dict[str, Integers]:
     """The first `samples` random inputs of a seed, with a leading axis over them."""
-    sizes = [prod(shape) for shape in program.input_shapes.values()]
-    numbers = integers(seed, INPUTS, samples * sum(sizes), p).reshape(samples, sum(sizes))
-    found, start = {}, 0
-    for (name, shape), size in zip(program.input_shapes.items(), sizes, strict=True):
-        found[name] = numbers[:, start : start + size].reshape(samples, *shape)
-        start += size
-    return found
+    numbers = integers(seed, INPUTS, samples * program.input_count, p).reshape(samples, program.input_count)
+    parts = flat_parts(program.input_shapes)
+    return {name: numbers[:, part].reshape(samples, *shape) for name, shape, part in parts}

@@ -24,7 +24,14 @@ from m2bridge.errors import OutOfReachError
 from m2bridge.linear.modular import Elimination, echelon_residues, eliminate, eliminate_residues
 from m2bridge.linear.residues import DEFAULT_PRIME, Field, field_of
 from m2bridge.programs.arithmetics import Array, Residues
-from m2bridge.programs.blocks import LastLayer, chosen_seeds, last_layer, token_seeds
+from m2bridge.programs.blocks import (
+    LastLayer,
+    flat_columns,
+    free_columns,
+    last_layer,
+    output_seeds,
+    token_seeds,
+)
 from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.points import NOTHING_HELD, Held, Integers, draw_inputs, draw_weights
 from m2bridge.programs.program import Program
@@ -114,7 +121,7 @@ def generic_rank(
     most = program.parameter_count - held.count
     most = most if upper is None else min(upper, most)
     layer = last_layer(program, held) if p < 2**23 else None
-    work = _Work(program, p, seed, held, layer)
+    work = _RankWork(program, p, seed, held, layer)
     current = work.first_try(samples)
     best: tuple[_Pivots, _Try] | None = None
     unchanged = 0
@@ -165,7 +172,7 @@ class _Pivots:
     columns: tuple[int, ...]
 
 
-class _Work:
+class _RankWork:
     """A rank that is being computed: the point, and the columns that are asked for."""
 
     def __init__(self, program: Program, p: int, seed: int, held: Held, layer: LastLayer | None) -> None:
@@ -174,16 +181,8 @@ class _Work:
         self.arithmetic = Residues(field_of(p), rng)
         drawn = draw_weights(program, p, seed, held)
         self.weights = {name: Lettered("", self.lift(value)) for name, value in drawn.items()}
-        self.chosen: dict[str, Integers] = {}
-        self.places: list[Integers] = []
-        start = 0
-        for name, shape in program.parameters.items():
-            free = held.free(name, shape)
-            if len(free) and (layer is None or name != layer.weight):
-                self.chosen[name] = free
-                self.places.append(start + free)
-            start += math.prod(shape)
-        self.columns = np.concatenate(self.places) if self.places else np.zeros(0, dtype=np.int64)
+        self.chosen = free_columns(program, held, layer)
+        self.columns = flat_columns(program, self.chosen)
 
     def lift(self, array: Integers) -> Array:
         return self.arithmetic.field.residues(array)
@@ -255,7 +254,7 @@ class _Work:
         entries = np.stack([np.sort(rng.permutation(outputs)[:rows]) for _ in range(current.samples)])
         matrix = np.empty((current.samples, rows, self.width), dtype=self.arithmetic.zeros(()).dtype)
         for window in self._windows(current):
-            seeds = chosen_seeds(self.program, self.arithmetic, entries[window])
+            seeds = output_seeds(self.program, self.arithmetic, entries[window])
             matrix[window] = self._block(values, seeds, window)
         found = self._eliminate(matrix.reshape(-1, self.width))
         chosen = tuple((row // rows, int(entries[row // rows, row % rows])) for row in found.pivot_rows)
@@ -271,7 +270,7 @@ class _Work:
 
     def _block(self, values: Sequence[Lettered], seeds: dict[int, Lettered], window: slice) -> Array:
         """Rows of the Jacobian at some samples: (samples, rows, columns)."""
-        part = [Lettered(v.lead, v.array[window]) if v.lead else v for v in values]
+        part = [v.like(v.array[window]) if v.lead else v for v in values]
         return jacobian_rows(self.program, self.arithmetic, part, seeds, self.chosen)
 
     def _eliminated(self, values: list[Lettered], current: _Try, layer: LastLayer) -> _Pivots:

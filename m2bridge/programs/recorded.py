@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
 from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.lib.stride_tricks import as_strided
 
-from m2bridge.programs.contractions import product, summed, transposed
-from m2bridge.programs.divisions import quotient
+from m2bridge.programs.contractions import summed, transposed
 from m2bridge.programs.indexing import entries, rearranged, stacked_numbers
-from m2bridge.programs.program import Shape
+from m2bridge.programs.instructions import Shape
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.refusals import WithoutValues, not_polynomial, wrong_input
 
@@ -59,11 +60,11 @@ def _leaves(value: Any) -> tuple[Shape, list[Any]]:
     return (len(parts), *parts[0][0]), [leaf for _, leaves in parts for leaf in leaves]
 
 
-class Recorded(WithoutValues):
+class Recorded(WithoutValues, NDArrayOperatorsMixin):
     """An array of a network that is being recorded.
 
     It stands for weights, inputs, and everything computed from them. It has a shape but no values; whatever needs
-    values is refused with the line where it stands.
+    values is refused with the line where it stands. Operators are NumPy's ufuncs (:mod:`m2bridge.programs.numpy_functions`).
     """
 
     __slots__ = ("place", "recorder")
@@ -74,9 +75,6 @@ class Recorded(WithoutValues):
 
     def _new(self, place: int) -> Recorded:
         return Recorded(self.recorder, place)
-
-    def _place(self, value: Any) -> int:
-        return place_of(self.recorder, value)
 
     def __repr__(self) -> str:
         return f"<recorded array of shape {self.shape}>"
@@ -108,19 +106,33 @@ class Recorded(WithoutValues):
     def __iter__(self) -> Iterator[Recorded]:
         return (self[k] for k in range(len(self)))
 
+    def axes(self, axis: Any) -> list[int]:
+        """One axis, several or all (None), counted from the front."""
+        if axis is None:
+            return list(range(self.ndim))
+        listed = axis if isinstance(axis, (tuple, list, range, np.ndarray)) else (axis,)
+        for number in listed:
+            if not isinstance(number, (int, np.integer)) or not -self.ndim <= number < self.ndim:
+                raise wrong_input(f"axis {number} of an array with {self.ndim} axes")
+        return [int(number) % self.ndim for number in listed]
+
+    # -- the same entries elsewhere -----------------------------------------------------------------
+
     def __getitem__(self, key: Any) -> Recorded:
         return self._new(entries(self.recorder, self.place, key))
 
-    def axis(self, number: Any) -> int:
-        """An axis counted from the front."""
-        if not isinstance(number, (int, np.integer)) or not -self.ndim <= number < self.ndim:
-            raise wrong_input(f"axis {number} of an array with {self.ndim} axes")
-        return int(number) % self.ndim
+    def moved(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What a function of NumPy that only moves entries around makes of the array; a list where it makes several."""
+        found = rearranged(self.recorder, self.place, lambda flat: function(flat, *args, **kwargs))
+        return [self._new(place) for place in found] if isinstance(found, list) else self._new(found)
 
-    def _axes(self, axis: Any) -> list[int]:
-        if axis is None:
-            return list(range(self.ndim))
-        return [self.axis(k) for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    def permuted(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Recorded:
+        """What a function of NumPy that permutes axes makes of the array: strides of an example show the order."""
+        try:
+            example = function(as_strided(np.zeros(1), (1,) * self.ndim, range(self.ndim)), *args, **kwargs)
+        except (ValueError, TypeError) as error:
+            raise wrong_input(f"{type(error).__name__}: {error}") from None
+        return self._new(transposed(self.recorder, self.place, example.strides))
 
     def reshape(self, *shape: Any, order: str = "C") -> Recorded:
         if order != "C":
@@ -137,20 +149,13 @@ class Recorded(WithoutValues):
 
     flatten = ravel
 
-    def copy(self) -> Recorded:
+    def copy(self, *_: Any, **__: Any) -> Recorded:
         return self
 
-    conj = conjugate = copy
-
-    def astype(self, *_: Any, **__: Any) -> Recorded:
-        return self
+    conj = conjugate = astype = copy
 
     def transpose(self, *axes: Any) -> Recorded:
-        given: Any = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        order = [self.axis(k) for k in given] if given else list(range(self.ndim))[::-1]
-        if sorted(order) != list(range(self.ndim)):
-            raise wrong_input(f"transpose{tuple(given)} of an array with {self.ndim} axes")
-        return self._new(transposed(self.recorder, self.place, order))
+        return self.permuted(lambda array: array.transpose(*axes))
 
     @property
     def T(self) -> Recorded:
@@ -163,88 +168,44 @@ class Recorded(WithoutValues):
         return self.swapaxes(-1, -2)
 
     def swapaxes(self, axis1: int, axis2: int) -> Recorded:
-        order = list(range(self.ndim))
-        i, j = self.axis(axis1), self.axis(axis2)
-        order[i], order[j] = j, i
-        return self.transpose(order)
+        return self.permuted(np.swapaxes, axis1, axis2)
 
-    def squeeze(self, axis: Any = None) -> Recorded:
-        gone = [k for k in self._axes(axis) if axis is not None or self.shape[k] == 1]
-        return self.reshape([n for k, n in enumerate(self.shape) if k not in gone])
+    def squeeze(self, axis: Any = None) -> Any:
+        return self.moved(np.squeeze, axis)
 
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Recorded:
-        return self._new(
-            rearranged(self.recorder, self.place, lambda k: np.diagonal(k, offset, axis1, axis2))
-        )
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        return self.moved(np.diagonal, offset, axis1, axis2)
 
-    # -- sums ---------------------------------------------------------------------------------------
+    # -- sums and products --------------------------------------------------------------------------
 
     def sum(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
-        axes = self._axes(axis)
+        axes = self.axes(axis)
         total = self._new(summed(self.recorder, self.place, axes))
         return total.reshape(self._reduced(axes, keepdims))
 
     def _reduced(self, axes: Sequence[int], keepdims: bool) -> list[int]:
         return [1 if k in axes else n for k, n in enumerate(self.shape) if keepdims or k not in axes]
 
-    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
-        count = prod(self.shape[k] for k in self._axes(axis))
+    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        count = prod(self.shape[k] for k in self.axes(axis))
         return self.sum(axis, keepdims=keepdims) * Fraction(1, count)
 
     def prod(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
-        axes = self._axes(axis)
+        axes = self.axes(axis)
         rest = [k for k in range(self.ndim) if k not in axes]
         factors = self.transpose([*axes, *rest]).reshape([-1, *(self.shape[k] for k in rest)])
         return reduce(lambda a, b: a * b, factors).reshape(self._reduced(axes, keepdims))
 
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Recorded:
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         return self.diagonal(offset, axis1, axis2).sum(-1)
 
     def max(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
-        axes = self._axes(axis)
+        axes = self.axes(axis)
         shape = tuple(self._reduced(axes, keepdims))
         return self._new(self.recorder.maximum(self.place, tuple(sorted(axes)), shape))
 
-    # -- arithmetic ---------------------------------------------------------------------------------
-
-    def __add__(self, other: Any) -> Recorded:
-        return self._new(self.recorder.add(self.place, self._place(other)))
-
-    def __radd__(self, other: Any) -> Recorded:
-        return self._new(self.recorder.add(self._place(other), self.place))
-
-    def __sub__(self, other: Any) -> Recorded:
-        return self._new(self.recorder.subtract(self.place, self._place(other)))
-
-    def __rsub__(self, other: Any) -> Recorded:
-        return self._new(self.recorder.subtract(self._place(other), self.place))
-
-    def __mul__(self, other: Any) -> Recorded:
-        return self._new(self.recorder.multiply(self.place, self._place(other)))
-
-    def __rmul__(self, other: Any) -> Recorded:
-        return self._new(self.recorder.multiply(self._place(other), self.place))
-
-    def __matmul__(self, other: Any) -> Recorded:
-        return self._new(product(self.recorder, self.place, self._place(other)))
-
-    def __rmatmul__(self, other: Any) -> Recorded:
-        return self._new(product(self.recorder, self._place(other), self.place))
-
-    def __truediv__(self, other: Any) -> Recorded:
-        return self._new(quotient(self.recorder, self.place, self._place(other)))
-
-    def __rtruediv__(self, other: Any) -> Recorded:
-        return self._new(quotient(self.recorder, self._place(other), self.place))
-
-    def __neg__(self) -> Recorded:
-        return self._new(self.recorder.negative(self.place))
-
-    def __pos__(self) -> Recorded:
-        return self
-
-    def exp(self) -> Recorded:
-        return self._new(self.recorder.exp(self.place))
+    def dot(self, other: Any) -> Any:
+        return np.dot(self, other)
 
     def __pow__(self, exponent: Any) -> Recorded:
         if isinstance(exponent, Recorded):
@@ -270,7 +231,7 @@ class Recorded(WithoutValues):
     # -- what NumPy asks ----------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from m2bridge.programs.ufuncs import entrywise
+        from m2bridge.programs.numpy_functions import entrywise
 
         return entrywise(self.recorder, ufunc, method, inputs, kwargs)
 
@@ -278,9 +239,6 @@ class Recorded(WithoutValues):
         from m2bridge.programs.numpy_functions import called
 
         return called(self.recorder, function, args, kwargs)
-
-    def dot(self, other: Any) -> Any:
-        return np.dot(self, other)
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(

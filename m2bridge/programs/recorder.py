@@ -13,29 +13,39 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.programs.builder import Builder
-from m2bridge.programs.constants import FOLDABLE, filled, folded, rational_array
-from m2bridge.programs.program import LARGEST_POWER, Instruction, ProgramError, Shape, Slice, broadcast_shape
+from m2bridge.programs.arithmetics import Objects
+from m2bridge.programs.constants import filled, rational_array
+from m2bridge.programs.instructions import (
+    ANALYTIC,
+    LARGEST_POWER,
+    AxisSlice,
+    Instruction,
+    ProgramError,
+    Shape,
+    broadcast_shape,
+    instruction,
+)
+from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.program import Builder
 from m2bridge.programs.refusals import current_line, not_polynomial, wrong_input
+from m2bridge.programs.run import apply
 
+_RATIONALS = Objects(lambda number: number)
 Indices = np.ndarray[Any, Any]
 
 
-class Recorder:
+class Recorder(Builder):
     """The program of one recording, with what has to be said about it."""
 
     def __init__(self) -> None:
-        self.builder = Builder()
+        super().__init__()
         self.floats: set[float] = set()
         self.first_float: tuple[float, str] | None = None
         self.maxima: dict[int, str] = {}
         self._values: dict[int, np.ndarray[Any, Any]] = {}
 
     def instruction(self, place: int) -> Instruction:
-        return self.builder.instructions[place]
-
-    def shape(self, place: int) -> Shape:
-        return self.builder.shape(place)
+        return self.instructions[place]
 
     def single_term(self, place: int) -> tuple[str, str] | None:
         """The letters of the operand and of the result of an einsum with one operand; None for anything else."""
@@ -62,27 +72,26 @@ class Recorder:
         array = rational_array(value, self.add_float)
         if not array.size:
             raise wrong_input(f"a constant array of shape {array.shape} is empty")
-        place = self._write("constant", (), *array.ravel(), shape=array.shape)
+        place = self.write("constant", (), *array.ravel(), shape=array.shape)
         self._values.setdefault(place, array)
         return place
 
     def zeros(self, shape: Shape) -> int:
         return self.constant(np.zeros(shape, dtype=np.int64))
 
-    def _write(self, operation: str, operands: Sequence[int], *constants: object, shape: Shape = ()) -> int:
-        try:
-            return self.builder.add(operation, operands, *constants, shape=shape)
-        except ProgramError as error:
-            raise wrong_input(error.message) from None
-
     def write(self, operation: str, operands: Sequence[int], *constants: object, shape: Shape = ()) -> int:
         """The place of an instruction; one whose operands are all constant is carried out."""
-        if operation in FOLDABLE:
-            values = [self.value(k) for k in operands]
-            known = [v for v in values if v is not None]
-            if len(known) == len(values):
-                return self.constant(np.asarray(folded(operation, constants, known, shape), dtype=object))
-        return self._write(operation, operands, *constants, shape=shape)
+        values = [self.value(k) for k in operands]
+        try:
+            if operation in ANALYTIC or not values or any(value is None for value in values):
+                return super().write(operation, operands, *constants, shape=shape)
+            shapes = tuple(self.shape(k) for k in operands)
+            item = instruction(operation, constants, tuple(operands), shapes, shape)
+        except ProgramError as error:
+            raise wrong_input(error.message) from None
+        return self.constant(
+            apply(_RATIONALS, item, [Lettered("", value, _RATIONALS) for value in values]).array
+        )
 
     # -- entrywise ----------------------------------------------------------------------------------
 
@@ -108,7 +117,7 @@ class Recorder:
         if known is not None:
             return self.constant(np.broadcast_to(known, shape))
         ones = tuple(n if m == 1 else 1 for m, n in zip(padded, shape, strict=True))
-        return self._write("multiply", (place, self.constant(np.ones(ones, dtype=np.int64))))
+        return self.write("multiply", (place, self.constant(np.ones(ones, dtype=np.int64))))
 
     def uniform(self, place: int) -> Fraction | None:
         """The number that all entries of a constant are; None if they differ or the array is not constant."""
@@ -176,7 +185,7 @@ class Recorder:
             return self.write("gather", item.operands, *item.constants, shape=shape)
         return self.write("reshape", (place,), shape=shape)
 
-    def slice(self, place: int, parts: tuple[Slice, ...]) -> int:
+    def slice(self, place: int, parts: tuple[AxisSlice, ...]) -> int:
         """Start, count and step on each axis; slices of slices, of joined arrays and of unit axes are taken further in."""
         item = self.instruction(place)
         if parts == tuple((0, n, 1) for n in item.shape):
@@ -280,13 +289,13 @@ class Recorder:
         for known in self.maxima:
             if self.instruction(known) == made:
                 return known
-        self.maxima[len(self.builder.instructions)] = current_line()
-        self.builder.instructions.append(made)
-        return len(self.builder.instructions) - 1
+        self.maxima[len(self.instructions)] = current_line()
+        self.instructions.append(made)
+        return len(self.instructions) - 1
 
     def check_maxima(self, results: Sequence[int]) -> None:
         needed = set(results)
-        for place in range(len(self.builder.instructions) - 1, -1, -1):
+        for place in range(len(self.instructions) - 1, -1, -1):
             if place in needed:
                 if place in self.maxima:
                     raise not_polynomial(

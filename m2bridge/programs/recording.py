@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError, M2BridgeError
-from m2bridge.programs.program import NAME, Program, ProgramError, Shape
+from m2bridge.programs.instructions import NAME, ProgramError, Shape
+from m2bridge.programs.program import Builder, Program
 from m2bridge.programs.recorded import Recorded, place_of
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.refusals import located
@@ -95,12 +96,14 @@ def record_call(
     except Exception as error:
         raise located(error) from error
     recorder.check_maxima([place for _, place in outputs])
-    return Recording(recorder.builder.finished(outputs, zeros), _notes(recorder))
+    return Recording(recorder.finished(outputs, zeros), _notes(recorder))
 
 
 def _declared(recorder: Recorder, kind: str, name: str, shape: Shape) -> Recorded:
     lengths = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
-    return Recorded(recorder, recorder.builder.add(kind, (), name, shape=lengths))
+    return Recorded(
+        recorder, Builder.write(recorder, kind, (), name, shape=lengths)
+    )  # no line of the function is to blame
 
 
 def _outputs(recorder: Recorder, result: Any, name: str) -> list[tuple[str, int]]:

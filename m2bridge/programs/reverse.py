@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from m2bridge.programs import lettered
 from m2bridge.programs.arithmetics import Floats
-from m2bridge.programs.lettered import Lettered
-from m2bridge.programs.program import Instruction, Program
-from m2bridge.programs.run import LINEAR, _einsum, _integer, _kept_sum, negative, places, slices, slope
+from m2bridge.programs.instructions import Instruction
+from m2bridge.programs.lettered import Lettered, aligned
+from m2bridge.programs.program import Program
+from m2bridge.programs.run import LINEAR, axis_from_end, places, slices, slope
 
 
 def cotangents(
@@ -27,7 +28,7 @@ def cotangents(
     and R, or R alone where neither values nor seeds depend on a sample.
     """
     reached = _reached(program, {program.weights[name] for name in wanted})
-    pulled: dict[int, Lettered] = dict(seeds)
+    pulled = {place: seed.within(arithmetic) for place, seed in seeds.items()}
     for place in range(max(seeds), -1, -1):
         item = program.instructions[place]
         if place not in pulled or not item.operands:
@@ -36,10 +37,14 @@ def cotangents(
         for position, source in enumerate(item.operands):
             if source in reached:
                 operands = [values[k] for k in item.operands]
-                part = pull(arithmetic, item, position, operands, values[place], cotangent)
-                known = pulled.get(source)
-                pulled[source] = part if known is None else lettered.add(arithmetic, known, part)
+                part = pull(item, position, operands, values[place], cotangent)
+                pulled[source] = accumulated(pulled[source], part) if source in pulled else part
     return {name: pulled.get(program.weights[name]) for name in wanted}
+
+
+def accumulated(known: Lettered, part: Lettered) -> Lettered:
+    """The cotangent of a value that is used more than once."""
+    return known + part
 
 
 def _reached(program: Program, leaves: set[int]) -> set[int]:
@@ -52,69 +57,58 @@ def _reached(program: Program, leaves: set[int]) -> set[int]:
 
 
 def pull(
-    arithmetic: Floats,
-    item: Instruction,
-    position: int,
-    operands: Sequence[Lettered],
-    value: Lettered,
-    cotangent: Lettered,
+    item: Instruction, position: int, operands: Sequence[Lettered], value: Lettered, cotangent: Lettered
 ) -> Lettered:
     """The cotangent of one operand, given that of the result."""
     operation, operand = item.operation, operands[position]
     if operation == "add":
-        return lettered.summed_to(arithmetic, cotangent, operand.core)
+        return cotangent.summed_to(operand.core)
     if operation == "multiply":
-        other = operands[1 - position]
-        return lettered.summed_to(arithmetic, lettered.multiply(arithmetic, cotangent, other), operand.core)
+        return (cotangent * operands[1 - position]).summed_to(operand.core)
     if operation == "einsum":
-        return _pull_einsum(arithmetic, item, position, operands, cotangent)
+        return _pull_einsum(item, position, operands, cotangent)
     if operation in LINEAR:
-        return _pull_linear(arithmetic, item, position, operands, cotangent)
+        return _pull_linear(item, position, operands, cotangent)
     if operation == "softmax":
-        axis = _integer(item) - len(item.shape)
-        weighted = lettered.multiply(arithmetic, cotangent, value)
-        mean = negative(arithmetic, _kept_sum(arithmetic, weighted, axis))
-        return lettered.multiply(arithmetic, lettered.add(arithmetic, cotangent, mean), value)
-    return lettered.multiply(arithmetic, cotangent, slope(arithmetic, item, operand, value))
+        mean = (cotangent * value).kept_sum(axis_from_end(item))
+        return (cotangent - mean) * value
+    return cotangent * slope(item, operand, value)
 
 
 def _pull_einsum(
-    arithmetic: Floats, item: Instruction, position: int, operands: Sequence[Lettered], cotangent: Lettered
+    item: Instruction, position: int, operands: Sequence[Lettered], cotangent: Lettered
 ) -> Lettered:
-    terms, result = _einsum(item)
+    terms, result = item.constants
     term, core = terms[position], operands[position].core
-    seen = result if len(operands) == 1 else result + terms[1 - position]
-    known = "".join(letter for letter in term if letter in seen)
+    other = terms[1 - position] if len(operands) == 2 else ""
+    known = "".join(letter for letter in term if letter in result + other)
     if len(operands) == 1:
-        found = lettered.single(arithmetic, cotangent, result, known)
+        found = cotangent.single(result, known)
     else:
-        other = operands[1 - position]
-        found = lettered.contract(arithmetic, cotangent, result, other, terms[1 - position], known)
+        found = cotangent.contract(result, operands[1 - position], other, known)
     if known == term:
         return found
-    shape = tuple(size if letter in seen else 1 for letter, size in zip(term, core, strict=True))
-    return lettered.repeated(arithmetic, lettered.reshaped(found, shape), core)
+    shape = tuple(size if letter in known else 1 for letter, size in zip(term, core, strict=True))
+    return found.reshaped(shape).repeated(core)
 
 
 def _pull_linear(
-    arithmetic: Floats, item: Instruction, position: int, operands: Sequence[Lettered], cotangent: Lettered
+    item: Instruction, position: int, operands: Sequence[Lettered], cotangent: Lettered
 ) -> Lettered:
     operation, core = item.operation, operands[position].core
     if operation == "scale":
-        return Lettered(cotangent.lead, arithmetic.scale(item.constants[0], cotangent.array))
+        return cotangent.scaled(item.constants[0])
     if operation == "reshape":
-        return lettered.reshaped(cotangent, core)
+        return cotangent.reshaped(core)
     if operation == "concatenate":
-        axis = _integer(item)
+        (axis,) = item.constants
         start = sum(operand.core[axis] for operand in operands[:position])
-        key: list[Any] = [slice(None)] * len(item.shape)
-        key[axis] = slice(start, start + core[axis])
-        return lettered.indexed(cotangent, tuple(key))
-    size = int(np.prod(core))
+        return cotangent.indexed((*(slice(None),) * axis, slice(start, start + core[axis])))
+    size = prod(core)
     where = np.arange(size).reshape(core)[slices(item)] if operation == "slice" else places(item)
-    flat = lettered.reshaped(cotangent, (int(np.prod(item.shape)),))
-    spread = Lettered(flat.lead, arithmetic.spread(flat.array, where.reshape(-1), size))
-    return lettered.reshaped(spread, core)
+    flat = cotangent.reshaped((item.size,))
+    spread = flat.arithmetic.spread(flat.array, where.reshape(-1), size)
+    return flat.like(spread).reshaped(core)
 
 
 def jacobian_rows(
@@ -137,8 +131,8 @@ def jacobian_rows(
         if cotangent is None:
             parts.append(arithmetic.zeros((samples, rows, len(chosen))))
             continue
-        array = lettered.aligned(cotangent, "NR", len(cotangent.core))
-        flat = array.reshape((*array.shape[:2], int(np.prod(cotangent.core))))
+        array = aligned(cotangent, "NR", len(cotangent.core))
+        flat = array.reshape((*array.shape[:2], prod(cotangent.core)))
         picked = flat if flat.shape[-1] == len(chosen) else flat[:, :, chosen]
         parts.append(arithmetic.broadcast(picked, (samples, rows, len(chosen))))
     return arithmetic.concatenate(parts, -1) if parts else arithmetic.zeros((samples, rows, 0))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
+from math import prod
 
 import numpy as np
 
-from m2bridge.programs import lettered
 from m2bridge.programs.arithmetics import Floats
-from m2bridge.programs.lettered import Lettered
-from m2bridge.programs.program import Instruction, Program
+from m2bridge.programs.instructions import Instruction
+from m2bridge.programs.lettered import Lettered, aligned, joined
+from m2bridge.programs.program import Program
 
 
 def evaluate(program: Program, arithmetic: Floats, given: Mapping[str, Lettered]) -> list[Lettered]:
@@ -18,7 +20,7 @@ def evaluate(program: Program, arithmetic: Floats, given: Mapping[str, Lettered]
     values: list[Lettered] = []
     for item in program.instructions:
         if item.operation in ("weight", "input"):
-            values.append(given[str(item.constants[0])])
+            values.append(given[str(item.constants[0])].within(arithmetic))
         else:
             values.append(apply(arithmetic, item, [values[k] for k in item.operands]))
     return values
@@ -26,59 +28,55 @@ def evaluate(program: Program, arithmetic: Floats, given: Mapping[str, Lettered]
 
 def apply(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -> Lettered:
     """The result of one instruction. In all but add, multiply and einsum letters pass through untouched."""
-    operation = item.operation
+    operation, constants = item.operation, item.constants
     if operation == "constant":
-        return Lettered("", arithmetic.constant(item.constants, item.shape))
+        return Lettered("", arithmetic.constant(constants, item.shape), arithmetic)
+    first = operands[0].within(arithmetic)
     if operation == "add":
-        return lettered.add(arithmetic, *operands)
+        return first + operands[1]
     if operation == "multiply":
-        return lettered.multiply(arithmetic, *operands)
+        return first * operands[1]
     if operation == "einsum" and len(operands) == 2:
-        terms, result = _einsum(item)
-        left, right = operands
-        return lettered.contract(arithmetic, left, terms[0], right, terms[1], result)
-    (first, *_) = operands
+        terms, result = constants
+        return first.contract(terms[0], operands[1], terms[1], result)
     if operation in LINEAR:
-        return linear(arithmetic, item, operands)
+        return linear(item, [first, *operands[1:]])
     if operation == "power":
-        return Lettered(first.lead, arithmetic.power(first.array, _integer(item)))
-    if operation == "exp":
-        return Lettered(first.lead, arithmetic.exp(first.array))
-    if operation == "reciprocal":
-        return Lettered(first.lead, arithmetic.reciprocal(first.array))
-    assert operation == "softmax", operation
-    return Lettered(first.lead, arithmetic.softmax(first.array, _integer(item) - len(item.shape)))
+        return first.like(arithmetic.power(first.array, constants[0]))
+    if operation == "softmax":
+        return first.like(arithmetic.softmax(first.array, axis_from_end(item)))
+    return first.like(
+        arithmetic.exp(first.array) if operation == "exp" else arithmetic.reciprocal(first.array)
+    )
 
 
 LINEAR = frozenset({"scale", "einsum", "reshape", "slice", "gather", "concatenate"})
 """Operations that are linear in their operand (einsum: with one operand)."""
 
 
-def linear(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -> Lettered:
+def linear(item: Instruction, operands: Sequence[Lettered]) -> Lettered:
     """The result of an instruction that is linear in its operands taken together."""
     operation, first = item.operation, operands[0]
     if operation == "scale":
-        return Lettered(first.lead, arithmetic.scale(item.constants[0], first.array))
+        return first.scaled(item.constants[0])
     if operation == "einsum":
-        terms, result = _einsum(item)
-        return lettered.single(arithmetic, first, terms[0], result)
+        (term,), result = item.constants
+        return first.single(term, result)
     if operation == "reshape":
-        return lettered.reshaped(first, item.shape)
+        return first.reshaped(item.shape)
     if operation == "slice":
-        return lettered.indexed(first, slices(item))
+        return first.indexed(slices(item))
     if operation == "gather":
-        flat = lettered.reshaped(first, (int(np.prod(first.core)),))
-        return lettered.reshaped(lettered.indexed(flat, (places(item),)), item.shape)
-    lead = ""
-    for operand in operands:
-        lead = lettered.joined(lead, operand.lead)
+        return first.reshaped((prod(first.core),)).indexed((places(item),)).reshaped(item.shape)
+    lead = reduce(joined, (operand.lead for operand in operands))
     sizes = {letter: n for operand in operands for letter, n in operand.sizes.items()}
     outer = tuple(sizes[letter] for letter in lead)
+    arithmetic = first.arithmetic
     parts = [
-        arithmetic.broadcast(lettered.aligned(operand, lead, len(item.shape)), (*outer, *operand.core))
+        arithmetic.broadcast(aligned(operand, lead, len(item.shape)), (*outer, *operand.core))
         for operand in operands
     ]
-    return Lettered(lead, arithmetic.concatenate(parts, _integer(item) - len(item.shape)))
+    return Lettered(lead, arithmetic.concatenate(parts, axis_from_end(item)), arithmetic)
 
 
 def tangents(
@@ -92,17 +90,11 @@ def tangents(
     found: list[Lettered | None] = []
     for place, item in enumerate(program.instructions):
         if item.operation in ("weight", "input"):
-            found.append(given.get(str(item.constants[0])))
+            direction = given.get(str(item.constants[0]))
+            found.append(None if direction is None else direction.within(arithmetic))
         else:
-            found.append(
-                tangent(
-                    arithmetic,
-                    item,
-                    [values[k] for k in item.operands],
-                    values[place],
-                    [found[k] for k in item.operands],
-                )
-            )
+            operands, directions = [values[k] for k in item.operands], [found[k] for k in item.operands]
+            found.append(tangent(arithmetic, item, operands, values[place], directions))
     return found
 
 
@@ -113,84 +105,54 @@ def tangent(
     value: Lettered,
     directions: Sequence[Lettered | None],
 ) -> Lettered | None:
-    moving = [k for k, direction in enumerate(directions) if direction is not None]
+    """The derivative of one instruction, from those of its operands; None is zero."""
+    moving = [(k, d.within(arithmetic)) for k, d in enumerate(directions) if d is not None]
     if not moving:
         return None
-    operation = item.operation
+    operation, (_, direction) = item.operation, moving[0]
     if operation == "concatenate":
-        filled = [
-            direction if direction is not None else Lettered("", arithmetic.zeros(operand.core))
-            for direction, operand in zip(directions, operands, strict=True)
-        ]
-        return linear(arithmetic, item, filled)
-    if operation in ("add", "multiply") or (operation == "einsum" and len(operands) == 2):
+        moved = dict(moving)
+        zeros = [Lettered("", arithmetic.zeros(operand.core), arithmetic) for operand in operands]
+        return linear(item, [moved.get(k, zero) for k, zero in enumerate(zeros)])
+    if operation == "add":
+        return reduce(lambda a, b: a + b, [direction.repeated(item.shape) for _, direction in moving])
+    if operation in ("multiply", "einsum") and len(operands) == 2:
         parts = []
-        for k in moving:
-            direction = directions[k]
-            assert direction is not None
+        for k, direction in moving:
             pair = [direction if place == k else operand for place, operand in enumerate(operands)]
-            spread = operation == "add"
-            parts.append(
-                lettered.repeated(arithmetic, direction, item.shape)
-                if spread
-                else apply(arithmetic, item, pair)
-            )
-        return parts[0] if len(parts) == 1 else lettered.add(arithmetic, *parts)
-    direction = directions[0]
-    assert direction is not None
+            parts.append(apply(arithmetic, item, pair))
+        return reduce(lambda a, b: a + b, parts)
     if operation in LINEAR:
-        return linear(arithmetic, item, [direction])
+        return linear(item, [direction])
     if operation == "softmax":
-        axis = _integer(item) - len(item.shape)
-        weighted = lettered.multiply(arithmetic, direction, value)
-        mean = _kept_sum(arithmetic, weighted, axis)
-        return lettered.add(
-            arithmetic, weighted, negative(arithmetic, lettered.multiply(arithmetic, mean, value))
-        )
-    return lettered.multiply(arithmetic, direction, slope(arithmetic, item, operands[0], value))
+        weighted = direction * value
+        return weighted - weighted.kept_sum(axis_from_end(item)) * value
+    return direction * slope(item, operands[0].within(arithmetic), value.within(arithmetic))
 
 
-def slope(arithmetic: Floats, item: Instruction, operand: Lettered, value: Lettered) -> Lettered:
+def slope(item: Instruction, operand: Lettered, value: Lettered) -> Lettered:
     """The entrywise derivative of power, exp or reciprocal."""
     if item.operation == "exp":
         return value
     if item.operation == "reciprocal":
-        return negative(arithmetic, lettered.multiply(arithmetic, value, value))
-    n = _integer(item)
-    lower = operand.array if n == 2 else arithmetic.power(operand.array, n - 1)
-    return Lettered(operand.lead, arithmetic.scale(Fraction(n), lower))
+        return -(value * value)
+    n = item.constants[0]
+    lower = operand if n == 2 else operand.like(operand.arithmetic.power(operand.array, n - 1))
+    return lower.scaled(Fraction(n))
 
 
-def negative(arithmetic: Floats, item: Lettered) -> Lettered:
-    return Lettered(item.lead, arithmetic.negative(item.array))
-
-
-def _kept_sum(arithmetic: Floats, item: Lettered, axis: int) -> Lettered:
-    """The sum over one core axis, which stays with length 1."""
-    core = list(item.core)
-    core[axis] = 1
-    total = Lettered(item.lead, arithmetic.sum(item.array, (len(item.array.shape) + axis,)))
-    return lettered.reshaped(total, tuple(core))
-
-
-def _einsum(item: Instruction) -> tuple[tuple[str, ...], str]:
-    terms, result = item.constants
-    return terms, result
-
-
-def _integer(item: Instruction) -> int:
-    return int(item.constants[0])
+def axis_from_end(item: Instruction) -> int:
+    """The axis of a softmax or a concatenation, counted from the end: letters stand before it."""
+    return int(item.constants[0]) - len(item.shape)
 
 
 def slices(item: Instruction) -> tuple[slice, ...]:
     """The index of a slice instruction."""
-    found = []
-    for part in item.constants:
-        assert isinstance(part, tuple)
-        start, count, step = part
-        stop = start + count * step
-        found.append(slice(start, stop if stop >= 0 else None, step))
-    return tuple(found)
+    stops = [start + count * step for start, count, step in item.constants]
+    return tuple(
+        slice(start, stop if stop >= 0 else None, step)
+        for (start, _, step), stop in zip(item.constants, stops, strict=True)
+    )
 
 
 def places(item: Instruction) -> np.ndarray:

@@ -16,7 +16,7 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import field_of
 from m2bridge.linear.stream import integers
 from m2bridge.programs.arithmetics import Residues
-from m2bridge.programs.blocks import chosen_seeds, output_seeds
+from m2bridge.programs.blocks import output_seeds
 from m2bridge.programs.lettered import Lettered, aligned
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers
 from m2bridge.programs.program import Program, Shape
@@ -134,9 +134,7 @@ def jacobian_at(
         program.input_shapes, inputs, arithmetic
     )
     values = evaluate(program, arithmetic, given)
-    seeds = (
-        output_seeds(program, arithmetic) if entries is None else chosen_seeds(program, arithmetic, entries)
-    )
+    seeds = output_seeds(program, arithmetic, entries)
     columns = {name: np.arange(prod(shape)) for name, shape in program.parameters.items()}
     block = jacobian_rows(program, arithmetic, values, seeds, columns)
     return arithmetic.field.canonical(np.asarray(block))

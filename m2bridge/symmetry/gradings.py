@@ -15,7 +15,7 @@ from m2bridge.linear.modular import kernel_mod
 from m2bridge.linear.residues import field_of
 from m2bridge.linear.stream import integers
 from m2bridge.programs.arithmetics import Residues
-from m2bridge.programs.blocks import chosen_seeds
+from m2bridge.programs.blocks import output_seeds
 from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Instruction, Program
 from m2bridge.programs.reverse import jacobian_rows
@@ -40,7 +40,7 @@ def weight_gradings(program: Program, *, p: int, seed: int) -> Integers:
     entries = np.stack([np.sort(rng.permutation(outputs)[:rows]) for _ in range(samples)])
     values = evaluate(joint, arithmetic, arrays_at(joint.parameters, points, arithmetic))
     columns = {name: np.arange(prod(shape)) for name, shape in joint.parameters.items()}
-    block = jacobian_rows(joint, arithmetic, values, chosen_seeds(joint, arithmetic, entries), columns)
+    block = jacobian_rows(joint, arithmetic, values, output_seeds(joint, arithmetic, entries), columns)
     block = arithmetic.field.canonical(np.asarray(block))
     flat = np.concatenate(
         [flat_values(values[place], samples, arithmetic) for _, place in joint.outputs], axis=1

@@ -178,7 +178,7 @@ class _Expansion:
                 if k in chained:  # entries that are zero, such as masked ones, stay zero
                     known = self._computed(k).array.reshape(-1)
                     taken = [fmpq(0) if entry == 0 else v for entry, v in zip(known, taken, strict=True)]
-                self.values[k] = Lettered("", object_array(taken, items[k].shape))
+                self.values[k] = Lettered("", object_array(taken, items[k].shape), self.arithmetic)
             else:
                 self.values[k] = self._computed(k)
 
@@ -191,7 +191,7 @@ class _Expansion:
     def vanishes(self, field: VectorField, places: Verifier, relations: Mapping[int, Relation]) -> bool:
         """Whether the derivative along the field is what is expected everywhere: zero, alive, or a combination."""
         moves = {
-            self.program.weights[name]: Lettered("", array)
+            self.program.weights[name]: Lettered("", array, self.arithmetic)
             for name, array in self._directions(field, places).items()
         }
         for k in self.carried:
@@ -241,7 +241,7 @@ def _combination(value: Lettered, relation: Relation) -> Lettered:
     for k, parts in relation.items():
         for j, c in parts:
             entries[k] = entries[k] + flat[j] * fmpq(c.numerator, c.denominator)
-    return Lettered("", object_array(entries, value.array.shape))
+    return value.like(object_array(entries, value.array.shape))
 
 
 def _is_combination(move: Lettered, value: Lettered, relation: Relation) -> bool:

@@ -32,6 +32,7 @@ from m2bridge.models import (
     parse_spec,
     read_map,
 )
+from m2bridge.models.polynomials import polynomial_text
 from m2bridge.programs import ProgramError
 
 CUBIC = 'name = "twisted cubic"\nvariables = ["s", "t"]\npolynomials = ["s^3", "s^2*t", "s*t^2", "t^3"]\nconstraints = []\n'
@@ -282,6 +283,16 @@ def test_several_inputs_are_one_vector() -> None:
     both = np.concatenate([X.reshape(5, 4), Y.reshape(5, 3)], axis=1)
     assert np.allclose(model.forward({"A": A}, both), X @ A @ Y)
     assert model.coordinate_count == 2 * len(model.monomials)
+
+
+def test_single_weights_are_coefficients_too() -> None:
+    """A weight w[0] is a single polynomial, which NumPy would take apart if it were not kept in an array."""
+    model = from_callable(lambda w, x: w[0] * x + w[1] * x[::-1] ** 2, {"w": (2,)}, inputs={"x": (2,)})
+    shown = [polynomial_text(dict(terms), ["a", "b"]) for terms in model.expanded]
+    found = dict(zip(model.coordinate_names, shown, strict=True))
+    assert {name: text for name, text in found.items() if text != "0"} == {
+        "y[1]: x[1]": "a", "y[1]: x[2]^2": "b", "y[2]: x[2]": "a", "y[2]: x[1]^2": "b",
+    }  # fmt: skip
 
 
 def test_shapes_of_a_recorded_network_are_checked() -> None:

@@ -30,7 +30,10 @@ def test_specs_round_trip(text: str) -> None:
     assert parse_spec(model.spec) == model
     assert hash(parse_spec(model.spec)) == hash(model)
     assert model.spec.startswith(
-        text.partition("(")[0].partition(":")[0].replace("multi-head", "deep-lightning")
+        text.partition("(")[0]
+        .partition(":")[0]
+        .replace("multi-head", "deep-lightning")
+        .replace("skip-lightning", "deep-lightning")
     )
     assert "\n" not in model.title
 

@@ -11,7 +11,7 @@ import pytest
 
 from m2bridge.models import DeepLightning, base, from_callable
 from m2bridge.models.symmetries import Symmetry
-from m2bridge.programs import lettered, reverse, run
+from m2bridge.programs import reverse, run
 from m2bridge.programs.checks import Probe
 from m2bridge.programs.lettered import Lettered
 from m2bridge.questions.dimension import dimension
@@ -43,11 +43,11 @@ def dropped_transpose(patch: Patch) -> None:
     """The cotangent of a square operand of an einsum is transposed."""
     original = reverse._pull_einsum
 
-    def damaged(arithmetic: Any, item: Any, position: int, operands: Any, cotangent: Any) -> Lettered:
-        found = original(arithmetic, item, position, operands, cotangent)
+    def damaged(item: Any, position: int, operands: Any, cotangent: Any) -> Lettered:
+        found = original(item, position, operands, cotangent)
         core = found.core
         if position == 1 and len(core) == 2 and core[0] == core[1]:
-            return lettered.single(arithmetic, found, "ab", "ba")
+            return found.single("ab", "ba")
         return found
 
     patch.setattr(reverse, "_pull_einsum", damaged)
@@ -57,10 +57,10 @@ def swapped_factors(patch: Patch) -> None:
     """The product rule of einsum forgets its second operand."""
     original = reverse.pull
 
-    def damaged(arithmetic: Any, item: Any, position: int, *rest: Any) -> Lettered:
-        found = original(arithmetic, item, position, *rest)
+    def damaged(item: Any, position: int, *rest: Any) -> Lettered:
+        found = original(item, position, *rest)
         if item.operation == "einsum" and len(item.operands) == 2 and position == 1:
-            return Lettered(found.lead, arithmetic.scale(Fraction(2), found.array))
+            return found.scaled(Fraction(2))
         return found
 
     patch.setattr(reverse, "pull", damaged)
@@ -70,10 +70,10 @@ def wrong_power(patch: Patch) -> None:
     """The derivative of x^n without its n, in both directions' common factor: n x^(n-1) becomes x^(n-1)."""
     original = reverse.slope
 
-    def damaged(arithmetic: Any, item: Any, operand: Any, value: Any) -> Lettered:
-        found = original(arithmetic, item, operand, value)
+    def damaged(item: Any, operand: Any, value: Any) -> Lettered:
+        found = original(item, operand, value)
         if item.operation == "power":
-            return Lettered(found.lead, arithmetic.scale(Fraction(1, item.constants[0]), found.array))
+            return found.scaled(Fraction(1, item.constants[0]))
         return found
 
     patch.setattr(reverse, "slope", damaged)
@@ -83,28 +83,17 @@ def wrong_softmax(patch: Patch) -> None:
     """The derivative of a softmax without the part that keeps its sum."""
     original = reverse.pull
 
-    def damaged(
-        arithmetic: Any, item: Any, position: int, operands: Any, value: Any, cotangent: Any
-    ) -> Lettered:
+    def damaged(item: Any, position: int, operands: Any, value: Any, cotangent: Any) -> Lettered:
         if item.operation == "softmax":
-            return lettered.multiply(arithmetic, cotangent, value)
-        return original(arithmetic, item, position, operands, value, cotangent)
+            return cotangent * value
+        return original(item, position, operands, value, cotangent)
 
     patch.setattr(reverse, "pull", damaged)
 
 
 def wrong_sign(patch: Patch) -> None:
     """Every second cotangent that is added is subtracted."""
-    original = lettered.add
-
-    def damaged(arithmetic: Any, left: Any, right: Any) -> Lettered:
-        return original(arithmetic, left, run.negative(arithmetic, right))
-
-    class Damaged:
-        def __getattr__(self, name: str) -> Any:
-            return damaged if name == "add" else getattr(lettered, name)
-
-    patch.setattr(reverse, "lettered", Damaged())
+    patch.setattr(reverse, "accumulated", lambda known, part: known - part)
 
 
 def wrong_forward(patch: Patch) -> None:

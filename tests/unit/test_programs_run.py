@@ -283,7 +283,7 @@ def test_coefficients_are_those_of_the_symbolic_expansion(name: str) -> None:
     expanded = [entry for array in interpreted(program, **arrays).values() for entry in array.reshape(-1)]
     rationals = Objects(lambda value: value)
     weights = {key: Lettered("", rationals.integers(given[key])) for key in program.parameters}
-    forms, _ = output_forms(program, rationals, weights)
+    forms = output_forms(program, rationals, weights)
     exponents = support(forms)
     table = coefficient_table(rationals, forms, exponents, list(program.output_shapes.values()), "").array
     for entry, row in zip(expanded, table.reshape(len(expanded), len(exponents)), strict=True):

@@ -26,7 +26,17 @@ from m2bridge.claims.lightning_attention import (
 )
 from m2bridge.engine import Engine
 from m2bridge.linear.integer import rank_over_q
-from m2bridge.models import DeepLightning, Lightning, Model, Softmax, base, deep, lightning, segre, virtual
+from m2bridge.models import (
+    DeepLightning,
+    Lightning,
+    Model,
+    Softmax,
+    attention,
+    base,
+    lightning,
+    segre,
+    virtual,
+)
 from m2bridge.programs import checks as programs_checks
 from m2bridge.programs import reverse
 from m2bridge.questions.boundary import closedness, forms, statements
@@ -144,8 +154,8 @@ def dropped_transpose_in_equation_12(patch: Patch) -> None:
 
 def exchanged_layers(patch: Patch) -> None:
     """M_1, ..., M_l in the opposite order."""
-    original = deep.equation_11
-    patch.setattr(deep, "equation_11", lambda M, L, X: original(list(reversed(M)), L, X))
+    original = attention.equation_11
+    patch.setattr(attention, "equation_11", lambda M, L, X: original(list(reversed(M)), L, X))
     _record_again(patch)
 
 
@@ -165,8 +175,7 @@ def no_crossed_products(patch: Patch) -> None:
         return A.T[None, :, i] * V[:, None, j]
 
     patch.setattr(segre, "segre_coordinates", mutated)
-    for module in (lightning, deep):
-        patch.setattr(module, "segre_program", segre.segre_program.__wrapped__)
+    patch.setattr(lightning, "segre_program", segre.segre_program.__wrapped__)
 
 
 def no_values(patch: Patch) -> None:

@@ -181,7 +181,7 @@ def float_witness(
     weights, inputs = free.real_point(samples, seed)
     given = {name: Lettered("", value) for name, value in weights.items()}
     given |= {name: Lettered("N", value) for name, value in inputs.items()}
-    size, said = (0, width), NumericRank(rank=None, gap=0.0, candidate=0, singular_values=())
+    size, said = (0, width), NumericRank(rank=None, gap=0.0, candidate=0)
     try:
         with np.errstate(over="raise", under="raise", invalid="raise", divide="raise"):
             entries = (
@@ -197,7 +197,7 @@ def float_witness(
         pass
     rest = (layer.outputs - outputs) * layer.width if layer else 0
     if rest and len(found.token_pivots) < (layer.width if layer else 0):
-        said = NumericRank(rank=None, gap=said.gap, candidate=said.candidate, singular_values=())
+        said = NumericRank(rank=None, gap=said.gap, candidate=said.candidate)
     rank = None if said.rank is None else said.rank + rest
     gap = said.gap if math.isfinite(said.gap) else None
     item = Evidence(

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
-from m2bridge.models.attention import AttentionSizes
+from m2bridge.models.attention import Attention
 from m2bridge.programs.points import Held
 from m2bridge.results import Certainty, Evidence
 from m2bridge.symmetry.bounds import Bounds
@@ -91,7 +91,7 @@ def found_bounds(
 def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
     """All upper bounds that are known for a model, each with its argument."""
     found = [_parameters(model)]
-    sizes: AttentionSizes | None = getattr(model, "attention_sizes", None)
+    sizes: Attention | None = getattr(model, "attention_sizes", None)
     if sizes is not None:
         found += [
             slice_bound(model.free),
@@ -204,7 +204,7 @@ def slice_bound(model: Model) -> Evidence:
     )
 
 
-def virtual_bound(sizes: AttentionSizes, held: Held, *, analytic: bool) -> Evidence:
+def virtual_bound(sizes: Attention, held: Held, *, analytic: bool) -> Evidence:
     """What the function can depend on at all: (M_i, L) in determinantal varieties, up to scaling.
 
     M_i = L_(i-1)^T A_i L_(i-1) is d_0 x d_0 of rank at most min(a_i, d_0, ..., d_(i-1)), L is d_l x d_0 of
@@ -213,7 +213,7 @@ def virtual_bound(sizes: AttentionSizes, held: Held, *, analytic: bool) -> Evide
     y) v v^T and show the symmetric part of A_i only, of rank at most 2 a_i. The same count is made on the
     slice, where it bounds the narrowing networks better.
     """
-    widths, ranks, t = sizes.widths, sizes.ranks, sizes.tokens
+    widths, ranks, t = sizes.widths, sizes.ranks, sizes.t
     effective = [min(a, d) for a, d in zip(ranks, widths[:-1], strict=True)]
     least = min(widths)
     last = least * (widths[0] + widths[-1] - least)
@@ -231,7 +231,7 @@ def virtual_bound(sizes: AttentionSizes, held: Held, *, analytic: bool) -> Evide
     text = "virtual weights (M, L) in their determinantal varieties" + ("" if analytic else ", up to scaling")
     if seen_symmetric:
         text += "; symmetric parts where tokens have rank one"
-    free = sum(a * b for a, b in sizes.shapes.values()) - held.count
+    free = sizes.parameter_count - held.count
     return _bound("virtual", text, min(on_virtual, free - saved))
 
 

@@ -24,7 +24,7 @@ from m2bridge.questions.fiber.points import Point, rank_bounds
 from m2bridge.questions.samples import inputs_for
 
 _MOST_PERMUTATIONS = 24
-UNDECIDED = NumericRank(rank=None, gap=0.0, candidate=0, singular_values=())
+UNDECIDED = NumericRank(rank=None, gap=0.0, candidate=0)
 
 
 def outputs_at(model: Model, weights: Mapping[str, Any], inputs: Any) -> Any:
