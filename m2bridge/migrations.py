@@ -85,4 +85,12 @@ def _component(item: Any) -> Any:
     return {"absolute": False, "conjugates": None, "orbit_dim": None, **item}
 
 
-_CHANGES: dict[str, Callable[[Document], Document]] = {"fiber": _fiber}
+def _ledger(document: Document) -> Document:
+    """Version 1 named its witnesses for a whole statement, and wrote 0 seconds where an answer was known already."""
+    if not isinstance(document.get("entries"), list):
+        return document
+    new = {"witnesses": {}, "cached": False}
+    return {**document, "entries": [{**new, **e} if isinstance(e, dict) else e for e in document["entries"]]}
+
+
+_CHANGES: dict[str, Callable[[Document], Document]] = {"fiber": _fiber, "verify": _ledger}

@@ -8,7 +8,7 @@ was computed; it is never used to compute it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from m2bridge.engine import Engine, Limits
 from m2bridge.errors import OutOfReachError
 from m2bridge.models import Model
-from m2bridge.results import Certainty
+from m2bridge.results import Certainty, Evidence
 
 _R = TypeVar("_R")
 
@@ -29,9 +29,35 @@ class Status(StrEnum):
 
     HOLDS = "holds"
     FAILS = "fails"
+    REPAIRED_HOLDS = "repaired-holds"
+    """A statement that we repaired holds."""
+    PROBE_TRUE = "probe-true"
+    """What the paper does not state, or states as a belief, is true here."""
+    PROBE_FALSE = "probe-false"
+    """It is false here, which is no failure of the paper."""
     OUT_OF_REACH = "out-of-reach"
     DISAGREEMENT = "disagreement"
     """Our own witnesses contradict each other: nothing is said about the paper."""
+
+
+class Kind(StrEnum):
+    """Whose statement a claim is: the paper's, the paper's as we repaired it, or a question that the paper leaves open."""
+
+    PRINTED = "printed"
+    REPAIRED = "repaired"
+    PROBE = "probe"
+
+    def status(self, found: Status) -> Status:
+        """What a check's plain answer, holds or fails, means for a statement of this kind."""
+        if self is Kind.PROBE:
+            return {Status.HOLDS: Status.PROBE_TRUE, Status.FAILS: Status.PROBE_FALSE}.get(found, found)
+        if self is Kind.REPAIRED and found is Status.HOLDS:
+            return Status.REPAIRED_HOLDS
+        return found
+
+
+Witnesses = Mapping[str, tuple[str, ...]]
+"""Who was asked, by ancestry: ``{"program": ("modular", "numpy"), "template": ("macaulay2",)}``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +70,9 @@ class Verdict:
     computed: the quantities that were compared, JSON values.
     witness: for a failure, what a reader needs to see it fail.
     reason: one sentence, for people.
-    seconds: how long the check took; filled in by :meth:`Claim.check`.
+    witnesses: by ancestry, where the computation itself named them; else those of the claim.
+    seconds, cached: how long the check took, and whether all of its answers had been computed for an earlier row; filled in by
+        :meth:`Claim.check`.
     """
 
     status: Status
@@ -52,7 +80,9 @@ class Verdict:
     computed: Mapping[str, Any] = field(default_factory=dict)
     witness: Mapping[str, Any] | None = None
     reason: str = ""
+    witnesses: Witnesses = field(default_factory=dict)
     seconds: float = 0.0
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,20 +93,22 @@ class Context:
     seed: int = 0
     limits: Limits = field(default_factory=lambda: Limits(wall_seconds=300.0))
     known: dict[Any, Any] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=lambda: {"known": 0, "new": 0})
+    """How many answers were known already and how many were computed, since the check began."""
 
-    def once(self, analysis: Callable[..., _R], model: Model, **options: Any) -> _R:
-        """The analysis of a model with this context's engine, seed and limits, computed once a run.
+    def once(self, question: Callable[..., _R], model: Model, **options: Any) -> _R:
+        """The question's answer for a model with this context's engine, seed and limits, computed once a run.
 
         Raises
         ------
         OutOfReachError
             A limit stopped the computation: what it found until then is no ground for a verdict.
         """
-        key = (analysis, model.spec, tuple(sorted(options.items())))
+        key = (question, model.spec, repr(sorted(options.items())))
+        self.asked["known" if key in self.known else "new"] += 1
         if key not in self.known:
-            self.known[key] = analysis(
-                model, engine=self.engine, seed=self.seed, limits=self.limits, **options
-            )
+            given = {"engine": self.engine, "seed": self.seed, "limits": self.limits, **options}
+            self.known[key] = question(model, **given)
         result: _R = self.known[key]
         limit = getattr(result, "limit", None)
         if limit is not None:
@@ -118,10 +150,10 @@ class Claim:
     ----------
     id: short and stable, e.g. ``theorem-3.4-singular``; `number` as printed.
     paper: citation.
-    statement: in our words.
-    checked: what exactly is checked; `witnesses`: by whom.
+    statement: in our words; `quote`: a few words of the paper's own, where a probe or a doubt is about them.
+    checked: what exactly is checked; `witnesses`: by whom, by ancestry.
     sizes: where; `quick`: the subset for ``--quick``.
-    repaired: whether this is a repaired statement rather than a printed one.
+    kind: whose statement it is.
     """
 
     id: str
@@ -129,18 +161,35 @@ class Claim:
     paper: str
     statement: str
     checked: str
-    witnesses: tuple[str, ...]
+    witnesses: Witnesses
     sizes: tuple[Size, ...]
     quick: tuple[Size, ...]
     run: Check
+    quote: str | None = None
     correction: Correction | None = None
-    repaired: bool = False
+    kind: Kind = Kind.PRINTED
 
     def check(self, size: Size, context: Context) -> Verdict:
-        """Run the check at one size, timed."""
+        """Run the check at one size, timed; its answer is read for the kind of the statement."""
+        context.asked.update(known=0, new=0)
         start = time.perf_counter()
         verdict = self.run(size, context)
-        return replace(verdict, seconds=time.perf_counter() - start)
+        return replace(
+            verdict,
+            status=self.kind.status(verdict.status),
+            witnesses=verdict.witnesses or self.witnesses,
+            seconds=time.perf_counter() - start,
+            cached=context.asked["known"] > 0 and not context.asked["new"],
+        )
+
+
+def by_ancestry(evidence: Iterable[Evidence], *quantities: str) -> Witnesses:
+    """The witnesses who said something about these quantities, by what they stand on."""
+    found: dict[str, dict[str, None]] = {}
+    for item in evidence:
+        if item.value is not None and item.quantity in quantities:
+            found.setdefault(item.stands_on, {})[item.witness] = None
+    return {ancestry: tuple(names) for ancestry, names in sorted(found.items())}
 
 
 def holds(certainty: Certainty, reason: str = "", **computed: Any) -> Verdict:

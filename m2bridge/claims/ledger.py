@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from m2bridge.errors import LimitError, OutOfReachError
 from m2bridge.results import Certainty, EngineUse, Result, register_result
 
 BASELINE = "ledger.json"
+"""The file of recorded verdicts, of all papers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +27,10 @@ class Entry:
     certainty: Certainty
     computed: Mapping[str, Any]
     witness: Mapping[str, Any] | None
+    witnesses: Mapping[str, Any]
     reason: str
     seconds: float
+    cached: bool
     recorded: Status | None
 
     @property
@@ -42,7 +45,7 @@ class Ledger(Result):
     """All verdicts of a run, one entry a statement and size."""
 
     ANALYSIS: ClassVar[str] = "verify"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     entries: tuple[Entry, ...]
 
@@ -96,8 +99,10 @@ def verify(
                 certainty=verdict.certainty,
                 computed=dict(verdict.computed),
                 witness=None if verdict.witness is None else dict(verdict.witness),
+                witnesses={name: list(who) for name, who in verdict.witnesses.items()},
                 reason=verdict.reason,
                 seconds=verdict.seconds,
+                cached=verdict.cached,
                 recorded=recorded.get(_key(claim.id, size)),
             )
             entries.append(entry)
@@ -121,13 +126,8 @@ def _checked(claim: Claim, size: Size, context: Context) -> Verdict:
     try:
         return claim.check(size, context)
     except (LimitError, OutOfReachError) as error:
-        verdict = out_of_reach(str(error))
-        return Verdict(
-            status=verdict.status,
-            certainty=verdict.certainty,
-            reason=verdict.reason,
-            seconds=time.perf_counter() - start,
-        )
+        seconds = time.perf_counter() - start
+        return replace(out_of_reach(str(error)), witnesses=claim.witnesses, seconds=seconds)
 
 
 def describe(size: Size) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.claims import all_claims, claim
+from m2bridge.claims import PAPERS, claim, claims_of
 from m2bridge.claims.base import Claim, Context, Status
 from m2bridge.claims.ledger import Entry, Ledger, describe, select_sizes, verify
 from m2bridge.cli import common
@@ -19,13 +19,27 @@ from m2bridge.errors import InputError
 from m2bridge.models.spec import suggestion
 from m2bridge.records import write_atomically
 from m2bridge.report import ledger_html, ledger_markdown
+from m2bridge.report.ledger import duration, verdict_words
 
 _COLOUR = {
     Status.HOLDS: "green",
     Status.FAILS: "red",
+    Status.REPAIRED_HOLDS: "green",
+    Status.PROBE_TRUE: "cyan",
+    Status.PROBE_FALSE: "cyan",
     Status.OUT_OF_REACH: "yellow",
     Status.DISAGREEMENT: "bold red",
 }
+
+
+_SHORT = {
+    Status.REPAIRED_HOLDS: "repaired",
+    Status.PROBE_TRUE: "probe +",
+    Status.PROBE_FALSE: "probe -",
+    Status.OUT_OF_REACH: "reach",
+    Status.DISAGREEMENT: "conflict",
+}
+"""Heads of columns that would be too wide."""
 
 
 def register(app: typer.Typer) -> None:
@@ -37,6 +51,9 @@ def register(app: typer.Typer) -> None:
         quick: Annotated[
             bool, typer.Option("--quick", help="A subset of the sizes, in under two minutes.")
         ] = False,
+        paper: Annotated[
+            str, typer.Option("--paper", help=f"Whose statements: {', '.join(PAPERS)}.")
+        ] = PAPERS[0],
         max_d: Annotated[int | None, typer.Option("--max-d", min=1, help="Leave out larger widths.")] = None,
         report: Annotated[
             Path | None, typer.Option("--report", help="Write a report: FILE.md or FILE.html.")
@@ -55,7 +72,7 @@ def register(app: typer.Typer) -> None:
 
         Example: m2bridge verify theorem-3.4 --max-d 3
         """
-        selected = _select(claims or [])
+        selected = _select(claims or [], paper)
         if list_only:
             for item in selected:
                 typer.echo(f"{item.id:36} {item.number}")
@@ -82,15 +99,16 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(6)
 
 
-def _select(names: list[str]) -> tuple[Claim, ...]:
-    """Claims by id, or by the beginning of an id (``theorem-3.4`` takes all its parts)."""
+def _select(names: list[str], paper: str) -> tuple[Claim, ...]:
+    """Claims of a paper by id, or by the beginning of an id (``theorem-3.4`` takes all its parts)."""
+    known = claims_of(paper.replace("-", "_"))
     if not names:
-        return all_claims()
+        return known
     chosen: list[Claim] = []
     for name in names:
-        found = [item for item in all_claims() if item.id == name or item.id.startswith(f"{name}-")]
+        found = [item for item in known if item.id == name or item.id.startswith(f"{name}-")]
         if not found:
-            parts = dict.fromkeys(part for item in all_claims() for part in _beginnings(item.id))
+            parts = dict.fromkeys(part for item in known for part in _beginnings(item.id))
             raise InputError(
                 f"there is no claim {name!r}; {suggestion(name, tuple(parts))} (see verify --list)"
             )
@@ -101,7 +119,7 @@ def _select(names: list[str]) -> tuple[Claim, ...]:
 def _beginnings(identifier: str) -> list[str]:
     """What a claim can be called: ``theorem-3.4-closed`` also answers to ``theorem-3.4``."""
     parts = identifier.split("-")
-    return ["-".join(parts[:count]) for count in range(2, len(parts) + 1)]
+    return ["-".join(parts[:count]) for count in range(min(2, len(parts)), len(parts) + 1)]
 
 
 def _check_report(report: Path | None) -> None:
@@ -115,20 +133,18 @@ def _check_report(report: Path | None) -> None:
 
 def _line(item: Claim, entry: Entry) -> str:
     colour = _COLOUR[entry.status]
-    sure = f", {entry.certainty.value}" if entry.status in (Status.HOLDS, Status.FAILS) else ""
     changed = f" [bold](recorded: {entry.recorded})[/]" if entry.changed else ""
     size = escape(describe(entry.size))
     reason = f"  {escape(entry.reason)}" if entry.status is not Status.HOLDS and entry.reason else ""
-    return (
-        f"[{colour}]{entry.status.value}{sure}[/]  {item.id}  {size}  {entry.seconds:.1f} s{changed}{reason}"
-    )
+    seconds = duration(entry) + ("" if entry.cached else " s")
+    return f"[{colour}]{verdict_words(entry)}[/]  {item.id}  {size}  {seconds}{changed}{reason}"
 
 
 def _show(ledger: Ledger, console: Console) -> None:
     table = Table(title="\nSummary", title_justify="left", show_edge=False, pad_edge=False)
     table.add_column("statement")
     for status in Status:
-        table.add_column(status.value, justify="right")
+        table.add_column(_SHORT.get(status, status.value), justify="right")
     by_claim: dict[str, list[Entry]] = {}
     for entry in ledger.entries:
         by_claim.setdefault(entry.claim, []).append(entry)

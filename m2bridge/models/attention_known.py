@@ -193,11 +193,11 @@ def lightning_formula(model: Attention) -> Formula | None:
 
 
 def softmax_formula(model: Attention) -> Formula:
-    """Theorem 3.9 for one layer; for more layers Equation 16, which follows from Conjecture 3.10."""
+    """Theorem 3.9 for one layer; for more layers Equation 16, which docs/conjecture-3.10.md proves for t >= 2."""
     d, a, tokens = model.widths, model.ranks, ("t >= 2", model.t >= 2)
     if model.layers == 1:
         return known(attention_dim(a[0], d[0]) + d[0] * d[1], f"{PAPER}, Theorem 3.9", tokens)
-    citation = f"{PAPER}, Equation 16, if Conjecture 3.10 holds"
+    citation = f"{PAPER}, Equation 16; Conjecture 3.10 is proved for t >= 2 in docs/conjecture-3.10.md"
     return known(_bottleneck_value(d, a), citation, tokens, *_bottleneck_hypotheses(d))
 
 

@@ -16,6 +16,12 @@ PRINTED = {
     "parameter-count": "12 entries, printed 6",
     # generically only (sA, V/s) is lost, 6 - 1; at V = 0 the differential is (A', V') -> V' X X^T X, of the rank of V'
     "lemma-a.3": "5 generically, 2 at A = 1, V = 0",
+    # one attention weight over the sum of one attention weight
+    "conjecture-3.10": "true",
+    # the tokens x_1, x_2, x_2
+    "misprints": "2 terms with x_2, printed 1",
+    # M_1, M_2 and L are arbitrary 2 x 2 matrices
+    "three-symmetries": "12 virtual weights, up to 2 scalings",
     # V/2 X X^T 2A X = V X X^T A X, whatever is added to it
     "section-4-skip": "true",
     # (B, C) goes to b_m x_n for m = 2, 3, which is injective in b_2 and b_3, and to b_1 x_n + x_1 c_n for m = 1, which vanishes
@@ -29,6 +35,10 @@ PRINTED = {
 DAMAGED = {
     "parameter-count": ("3*d^2", "2*d^2", "8 entries, printed 6"),
     "lemma-a.3": ("v_0=>0", "v_0=>1", "5 generically, 5 at A = 1, V = 0"),
+    "conjecture-3.10": ("s/s*v*x", "s/(s+1)*v*x", "false"),
+    "misprints": ("{1,2,2}", "{1,2,3}", "1 terms with x_2, printed 1"),
+    # V^T V is symmetric, 3 entries, and with W V, 4 entries, free: 4 + 3 + 4
+    "three-symmetries": ("transpose V*A*V", "transpose V*V", "11 virtual weights, up to 2 scalings"),
     "section-4-skip": ("X*transpose X*A*X", "X*transpose X*A*X*A", "false"),
     # V = [e1, 0]^T: b_m x_1 for m = 2, 3, and (b_1 + c_1) x_1, c_2 x_1 for m = 1: 6 + 6
     "theorem-3.4-singular": ("{{1,0,0},{0,1,0}}", "{{1,0,0},{0,0,0}}", "12"),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from m2bridge import records
-from m2bridge.claims import all_claims, claim
+from m2bridge.claims import PAPERS, all_claims, claim, claims_of
 from m2bridge.claims import ledger as ledgers
-from m2bridge.claims.base import Claim, Context, Size, Status, Verdict, fails, holds
+from m2bridge.claims.base import Claim, Context, Kind, Size, Status, Verdict, by_ancestry, fails, holds
 from m2bridge.claims.ledger import Ledger, baseline, index, select_sizes, verify
 from m2bridge.claims.lightning_attention import theorem_3_7
 from m2bridge.cli import main
@@ -23,9 +24,7 @@ from m2bridge.questions.fiber import Fiber
 from m2bridge.results import Certainty, Evidence
 
 IDS = [item.id for item in all_claims()]
-PROBES = ("-outside", "-only")
-"""Endings of ids of claims about what the paper does not state: these may fail without a correction."""
-CHEAP = ("lemma-3.1", "lemma-a.3", "section-4-skip")
+CHEAP = ("lemma-3.1", "lemma-a.3", "parameter-count")
 """Claims that ask no Macaulay2 and take milliseconds."""
 
 Verify = Callable[..., int]
@@ -39,7 +38,7 @@ def example(run: Callable[[Size, Context], Verdict], *sizes: Size) -> Claim:
         paper="an example",
         statement="An example.",
         checked="nothing",
-        witnesses=("nobody",),
+        witnesses={"construction": ("nobody",)},
         sizes=sizes,
         quick=sizes[:1],
         run=run,
@@ -83,8 +82,15 @@ def test_a_claim_names_its_statement_and_its_witnesses(identifier: str) -> None:
     item = claim(identifier)
     assert all((item.number, item.paper, item.statement, item.checked))
     assert item.witnesses
-    assert all(item.witnesses)
-    assert len(set(item.witnesses)) == len(item.witnesses)
+    assert set(item.witnesses) <= {"program", "template", "formula", "construction"}
+    assert all(names and all(names) for names in item.witnesses.values())
+
+
+@pytest.mark.parametrize("identifier", [item.id for item in all_claims() if item.kind is Kind.PROBE])
+def test_a_probe_of_the_attention_paper_quotes_it(identifier: str) -> None:
+    item = claim(identifier)
+    if item in claims_of("lightning_attention"):
+        assert item.quote
 
 
 @pytest.mark.parametrize("identifier", [item.id for item in all_claims() if item.correction is not None])
@@ -94,14 +100,22 @@ def test_a_correction_is_whole_and_its_repair_is_checked(identifier: str) -> Non
     texts = ("smallest", "witness", "macaulay2", "reason", "unaffected", "repaired")
     assert all(getattr(correction, name) for name in texts)
     if correction.claim is not None:
-        assert claim(correction.claim).repaired
+        assert claim(correction.claim).kind is Kind.REPAIRED
 
 
 def test_every_repaired_statement_repairs_a_printed_one() -> None:
-    repaired = {item.id for item in all_claims() if item.repaired}
+    repaired = {item.id for item in all_claims() if item.kind is Kind.REPAIRED}
     named = {item.correction.claim for item in all_claims() if item.correction is not None}
     assert repaired == named - {None}
     assert not any(claim(identifier).correction for identifier in repaired)
+
+
+def test_every_paper_has_its_own_ledger(verify_command: Verify, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(PAPERS) == 2
+    for paper in PAPERS:
+        assert verify_command("--list", "--paper", paper.replace("_", "-")) == 0
+        listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+        assert listed == [item.id for item in claims_of(paper)]
 
 
 def test_an_unknown_claim_is_refused_with_the_names_of_all() -> None:
@@ -181,6 +195,56 @@ def test_an_analysis_is_computed_once_in_a_run(context: Context) -> None:
     assert calls == ["a model", "a model"]
 
 
+def test_a_row_whose_answers_were_known_says_cached_and_others_do_not(context: Context) -> None:
+    def analysis(model: Any, **_: Any) -> int:
+        return 1
+
+    class Spec:
+        spec = "a model"
+
+    def run(size: Size, given: Context) -> Verdict:
+        for place in range(size["d"]):
+            given.once(analysis, Spec(), at=place)  # type: ignore[arg-type]
+        return holds(Certainty.PROVED)
+
+    cached = [
+        e.cached
+        for e in verify([example(run, {"d": 0}, {"d": 1}, {"d": 2}, {"d": 2, "again": 1})], context).entries
+    ]
+    assert cached == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "status"),
+    [
+        (Kind.PRINTED, Status.HOLDS, Status.HOLDS),
+        (Kind.PRINTED, Status.FAILS, Status.FAILS),
+        (Kind.REPAIRED, Status.HOLDS, Status.REPAIRED_HOLDS),
+        (Kind.REPAIRED, Status.FAILS, Status.FAILS),
+        (Kind.PROBE, Status.HOLDS, Status.PROBE_TRUE),
+        (Kind.PROBE, Status.FAILS, Status.PROBE_FALSE),
+        *((kind, open_, open_) for kind in Kind for open_ in (Status.OUT_OF_REACH, Status.DISAGREEMENT)),
+    ],
+)
+def test_what_an_answer_means_depends_on_whose_statement_it_is(
+    context: Context, kind: Kind, found: Status, status: Status
+) -> None:
+    item = replace(example(lambda *_: Verdict(status=found, certainty=Certainty.PROVED), {"d": 2}), kind=kind)
+    assert [entry.status for entry in verify([item], context).entries] == [status]
+
+
+def test_witnesses_of_a_row_are_those_who_spoke() -> None:
+    said = [
+        Evidence(quantity="image_dim", witness=name, method="", value=value)
+        for name, value in (("modular", 3), ("numpy", 3), ("macaulay2", None), ("symmetry", 3))
+    ]
+    other = Evidence(quantity="degree", witness="macaulay2", method="", value=2)
+    assert by_ancestry([*said, other], "image_dim") == {
+        "construction": ("symmetry",),
+        "program": ("modular", "numpy"),
+    }
+
+
 # -- the baseline ----------------------------------------------------------------------------------------------------------------
 
 
@@ -225,7 +289,7 @@ def test_without_a_baseline_nothing_is_recorded(
 ) -> None:
     monkeypatch.setattr(ledgers.resources, "files", lambda _: tmp_path)
     assert baseline() == {}
-    found = verify([claim("section-4-skip")], context, quick=True)
+    found = verify([claim("parameter-count")], context, quick=True)
     assert [entry.recorded for entry in found.entries] == [None]
     assert found.changed == ()
 
@@ -235,13 +299,9 @@ def test_the_recorded_verdicts_are_about_these_claims_and_sizes() -> None:
     assert set(baseline()) <= keys
 
 
-def test_a_statement_that_is_recorded_to_fail_is_corrected_or_a_probe() -> None:
+def test_a_statement_that_is_recorded_to_fail_is_corrected() -> None:
     failing = {key.split(" ", 1)[0] for key, status in baseline().items() if status is Status.FAILS}
-    assert not [
-        identifier
-        for identifier in sorted(failing)
-        if claim(identifier).correction is None and not identifier.endswith(PROBES)
-    ]
+    assert not [identifier for identifier in sorted(failing) if claim(identifier).correction is None]
 
 
 # -- the command -----------------------------------------------------------------------------------------------------------------
@@ -253,24 +313,24 @@ def record(monkeypatch: pytest.MonkeyPatch, *entries: tuple[str, Size, Status]) 
     monkeypatch.setattr(ledgers, "baseline", lambda: index(written))
 
 
-SKIP: Size = {"d": 2, "t": 2}
+COUNT: Size = {"d": 2, "layers": 2}
 
 
 def test_a_recorded_failure_is_no_surprise(
     verify_command: Verify, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record(monkeypatch, ("section-4-skip", SKIP, Status.FAILS))
-    assert verify_command("section-4-skip", "--quick") == 0
+    record(monkeypatch, ("parameter-count", COUNT, Status.FAILS))
+    assert verify_command("parameter-count", "--quick") == 0
     printed = capsys.readouterr().out
-    assert "fails, proved  section-4-skip  d=2, t=2" in printed
+    assert "fails, proved  parameter-count  d=2, layers=2" in printed
     assert "1 checks, every verdict is the recorded one" in printed
 
 
 def test_a_changed_verdict_is_exit_code_6(
     verify_command: Verify, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record(monkeypatch, ("section-4-skip", SKIP, Status.HOLDS))
-    assert verify_command("section-4-skip", "--quick") == 6
+    record(monkeypatch, ("parameter-count", COUNT, Status.HOLDS))
+    assert verify_command("parameter-count", "--quick") == 6
     printed = " ".join(capsys.readouterr().out.split())
     assert "(recorded: holds)" in printed
     assert "1 changed" in printed
@@ -279,21 +339,21 @@ def test_a_changed_verdict_is_exit_code_6(
 def test_a_changed_verdict_is_saved_and_reported_before_the_exit(
     verify_command: Verify, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    record(monkeypatch, ("section-4-skip", SKIP, Status.OUT_OF_REACH))
+    record(monkeypatch, ("parameter-count", COUNT, Status.OUT_OF_REACH))
     report = tmp_path / "report.md"
-    arguments = ("section-4-skip", "--quick", "--json", "--save", str(tmp_path), "--report", str(report))
+    arguments = ("parameter-count", "--quick", "--json", "--save", str(tmp_path), "--report", str(report))
     assert verify_command(*arguments) == 6
     saved = records.load(next(tmp_path.glob("*.json")))
     assert isinstance(saved, Ledger)
     assert [entry.recorded for entry in saved.changed] == [Status.OUT_OF_REACH]
-    assert "## Section 4, skip connections" in report.read_text(encoding="utf-8")
+    assert "## Parameter count after Corollary 3.8" in report.read_text(encoding="utf-8")
 
 
 def test_a_verdict_that_is_not_recorded_is_not_called_recorded(
     verify_command: Verify, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record(monkeypatch)
-    assert verify_command("section-4-skip", "--quick") == 0
+    assert verify_command("parameter-count", "--quick") == 0
     printed = capsys.readouterr().out
     assert "1 not recorded yet" in printed
     assert "every verdict" not in printed
@@ -303,7 +363,7 @@ def test_disagreement_is_exit_code_3(verify_command: Verify, monkeypatch: pytest
     def run(*_: Any) -> Verdict:
         return Verdict(status=Status.DISAGREEMENT, certainty=Certainty.PROBABLE, reason="4 or 5")
 
-    monkeypatch.setattr("m2bridge.cli.verify._select", lambda _: (example(run, {"d": 2}),))
+    monkeypatch.setattr("m2bridge.cli.verify._select", lambda *_: (example(run, {"d": 2}),))
     assert verify_command() == 3
 
 
@@ -313,7 +373,7 @@ def test_a_reason_with_brackets_is_printed_as_it_is(
     def run(*_: Any) -> Verdict:
         return fails(Certainty.PROVED, {"at": [1]}, "V = [e1, e2] and [/x]")
 
-    monkeypatch.setattr("m2bridge.cli.verify._select", lambda _: (example(run, {"d": [2, 2]}),))
+    monkeypatch.setattr("m2bridge.cli.verify._select", lambda *_: (example(run, {"d": [2, 2]}),))
     assert verify_command() == 0
     assert "V = [e1, e2] and [/x]" in capsys.readouterr().out
 
@@ -354,6 +414,11 @@ def test_max_d_reaches_the_command(verify_command: Verify, capsys: pytest.Captur
         (("lemma-3.1", "--report", "missing/report.md"), "there is no such directory"),
         (("teorem-3.4",), "there is no claim 'teorem-3.4'; did you mean theorem-3.4?"),
         (("blah",), "there are: lemma-3.1, "),
+        (
+            ("--paper", "nobody"),
+            "there is no ledger of 'nobody'; there are: lightning_attention, polynomial_networks",
+        ),
+        (("lemma-3.1", "--paper", "polynomial-networks"), "there is no claim 'lemma-3.1'"),
         (
             ("lemma-3.1", "--save", "/dev/null/missing"),
             "--save /dev/null/missing: no such directory can be made",

@@ -17,6 +17,7 @@ from m2bridge.claims.ledger import Ledger, verify
 from m2bridge.cli import main
 from m2bridge.engine import ReplayEngine
 from m2bridge.report import ledger_html, ledger_markdown
+from m2bridge.report.ledger import duration, verdict_words
 
 CLAIMS = ("lemma-3.1", "lemma-a.3", "section-4-skip")
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -66,9 +67,11 @@ def test_markdown_has_a_row_for_each_verdict(ledger: Ledger) -> None:
     found = rows(ledger_markdown(ledger))
     assert len(found) == len(ledger.entries)
     for row, entry in zip(found, ledger.entries, strict=True):
-        assert len(row) == 4
+        assert len(row) == 5
         assert row[0] == ", ".join(f"{name}={value}" for name, value in entry.size.items())
-        assert row[1] == f"{entry.status.value}, {entry.certainty.value}"
+        assert row[1] == verdict_words(entry)
+        assert row[1].endswith(entry.certainty.value)
+        assert row[4] == duration(entry)
         assert row[2] == entry.reason
 
 
@@ -79,7 +82,11 @@ def test_a_report_says_what_is_stated_checked_and_repaired(
     text = unescape(write(ledger))
     for name in CLAIMS:
         item = claim(name)
-        assert all(part in text for part in (item.number, item.statement, item.checked, *item.witnesses))
+        named = [name for names in item.witnesses.values() for name in names]
+        assert all(
+            part in text for part in (item.number, item.statement, item.checked, *named, *item.witnesses)
+        )
+        assert item.quote is None or item.quote in text
         if item.correction is not None:
             correction = item.correction
             parts = (correction.smallest, correction.witness, correction.macaulay2.strip(), correction.reason)
@@ -131,7 +138,17 @@ def test_each_status_has_a_word_of_its_own(ledger: Ledger) -> None:
         text = ledger_markdown(replace(ledger, entries=(entry,)))
         words.add(rows(text)[0][1])
         assert Page(ledger_html(replace(ledger, entries=(entry,)))).open == []
-    assert words == {"holds, probable", "fails, probable", "out of reach", "witnesses disagree"}
+    assert words == {
+        "holds, probable", "fails, probable", "repaired holds, probable", "probe: true here, probable",
+        "probe: false here, probable", "out of reach", "witnesses disagree",
+    }  # fmt: skip
+
+
+def test_a_cached_row_does_not_pretend_to_have_taken_no_time(ledger: Ledger) -> None:
+    cached = replace(ledger.entries[0], cached=True, seconds=0.0)
+    quick = replace(ledger.entries[0], cached=False, seconds=0.0001)
+    found = rows(ledger_markdown(replace(ledger, entries=(cached, quick))))
+    assert [row[4] for row in found] == ["cached", "< 0.001"]
 
 
 @pytest.mark.parametrize(("ending", "begins"), [(".md", "# Ledger: "), (".html", "<!doctype html>")])

@@ -16,5 +16,6 @@ ORDER = (
     "lemma_a_3",
     "proposition_a_5",
     "section_4",
+    "misprints",
 )
 """The files in the order of the paper."""

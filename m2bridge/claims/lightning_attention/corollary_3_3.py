@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from m2bridge.claims.base import Claim, Context, Size, Verdict
+from m2bridge.claims.base import Claim, Context, Kind, Size, Verdict
+from m2bridge.claims.dimensions import ONE_LAYER_WITNESSES, compared
 from m2bridge.claims.lightning_attention import PAPER
-from m2bridge.claims.lightning_attention.dimensions import ONE_LAYER_WITNESSES, compared
 from m2bridge.models import Lightning
 
 
@@ -23,8 +23,8 @@ def _sizes(*quadruples: tuple[int, int, int, int]) -> tuple[Size, ...]:
 
 
 _INSIDE = _sizes(
-    *((d, dp, a, 2) for d in (2, 3, 4, 5) for dp in (1, 2, 3) for a in range(1, d + 2) if dp >= 2 or a >= 2),
-    (3, 2, 2, 3), (3, 2, 2, 5),
+    *((d, dp, a, 2) for d in (2, 3) for dp in (1, 2, 3) for a in range(1, d + 2) if dp >= 2 or a >= 2),
+    (5, 1, 3, 2), (5, 3, 1, 2), (5, 3, 6, 2), (8, 4, 3, 2), (3, 2, 2, 3), (3, 2, 2, 5),
 )  # fmt: skip
 _OUTSIDE = _sizes((2, 1, 1, 2), (3, 1, 1, 2), (1, 1, 1, 2), (1, 2, 1, 2), (2, 2, 2, 1), (3, 2, 2, 1))
 
@@ -48,10 +48,12 @@ CLAIMS = (
         number="Corollary 3.3, outside its hypotheses",
         paper=PAPER,
         statement="Equation 7 at a = d' = 1, at d = 1 and at t = 1, where the corollary says nothing: is it right there?",
+        quote="Suppose that t >= 2 and that d, d' >= 2 or d, a >= 2",
         checked="the number of Equation 7 against a dimension bounded from both sides",
         witnesses=ONE_LAYER_WITNESSES,
         sizes=_OUTSIDE,
-        quick=_OUTSIDE[:3],
+        quick=(_OUTSIDE[0], _OUTSIDE[4]),
         run=check,
+        kind=Kind.PROBE,
     ),
 )

@@ -116,7 +116,10 @@ CLAIMS = (
         paper=PAPER,
         statement="Two factorizations K^T Q = K'^T Q' of one matrix of rank a are related by a unique C in GL_a.",
         checked="C solved for over QQ, and K' = C K, Q' = C^-T Q verified, for a second factorization that was made without any C",
-        witnesses=("exact linear algebra over QQ", "the factorization by echelon form"),
+        witnesses={
+            "construction": ("a second factorization, by echelon form",),
+            "formula": ("C solved for over QQ",),
+        },
         sizes=_ATTENTION,
         quick=_ATTENTION[:3],
         run=check_attention,
@@ -130,7 +133,10 @@ CLAIMS = (
             "changes of basis C_i between the layers."
         ),
         checked="C_i solved for over QQ, and Equation 9 verified, for a second network that was built from (M, L) alone",
-        witnesses=("exact linear algebra over QQ", "the network built from (M, L) by echelon form"),
+        witnesses={
+            "construction": ("a second network built from (M, L), by echelon form",),
+            "formula": ("C_i solved for over QQ",),
+        },
         sizes=_LAYERS,
         quick=_LAYERS[:2],
         run=check_layers,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from m2bridge.claims.base import Claim, Context, Correction, Size, Status, Verdict, fails, holds
+from m2bridge.claims.base import Claim, Context, Correction, Kind, Size, Verdict, disagreement, fails, holds
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.numeric import numeric_rank
@@ -17,15 +17,16 @@ Ranks = tuple[int, int, int]
 """rk A, rk V and dim(col A, row V meeting)."""
 
 
-def _orbits(d: int, dp: int) -> Iterator[Ranks]:
-    """Every orbit of pairs (A, V), also those that map to zero."""
-    for r in range(d + 1):
+def orbits(d: int, dp: int, a: int | None = None) -> Iterator[Ranks]:
+    """Every orbit of pairs (A, V) with rk A <= a, also those that map to zero."""
+    for r in range(min(d, a or d) + 1):
         for s in range(min(d, dp) + 1):
             for c in range(max(0, r + s - d), min(r, s) + 1):
                 yield r, s, c
 
 
-def _representative(d: int, dp: int, ranks: Ranks) -> dict[str, np.ndarray]:
+def representative(d: int, dp: int, ranks: Ranks) -> dict[str, np.ndarray]:
+    """Matrices of zeros and ones in the orbit."""
     r, s, c = ranks
     A, V = np.zeros((d, d), dtype=np.int64), np.zeros((dp, d), dtype=np.int64)
     A[range(r), range(r)] = 1
@@ -46,27 +47,35 @@ def completed(ranks: Ranks) -> bool:
     return r == 0 or s == 0 or printed(ranks)
 
 
-def _differential(model: Lightning, weights: dict[str, np.ndarray]) -> np.ndarray:
+def differential(d: int, dp: int, weights: dict[str, np.ndarray]) -> np.ndarray:
+    """The Jacobian of (A, V) -> network in Segre coordinates, by the program."""
+    model = Lightning(d=d, dp=dp, a=d, parametrization="attention")
     return np.asarray(model.coordinate_jacobian(weights)).T
+
+
+def generic_rank(d: int, dp: int) -> int:
+    """The largest rank of the differential at the orbits, which is that at a dense one."""
+    return max(rank_over_q(differential(d, dp, representative(d, dp, ranks))) for ranks in orbits(d, dp))
+
+
+def critical(d: int, dp: int, ranks: Ranks) -> bool:
+    """Whether the differential drops its rank at the orbit, over QQ."""
+    return rank_over_q(differential(d, dp, representative(d, dp, ranks))) < generic_rank(d, dp)
 
 
 def _check(predicts: Callable[[Ranks], bool]) -> Callable[[Size, Context], Verdict]:
     def check(size: Size, context: Context) -> Verdict:
         d, dp = size["d"], size["dp"]
-        model = Lightning(d=d, dp=dp, a=d, parametrization="attention")
         rng = np.random.default_rng(context.seed)
-        generic = rank_over_q(
-            _differential(model, {n: rng.integers(-9, 10, s) for n, s in model.parameters.items()})
-        )
-        for ranks in _orbits(d, dp):
-            weights = _representative(d, dp, ranks)
-            exact = rank_over_q(_differential(model, weights))
+        generic = generic_rank(d, dp)
+        for ranks in orbits(d, dp):
+            weights = representative(d, dp, ranks)
+            exact = rank_over_q(differential(d, dp, weights))
             g, h, k = rng.standard_normal((d, d)), rng.standard_normal((d, d)), rng.standard_normal((dp, dp))
             moved = {"A": g @ weights["A"] @ h, "V": k @ weights["V"] @ g.T}
-            numeric = numeric_rank(_differential(model, moved)).rank
+            numeric = numeric_rank(differential(d, dp, moved)).rank
             if numeric is not None and numeric != exact:
-                reason = f"float64 says rank {numeric}, QQ says {exact}, at {ranks}"
-                return Verdict(status=Status.DISAGREEMENT, certainty=Certainty.PROBABLE, reason=reason)
+                return disagreement([f"float64 says rank {numeric}, QQ says {exact}, at {ranks}"])
             if (exact < generic) != predicts(ranks):
                 witness = {n: w.tolist() for n, w in weights.items()} | {
                     "rank": exact,
@@ -82,7 +91,10 @@ def _check(predicts: Callable[[Ranks], bool]) -> Callable[[Size, Context], Verdi
 _SIZES: tuple[Size, ...] = tuple(
     {"d": d, "dp": dp} for d, dp in ((2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 2))
 )
-_WITNESSES = ("rank over QQ of the differential at every orbit", "float64 rank at a randomly moved point")
+_WITNESSES = {
+    "program": ("rank over QQ of the differential at every orbit", "float64 rank at a randomly moved point"),
+    "construction": ("the orbits of GL_d x GL_d x GL_d'",),
+}
 
 CLAIMS = (
     Claim(
@@ -123,6 +135,6 @@ J = jacobian matrix{f};
         sizes=_SIZES,
         quick=_SIZES[:2],
         run=_check(completed),
-        repaired=True,
+        kind=Kind.REPAIRED,
     ),
 )

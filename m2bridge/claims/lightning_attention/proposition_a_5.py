@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from math import comb
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
-from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds
+from m2bridge.claims.base import Claim, Context, Size, Verdict, by_ancestry, disagreement, fails, holds
+from m2bridge.claims.dimensions import ONE_LAYER_WITNESSES
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import Lightning, Model
 from m2bridge.models.symbolic import symbolic_map
-from m2bridge.questions.singular_locus import singular_locus
+from m2bridge.questions.dimension import dimension
 from m2bridge.results import Certainty
 
 
@@ -45,17 +47,23 @@ def check_isomorphism(size: Size, _: Context) -> Verdict:
 
 
 def check_figure_1(size: Size, context: Context) -> Verdict:
-    """Dimension of the neuromanifold and of Sym3(R^4, R^2)."""
-    result = context.once(singular_locus, Lightning(**size))
+    """The dimension of the neuromanifold, and of the space of all cubic maps: its monomials counted, for each output entry."""
+    model = Lightning(**size, coordinate_system="full")
+    result = context.once(dimension, model)
     if result.agreement is False:
         return disagreement(result.conflicts)
-    ambient = 2 * comb(4 + 2, 3)  # two outputs, cubic forms in four variables
-    computed = {"image_dim": result.image_dim, "ambient_dim": result.ambient_dim, "span_dim": result.span_dim}
-    if (result.image_dim, result.ambient_dim, ambient) == (5, 40, 40):
-        return holds(
-            Certainty.PROVED, f"and the network spans only {result.span_dim} of the 40 dimensions", **computed
-        )
-    return fails(Certainty.PROVED, computed, "the numbers differ", **computed)
+    cubics = {tuple(sorted(c)) for c in product(range(model.d * model.t), repeat=3)}
+    ambient, coefficients = len(cubics) * model.dp * model.t, _coefficients(model)
+    computed = {"image_dim": result.image_dim, "ambient_dim": ambient, "span_dim": _rank(coefficients)}
+    if len(coefficients) != ambient:
+        return disagreement([f"{len(coefficients)} coefficients of the network, {ambient} monomials"])
+    numbers = f"dimension {result.image_dim} in {ambient}, spanning {computed['span_dim']}"
+    verdict = (
+        holds(result.certainty, numbers, **computed)
+        if (result.image_dim, ambient) == (5, 40)
+        else fails(result.certainty, computed, numbers, **computed)
+    )
+    return replace(verdict, witnesses=by_ancestry(result.evidence, "image_dim"))
 
 
 _SIZES: tuple[Size, ...] = tuple(
@@ -70,7 +78,10 @@ CLAIMS = (
         paper=PAPER,
         statement="The neuromanifold of one layer is linearly isomorphic to the set of all (alpha_m nu_n), products of linear forms.",
         checked="ranks over QQ of all coefficients of the network, of the products, and of both together",
-        witnesses=("the forward pass over polynomials in X", "the products of linear forms"),
+        witnesses={
+            "program": ("the forward pass over polynomials in X",),
+            "formula": ("the products of linear forms",),
+        },
         sizes=_SIZES,
         quick=_SIZES[:2],
         run=check_isomorphism,
@@ -81,7 +92,8 @@ CLAIMS = (
         paper=PAPER,
         statement="M(2,1,2) for t = 2 has dimension 5 in the 40-dimensional space Sym3(R^4, R^2).",
         checked="the dimension of the image and of the ambient space",
-        witnesses=("Macaulay2", "exact ranks", "symmetries", "NumPy"),
+        quote="has dimension 5 and is embedded in the 40-dimensional space",
+        witnesses=ONE_LAYER_WITNESSES,
         sizes=({"d": 2, "dp": 1, "a": 2, "t": 2},),
         quick=({"d": 2, "dp": 1, "a": 2, "t": 2},),
         run=check_figure_1,

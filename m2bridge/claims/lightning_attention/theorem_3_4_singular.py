@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from m2bridge.claims.base import (
     Claim,
     Context,
     Correction,
+    Kind,
     Size,
     Verdict,
+    by_ancestry,
     disagreement,
     fails,
     holds,
@@ -18,6 +21,7 @@ from m2bridge.claims.base import (
 )
 from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.models import Lightning
+from m2bridge.questions.fiber import fiber
 from m2bridge.questions.singular_locus import SingularLocus, Stratum, singular_locus
 from m2bridge.results import Certainty
 
@@ -52,16 +56,47 @@ def compare(model: Lightning, result: SingularLocus, predicts: Prediction) -> Ve
             }
             reason = f"computed {stratum.verdict} at rk A = {stratum.rank_a}, rk V = {stratum.rank_v}"
             return fails(stratum.certainty, witness, reason, **computed)
-    if any(s.verdict == "undecided" for s in result.strata):
-        return out_of_reach("some orbits are undecided and none contradicts the statement")
+    open_orbits = [(s.rank_a, s.rank_v, s.meet) for s in result.strata if s.verdict == "undecided"]
+    if open_orbits:
+        return out_of_reach(
+            f"undecided at (rk A, rk V, meet) = {open_orbits}; no other orbit contradicts the statement"
+        )
     return holds(Certainty.weakest(s.certainty for s in result.strata), **computed)
+
+
+def smooth_by_its_fiber(model: Lightning, stratum: Stratum, context: Context) -> Stratum:
+    """An undecided orbit with rk A = min(a, d) and rk A * rk V >= 2, decided smooth when its fiber is one reduced point.
+
+    The projectivised map from pairs (A, V) is finite onto the neuromanifold, and its source is smooth where rk A = min(a, d). If
+    the fiber over y is one reduced point x, then O_y -> O_x is onto by Nakayama's lemma, and injective, so y is smooth.
+    """
+    if stratum.verdict != "undecided" or stratum.rank_a != min(model.a, model.d):
+        return stratum
+    at = f"rank_a={stratum.rank_a},rank_v={stratum.rank_v},meet={stratum.meet}"
+    found = context.once(
+        fiber, Lightning(d=model.d, dp=model.dp, a=model.a, parametrization="attention"), at=at
+    )
+    kernel = [
+        e for e in found.evidence
+        if (e.quantity, e.value, e.certainty) == ("tangent_dim", 1, Certainty.PROVED) and e.relation != ">="
+    ]  # fmt: skip
+    single = [(c.dim, c.absolute, c.reduced) for c in found.components or ()] == [(1, True, True)]
+    if found.agreement is False or not kernel or not single:
+        return stratum
+    sure = [e.certainty for e in found.evidence if (e.quantity, e.field) == ("components", "QQ")]
+    return replace(
+        stratum, verdict="smooth", certainty=Certainty.weakest(sure) if sure else Certainty.PROBABLE
+    )
 
 
 def _check(predicts: Prediction) -> Callable[[Size, Context], Verdict]:
     def check(size: Size, context: Context) -> Verdict:
         model = Lightning(**size)
-        result = context.once(singular_locus, model)
-        return compare(model, result, predicts)
+        found = context.once(singular_locus, model)
+        result = replace(found, strata=tuple(smooth_by_its_fiber(model, s, context) for s in found.strata))
+        said = [e for e in result.evidence if e.quantity.startswith(("tangent", "image_dim"))]
+        names = {e.quantity for e in said}
+        return replace(compare(model, result, predicts), witnesses=by_ancestry(said, *names))
 
     return check
 
@@ -73,14 +108,15 @@ def _sizes(*triples: tuple[int, int, int]) -> tuple[Size, ...]:
 _ALL = _sizes(
     (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 1, 3), (3, 2, 1), (3, 2, 2), (3, 2, 3), (3, 3, 2), (4, 2, 2)
 )  # fmt: skip
-_DECIDED = _sizes((2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 1, 3), (3, 2, 1), (3, 2, 2), (3, 2, 3))
 _QUICK = _sizes((2, 1, 2), (2, 2, 1), (3, 2, 2))
-_WITNESSES = (
-    "curves through each orbit over QQ (lower bound)",
-    "equations over ZZ verified by substitution (upper bound)",
-    "Macaulay2's Jacobian ranks",
-    "NumPy at a randomly moved point",
-)
+_WITNESSES = {
+    "construction": ("curves through each orbit over QQ (lower bound)",),
+    "program": (
+        "equations over ZZ verified by substitution (upper bound)",
+        "NumPy at a randomly moved point",
+    ),
+    "template": ("Macaulay2's Jacobian ranks", "fibers, where equations do not decide"),
+}
 _CHECKED = "the verdict of every orbit of (A, V) under GL_d x GL_d x GL_d'"
 
 _CORRECTION = Correction(
@@ -121,6 +157,7 @@ CLAIMS = (
             "For t >= 2 and d, d' >= 2 or d, a >= 2, the network of (A, V) is a singular point of the neuromanifold exactly when "
             "rk A * rk V <= 1."
         ),
+        quote="its singular points are the phi_(A,V) satisfying rk(A) rk(V) <= 1",
         checked=_CHECKED,
         witnesses=_WITNESSES,
         sizes=_ALL,
@@ -135,9 +172,9 @@ CLAIMS = (
         statement="Under the same hypotheses, singular exactly when rk A * rk V <= 1, or a < d and rk A < a.",
         checked=_CHECKED,
         witnesses=_WITNESSES,
-        sizes=_DECIDED,
+        sizes=_ALL,
         quick=_QUICK,
         run=_check(repaired),
-        repaired=True,
+        kind=Kind.REPAIRED,
     ),
 )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from m2bridge.claims.base import (
     Claim,
     Context,
     Correction,
+    Kind,
     Size,
     Verdict,
     disagreement,
@@ -16,9 +20,14 @@ from m2bridge.claims.base import (
     out_of_reach,
 )
 from m2bridge.claims.lightning_attention import PAPER
+from m2bridge.claims.lightning_attention.theorem_3_2 import witnesses_of
+from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import DeepLightning
+from m2bridge.models.virtual import virtual_weights
 from m2bridge.questions.fiber import Fiber, fiber
 from m2bridge.results import Certainty
+
+_POINTS = 5
 
 
 def check(size: Size, context: Context) -> Verdict:
@@ -29,7 +38,8 @@ def check(size: Size, context: Context) -> Verdict:
     """
     model = DeepLightning(d=size["d"], t=size["t"], parametrization="virtual")
     stratum = ",".join(f"{name}={size[name]}" for name in ("m1", "m2"))
-    return verdict_on(context.once(fiber, model, at=stratum))
+    result = context.once(fiber, model, at=stratum)
+    return replace(verdict_on(result), witnesses=witnesses_of(result))
 
 
 def verdict_on(result: Fiber) -> Verdict:
@@ -64,6 +74,31 @@ def macaulay2_orbits(result: Fiber) -> int | None:
     return found.pop() if len(found) == 1 and result.components is not None else None
 
 
+def check_generic(size: Size, context: Context) -> Verdict:
+    """The conditions are that polynomials in the weights do not all vanish: one point that satisfies them shows that they are generic."""
+    model = DeepLightning(d=size["d"], a=size["a"], t=3)
+    rng = np.random.default_rng([context.seed, 37])
+    for _ in range(_POINTS):
+        held = conditions(model, rng)
+        failing = [name for name, truth in held.items() if not truth]
+        if not failing:
+            return holds(Certainty.PROVED, "all conditions hold at an integer point", conditions=len(held))
+    reason = f"not satisfied at {_POINTS} random points: {', '.join(failing)}"
+    return fails(Certainty.PROBABLE, {"conditions": held}, reason)
+
+
+def conditions(model: DeepLightning, rng: np.random.Generator) -> dict[str, bool]:
+    """The conditions of the theorem at random integer weights."""
+    places = range(1, model.layers + 1)
+    w = {name: rng.integers(-99, 100, shape).astype(object) for name, shape in model.parameters.items()}
+    M, L = virtual_weights([w[f"K{i}"].T @ w[f"Q{i}"] for i in places], [w[f"V{i}"] for i in places])
+    return {
+        "L != 0": bool(L.any()),
+        **{f"rk M_{i} >= 2": rank_over_q(m) >= 2 for i, m in enumerate(M, start=1)},
+        **{f"M_{i} not skew": bool((m + m.T).any()) for i, m in enumerate(M, start=1)},
+    }
+
+
 def _sizes(*cases: tuple[str, str, int]) -> tuple[Size, ...]:
     return tuple({"d": [2, 2, 2], "t": t, "m1": m1, "m2": m2} for m1, m2, t in cases)
 
@@ -72,11 +107,21 @@ def _sizes(*cases: tuple[str, str, int]) -> tuple[Size, ...]:
 _GENERIC = _sizes(("generic", "generic", 3), ("symmetric", "generic", 3))
 _SKEW = _sizes(("skew", "generic", 3))
 _TWO = _sizes(("generic", "generic", 2), ("symmetric", "generic", 2), ("generic", "symmetric", 2))
-_WITNESSES = (
-    "Macaulay2: components of the fiber's ideal",
-    "kernel of the forward pass's Jacobian",
-    "an exact identity of polynomials over QQ for the second orbit",
+_WITNESSES = {
+    "template": ("Macaulay2: components of the fiber's ideal",),
+    "program": ("kernel of the forward pass's Jacobian",),
+    "formula": ("an exact identity of polynomials over QQ for the second orbit",),
+}
+_CONDITIONS: tuple[Size, ...] = tuple(
+    {"d": list(d), "a": list(a)}
+    for d, a in (
+        ((2, 2), (2,)),
+        ((2, 2, 2), (2, 2)),
+        ((3, 2, 4, 2), (2, 3, 2)),
+        ((5, 2, 2, 2, 2), (2, 2, 2, 2)),
+    )
 )
+_NARROW: tuple[Size, ...] = ({"d": [3, 1, 3], "a": [2, 2]}, {"d": [3, 3, 3], "a": [2, 1]})
 
 CLAIMS = (
     Claim(
@@ -87,6 +132,7 @@ CLAIMS = (
             "For t >= 3, L not zero, all rk M_i >= 2 and M_i not skew-symmetric for i > 1, the fiber of a deep network consists of the "
             "rescalings of Equation 13."
         ),
+        quote="For 1 < i <= l, M_i is not skew-symmetric",
         checked="the components of the fiber through virtual weights of each kind",
         witnesses=_WITNESSES,
         sizes=_GENERIC + _SKEW,
@@ -122,6 +168,31 @@ network = (M1,M2,L) -> (G := transpose X*M1*X; L*X*G*transpose G*transpose X*M2*
         sizes=_GENERIC + _TWO,
         quick=_GENERIC[:1] + _TWO[:1],
         run=check,
-        repaired=True,
+        kind=Kind.REPAIRED,
+    ),
+    Claim(
+        id="theorem-3.7-generic",
+        number="Theorem 3.7, its conditions are generic",
+        paper=PAPER,
+        statement="If all d_i, a_i >= 2, generic weights satisfy the conditions of Theorem 3.7 (and no M_i is skew, M_1 included).",
+        quote="The conditions of the above theorem are generic if d_i, a_i >= 2 for all i",
+        checked="the conditions at one integer point: they are open, so that one point shows that they are generic",
+        witnesses={"program": ("virtual weights at an integer point, exact ranks",)},
+        sizes=_CONDITIONS,
+        quick=_CONDITIONS[:2],
+        run=check_generic,
+    ),
+    Claim(
+        id="theorem-3.7-generic-outside",
+        number="Theorem 3.7, its conditions for smaller sizes",
+        paper=PAPER,
+        statement="The conditions with a width or a rank of one, which the sentence excludes.",
+        quote="generic if d_i, a_i >= 2 for all i",
+        checked="the conditions at one integer point",
+        witnesses={"program": ("virtual weights at an integer point, exact ranks",)},
+        sizes=_NARROW,
+        quick=_NARROW[:1],
+        run=check_generic,
+        kind=Kind.PROBE,
     ),
 )

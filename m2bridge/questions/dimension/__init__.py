@@ -17,9 +17,10 @@ from m2bridge.models import Model, Softmax
 from m2bridge.programs.degrees import degrees
 from m2bridge.questions.dimension.checks import checked
 from m2bridge.questions.dimension.constrained import constrained_dimension
-from m2bridge.questions.dimension.lower import float_witness, lower_bounds
+from m2bridge.questions.dimension.lower import MOST_BALL_COLUMNS, float_witness, lower_bounds
 from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
 from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness
+from m2bridge.questions.dimension.softmax import THEOREM, virtual_evidence
 from m2bridge.questions.dimension.upper import found_bounds, symmetry_rank, upper_bounds
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map
@@ -59,21 +60,31 @@ def dimension(
     if (given := constrained_map(model)) is not None:
         return constrained_dimension(ask, given, p)
     uppers = upper_bounds(model, p=p, seed=ask.seed)
-    upper = min(item.value for item in uppers if _proved(item))
-    found = lower_bounds(model, p=p, seed=ask.seed, upper=upper, limits=ask.limits, report=ask.progress)
+    virtual = virtual_evidence(model, p=p, seed=ask.seed) if isinstance(model, Softmax) else ()
+    bounds = [item for item in (*uppers, *virtual) if item.relation == "<="]
+    upper = min(item.value for item in bounds if _proved(item))
+    found = None
+    numeric: NumericWitness | None = None
+    numeric_evidence: tuple[Evidence, ...] = ()
+    if (
+        not virtual or upper <= MOST_BALL_COLUMNS
+    ):  # else balls do not run, and what is left of the program is a heuristic
+        found = lower_bounds(model, p=p, seed=ask.seed, upper=upper, limits=ask.limits, report=ask.progress)
+        numeric, numeric_evidence = float_witness(model, found.rank, seed=ask.seed, report=ask.progress)
     searched = None
-    if found.likely < min(item.value for item in uppers if _proved(item) and item.witness != "literature"):
-        ask.announce(
-            "searching symmetries"
-        )  # also where only the literature closes the gap: it has no certificate
+    if found and found.likely < min(
+        item.value for item in bounds if _proved(item) and item.witness != "literature"
+    ):
+        # also where only the literature closes the gap, because it has no certificate
+        ask.announce("searching symmetries")
         searched = found_bounds(model, p=p, seed=ask.seed, lower=found.likely)
     if searched is not None:
         uppers.append(searched.evidence)
         upper = min(upper, searched.evidence.value)
-    numeric, numeric_evidence = float_witness(model, found.rank, seed=ask.seed, report=ask.progress)
     said = (
-        *found.evidence,
+        *(found.evidence if found else ()),
         *uppers,
+        *virtual,
         *numeric_evidence,
         *ask_macaulay2(ask, model, p),
         *checked(model, p=p, seed=ask.seed),
@@ -83,7 +94,10 @@ def dimension(
     ]
     lower = max((item.value for item in ask.evidence if _proved_lower(item)), default=0)
     proved = lower == upper
-    answer = lower if proved else max(lower, found.likely)
+    # what rests on a theorem, or on a count of virtual weights, is nothing that a certificate has words for
+    shown = max((item.value for item in found.evidence if _proved_lower(item)), default=0) if found else 0
+    certifiable = found is not None and lower == shown and upper == min(item.value for item in uppers)
+    answer = lower if proved or found is None else max(lower, found.likely)
     parameters = model.parameter_dim
     orbit = _orbit_dim(model, uppers, p=p, seed=ask.seed)
     symmetry = orbit if orbit is not None else model.gauge.count
@@ -108,9 +122,9 @@ def dimension(
         formula=_formula(model, answer),
         numeric_rank=numeric.rank if numeric else None,
         numeric=numeric,
-        statement=statement(model, lower=lower, upper=upper, answer=answer),
+        statement=statement(model, lower=lower, upper=upper, answer=answer, by_theorem=lower > shown),
         certificate=certificate_for(model, found, uppers, searched.argument if searched else None)
-        if proved and certify
+        if found and proved and certifiable and certify
         else None,
     )
 
@@ -134,24 +148,25 @@ def _large_enough(p: int, model: Model) -> int:
     return p
 
 
-def statement(model: Model, *, lower: int, upper: int, answer: int) -> str:
-    """What is proved and what is not, in a sentence or two."""
-    if lower == upper:
-        text = f"The dimension is {answer}: a lower and an upper bound meet, both proved."
-    elif isinstance(model, Softmax):
-        text = (
+def statement(model: Model, *, lower: int, upper: int, answer: int, by_theorem: bool = False) -> str:
+    """What is proved and what is not, in a sentence or two; `by_theorem` when the lower bound rests on that of softmax."""
+    if lower < upper and isinstance(model, Softmax):
+        return (
             f"The dimension is proved to be at most {upper}; {answer} rests on a heuristic (random units in place of "
             "exponentials over F_p), and balls did not prove it at this size."
         )
-    else:
-        text = (
+    if lower < upper:
+        return (
             f"The dimension is proved to lie between {lower} and {upper}; {answer} is probable, being the rank at several "
             "random points."
         )
-    if isinstance(model, Softmax) and lower == upper and model.layers > 1:
+    text = f"The dimension is {answer}: a lower and an upper bound meet, both proved."
+    if by_theorem:
+        return f"{text} The lower bound rests on a theorem: {THEOREM}. There is no certificate."
+    if isinstance(model, Softmax) and model.layers > 1 and model.t > 1:
         text += (
-            " So the virtual weights (M, L) have finite generic fibers; that these are single points (Conjecture 3.10) "
-            "is not proved by this."
+            " So the virtual weights (M, L) have finite generic fibers; that these are single points for t >= 2 "
+            "(Conjecture 3.10) is not proved by this, but in docs/conjecture-3.10.md."
         )
     return text
 

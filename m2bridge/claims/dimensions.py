@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from m2bridge.claims.base import Context, Verdict, disagreement, fails, holds, out_of_reach
+from m2bridge.claims.base import Context, Verdict, by_ancestry, disagreement, fails, holds, out_of_reach
 from m2bridge.models import Model
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.results import Certainty
 
-WITNESSES = (
-    "exact rank of the forward pass's Jacobian (lower bound)",
-    "rank of proved symmetries, or a gauge slice (upper bound)",
-    "float64 singular values",
-)
-ONE_LAYER_WITNESSES = (*WITNESSES, "Macaulay2's rank of the Jacobian, up to 60 weights")
+WITNESSES = {
+    "program": ("exact rank of the forward pass's Jacobian (lower bound)", "float64 singular values"),
+    "construction": ("rank of proved symmetries, or a gauge slice (upper bound)",),
+}
+ONE_LAYER_WITNESSES = {**WITNESSES, "template": ("Macaulay2's rank of the Jacobian, up to 60 weights",)}
 
 
 def compared(model: Model, printed: int | None, context: Context) -> Verdict:
@@ -22,12 +22,16 @@ def compared(model: Model, printed: int | None, context: Context) -> Verdict:
 
     Macaulay2 is asked where that is cheap: one layer of at most 60 weights.
     """
-    result = dimension(model, engine=context.engine, seed=context.seed, limits=context.limits)
-    return verdict_on(result, printed)
+    return verdict_on(context.once(dimension, model), printed)
 
 
 def verdict_on(result: Dimension, printed: int | None) -> Verdict:
     """Whether a printed dimension is the computed one, as sure as the computed one is."""
+    verdict = _compared(result, printed)
+    return replace(verdict, witnesses=by_ancestry(result.evidence, "image_dim"))
+
+
+def _compared(result: Dimension, printed: int | None) -> Verdict:
     if result.agreement is False:
         return disagreement(result.conflicts)
     computed: dict[str, Any] = {
@@ -39,7 +43,10 @@ def verdict_on(result: Dimension, printed: int | None) -> Verdict:
     if printed is None:
         return out_of_reach("the statement says nothing at this size")
     if printed == result.image_dim:
-        return holds(result.certainty, **computed)
+        ground = (
+            "by the theorem of docs/conjecture-3.10.md" if "rests on a theorem" in result.statement else ""
+        )
+        return holds(result.certainty, f"dimension {printed}" + (f", {ground}" if ground else ""), **computed)
     if result.lower_bound <= printed <= result.upper_bound:
         return out_of_reach(
             f"computed {result.image_dim}, but only proved to lie in an interval that contains {printed}"

@@ -1,0 +1,207 @@
+"""Deep normalised attention near the origin, as power series over QQ, and the virtual weights read off from them.
+
+``docs/conjecture-3.10.md`` proves that a network of normalised attention with t >= 2 tokens determines its virtual weights
+(M, L): along the inputs s (x 1^T + U) with U 1 = 0, the weight M_i first enters the mean of the outputs at order 2 * 3^(i-1) + 1
+in s, by the term (k / t) L C M_i^T x, where k = S'(0) / S(0) and C = U_(i-1) U_(i-1)^T comes from the earlier layers alone. This
+module runs a network over truncated power series, exactly, with any kernel S that is given by its Taylor series; it
+computes the terms that the theorem predicts; and it recovers (M, L) from the series of a function, without seeing the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import flint
+import numpy as np
+
+from m2bridge.models import Softmax
+
+Matrix = np.ndarray
+"""An array of exact numbers (integers or Fractions), dtype object."""
+Germ = Callable[[Matrix, Matrix, int], Matrix]
+"""A function near the origin: (x, U, order) -> coefficients of s^0, ..., s^order of the mean output along s (x 1^T + U)."""
+
+KERNELS: dict[str, Callable[[int], list[Fraction]]] = {
+    "exp(x)": lambda n: _cumulated(Fraction(1, k) for k in range(1, n)),
+    "exp(-x/3)": lambda n: _cumulated(Fraction(-1, 3 * k) for k in range(1, n)),
+    "1/(1-x)": lambda n: [Fraction(1)] * n,
+    "sqrt(1+4x)": lambda n: _cumulated(4 * (Fraction(3, 2) - k) / k for k in range(1, n)),
+}
+"""The first n Taylor coefficients of kernels S with S(0) = 1 and S'(0) != 0, injective and positive near 0."""
+
+
+def _cumulated(factors: Iterator[Fraction]) -> list[Fraction]:
+    found = [Fraction(1)]
+    for factor in factors:
+        found.append(found[-1] * factor)
+    return found
+
+
+@contextmanager
+def _precision(terms: int) -> Iterator[None]:
+    before = flint.ctx.cap
+    flint.ctx.cap = terms
+    try:
+        yield
+    finally:
+        flint.ctx.cap = before
+
+
+def exact(number: Any) -> Any:
+    """An integer or Fraction as FLINT's rational number."""
+    number = Fraction(number)
+    return flint.fmpq(number.numerator, number.denominator)
+
+
+def fraction(number: Any) -> Fraction:
+    """FLINT's rational number as a Fraction."""
+    return Fraction(int(number.p), int(number.q))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernelled:
+    """A rational number or a power series of FLINT whose ``exp`` is a kernel S: NumPy calls it for ``np.exp`` of objects."""
+
+    value: Any
+    kernel: Callable[[Any], Any]
+
+    def _with(self, value: Any) -> Kernelled:
+        return Kernelled(value, self.kernel)
+
+    def __add__(self, other: Any) -> Kernelled:
+        return self._with(self.value + _value(other))
+
+    def __mul__(self, other: Any) -> Kernelled:
+        return self._with(self.value * _value(other))
+
+    def __truediv__(self, other: Any) -> Kernelled:
+        return self._with(self.value / _value(other))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def exp(self) -> Kernelled:
+        return self._with(self.kernel(self.value))
+
+
+def _value(other: Any) -> Any:
+    return other.value if isinstance(other, Kernelled) else exact(other)
+
+
+def _composed(S: Any) -> Callable[[Any], Any]:
+    """Composition with a power series; FLINT does not compose with zero."""
+    return lambda terms: S(terms) if len(terms) else flint.fmpq_series([S[0]])
+
+
+def germ(model: Softmax, weights: dict[str, Matrix], kernel: str) -> Germ:
+    """The program of a model with the kernel in place of the exponential function, as a function near the origin."""
+
+    def coefficients(x: Matrix, U: Matrix, order: int) -> Matrix:
+        with _precision(order + 1):
+            S = _composed(flint.fmpq_series([exact(c) for c in KERNELS[kernel](order + 1)]))
+            s = flint.fmpq_series([0, 1])
+            X = np.empty(U.shape, dtype=object)
+            for (j, a), entry in np.ndenumerate(U):
+                X[j, a] = Kernelled(exact(x[j] + entry) * s, S)
+            mean = model.network(weights, X).sum(axis=1) / U.shape[1]
+            rows = [[fraction(m.value[k]) for k in range(order + 1)] for m in mean]
+        return np.array(rows, dtype=object)
+
+    return coefficients
+
+
+def virtual_germ(M: Sequence[Matrix], L: Matrix, t: int, kernel: str) -> Germ:
+    """The network of virtual weights: the same program with hidden layers of full width and identities for values."""
+    d = L.shape[1]
+    model = Softmax(d=(d,) * len(M) + (len(L),), a=(d,) * len(M), t=t, parametrization="attention")
+    values = [np.eye(d, dtype=int).astype(object)] * (len(M) - 1) + [L]
+    weights = {f"A{i}": m for i, m in enumerate(M, start=1)} | {
+        f"V{i}": v for i, v in enumerate(values, start=1)
+    }
+    return germ(model, weights, kernel)
+
+
+def order_of(layer: int) -> int:
+    """The order in s at which M_i first enters the mean output: 3, 7, 19, 55, ..."""
+    return 2 * int(3 ** (layer - 1)) + 1
+
+
+def slope(kernel: str) -> Fraction:
+    """S'(0) / S(0)."""
+    return KERNELS[kernel](2)[1]
+
+
+def leading_deviations(M: Sequence[Matrix], U: Matrix, k: Fraction) -> Matrix:
+    """The coefficient of s^(3^i), the leading one, of the deviations of the tokens from their mean after M_1, ..., M_i."""
+    for m in M:
+        U = U @ (U.T @ (m.T @ U)) * (k / U.shape[1])
+    return U
+
+
+def first_term(M: Sequence[Matrix], L: Matrix, U: Matrix, k: Fraction) -> Matrix:
+    """The matrix B with B M_i^T x the first term of M_i in the mean output, after the layers M before it: (k / t) L C."""
+    deviations = leading_deviations(M, U, k)
+    first: Matrix = L @ deviations @ deviations.T * (k / U.shape[1])
+    return first
+
+
+def drawn_inputs(rng: np.random.Generator, d: int, t: int) -> Matrix:
+    """Random integer deviations: a matrix whose rows sum to zero."""
+    U = rng.integers(-3, 4, (d, t)).astype(object)
+    U[:, -1] = -U[:, :-1].sum(axis=1)
+    return U
+
+
+class NotDeterminedError(Exception):
+    """The first terms leave a weight undetermined, or the function is not that of any virtual weights."""
+
+
+def recovered(
+    function: Germ, *, d: int, t: int, layers: int, kernel: str, seed: int = 0
+) -> tuple[list[Matrix], Matrix]:
+    """(M, L) from the Taylor coefficients of the mean output alone.
+
+    Order 1 gives L. Given M_1, ..., M_(i-1), the coefficients of order below 2 * 3^(i-1) + 1 are compared with those of the
+    network with M_i = ... = M_l = 0, and the difference at that order is B M_i^T x, linear in M_i.
+    """
+    rng = np.random.default_rng([seed, 310])
+    unit = np.eye(d, dtype=int).astype(object)
+    nothing = np.zeros((d, d), dtype=int).astype(object)
+    L = np.stack([function(e, nothing[:, :1].repeat(t, axis=1), 1)[:, 1] for e in unit], axis=1)
+    M: list[Matrix] = []
+    for i in range(1, layers + 1):
+        order = order_of(i)
+        known = virtual_germ([*M, *[nothing] * (layers - len(M))], L, t, kernel)
+        draws = [drawn_inputs(rng, d, t) for _ in range(2 * d + 2)]
+        columns = []
+        for e in unit:
+            differences = [function(e, U, order) - known(e, U, order) for U in draws]
+            if any(x for difference in differences for x in difference[:, :order].ravel()):
+                raise NotDeterminedError(
+                    f"a coefficient of order below {order} is not explained by M_1, ..., M_{i - 1}"
+                )
+            columns.append(
+                _solution(
+                    np.concatenate([first_term(M, L, U, slope(kernel)) for U in draws]),
+                    np.concatenate([difference[:, order] for difference in differences]),
+                    f"M_{i}",
+                )
+            )
+        M.append(np.stack(columns))  # M_i^T e_j is row j of M_i
+    return M, L
+
+
+def _solution(B: Matrix, y: Matrix, name: str) -> Matrix:
+    """The w with B w = y; an error unless there is exactly one."""
+    table = flint.fmpq_mat(*B.shape, [exact(x) for x in B.ravel()])
+    gram = table.transpose() * table
+    if gram.det() == 0:
+        raise NotDeterminedError(f"the first terms of {name} do not determine it")
+    right = flint.fmpq_mat(len(y), 1, [exact(x) for x in y])
+    w = gram.solve(table.transpose() * right)
+    if table * w != right:
+        raise NotDeterminedError(f"no {name} explains the coefficients at its order")
+    return np.array([fraction(x) for x in w.entries()], dtype=object)

@@ -1,0 +1,129 @@
+"""The dimension of deep normalised attention for any widths and t >= 2, as the dimension of its virtual weights.
+
+A network of normalised attention is a function of its virtual weights (M, L) (Henry, Marchetti, Kohn, Equation 8), so that its
+dimension is at most that of the variety Z of all (M, L). For t >= 2 the function determines (M, L) wherever L != 0 and no M_i
+with i < l is skew-symmetric, which is a dense open part of Z (``docs/conjecture-3.10.md``), so that it is also at least that.
+What is left is the dimension of Z, the closure of the image of the polynomial map (Q, K, V) -> (M, L):
+
+* from above, by counting: row and column space of M_(i+1) lie in the row space R_i of L_i = V_i ... V_1, and R_1, ..., R_l are
+  nested. The count is of the part of this flag that the M_i and L show, and of what is free inside it.
+* from below, by the rank of the map's differential at one point: V_i with ones on the diagonal and zeros elsewhere, Q_i and K_i
+  random integers. There the differential is block triangular, so that matrices as small as the widths are ranked, at any size.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import numpy as np
+
+from m2bridge.linear.modular import rank_mod
+from m2bridge.models import Softmax
+from m2bridge.results import Certainty, Evidence
+
+THEOREM = "for t >= 2 normalised attention determines its virtual weights (M, L), generically (docs/conjecture-3.10.md)"
+
+
+def virtual_evidence(model: Softmax, *, p: int, seed: int) -> tuple[Evidence, ...]:
+    """The dimension of the virtual weights from both sides, as bounds of the network's dimension; nothing for one token."""
+    if model.t < 2:
+        return ()
+    start = time.perf_counter()
+    lower = virtual_dim_lower(model.d, model.a, p=p, seed=seed)
+    return (
+        Evidence(
+            quantity="image_dim",
+            witness="virtual weights",
+            method="rank of (Q, K, V) -> (M, L) at a point modulo p",
+            value=lower,
+            relation=">=",
+            certainty=Certainty.PROVED,
+            prime=p,
+            seconds=time.perf_counter() - start,
+            ancestry="construction",
+            detail={"rests on a theorem": THEOREM},
+        ),
+        Evidence(
+            quantity="image_dim",
+            witness="flags",
+            method="virtual weights (M, L) counted by the flag of their row spaces",
+            value=virtual_dim_upper(model.d, model.a),
+            relation="<=",
+            certainty=Certainty.PROVED,
+            ancestry="formula",
+        ),
+    )
+
+
+def virtual_dim_upper(widths: tuple[int, ...], ranks: tuple[int, ...]) -> int:
+    """Dimension of the variety of (M, L) by counting, an upper bound.
+
+    L_i has rank at most r_i = min(d_0, ..., d_i). Of R_i only the part E_i that later weights show matters: E_l is the row space
+    of L, and E_i is spanned by E_(i+1) and by the rows and columns of M_(i+1), so that its dimension is at most
+    e_i = min(r_i, 2 a_(i+1) + e_(i+1)). Given the flag E_l < ... < E_1 in K^d_0, M_(i+1) is an e_i x e_i matrix of rank at
+    most a_(i+1), and L is a d_l x e_l matrix.
+
+    >>> virtual_dim_upper((3, 3, 3), (2, 2)), virtual_dim_upper((1, 3, 1), (1, 1)), virtual_dim_upper((2, 3, 2), (2, 2))
+    (25, 3, 12)
+    """
+    seen = [min(widths)]
+    for i in range(len(ranks) - 1, 0, -1):
+        seen.insert(0, min(*widths[: i + 1], 2 * ranks[i] + seen[0]))
+    seen.insert(0, widths[0])
+    flag = sum(smaller * (larger - smaller) for larger, smaller in pairwise(seen))
+    attention = sum(_rank_bounded(e, a) for e, a in zip(seen, ranks, strict=False))
+    return flag + attention + widths[-1] * seen[-1]
+
+
+def virtual_dim_lower(widths: tuple[int, ...], ranks: tuple[int, ...], *, p: int, seed: int) -> int:
+    """Rank of the differential of (Q, K, V) -> (M, L) at a point modulo p, a lower bound of the dimension of the image.
+
+    At the point, L_i is diagonal with r_i = min(d_0, ..., d_i) ones. The corner of M_(i+1) of size r_i moves with A_(i+1) in
+    the variety of matrices of rank <= a_(i+1), and the other entries do not. The rest of M_(i+1) is (A dL_i, dL_i^T A)
+    outside of the corner: column q of the differentials dV_j is seen only by column q of L and, where q > r_i, by row and
+    column q of M_(i+1).
+    """
+    layers = len(ranks)
+    least = [min(widths[: i + 1]) for i in range(layers + 1)]
+    rng = np.random.default_rng([seed, 17])
+    corners, total = [], 0
+    for r, a in zip(least, ranks, strict=False):
+        left, right = rng.integers(-99, 100, (2, r, min(a, r)))
+        corners.append(left @ right.T)
+        k, q = rank_mod(left, p), rank_mod(right, p)
+        total += r * (k + q) - k * q  # of the changes left * anything + anything * right
+    for drop in range(
+        1, layers + 2
+    ):  # columns q with r_drop < q <= r_(drop-1); for drop = l + 1 those with q <= r_l
+        count = least[drop - 1] - (least[drop] if drop <= layers else 0)
+        if count:
+            total += count * rank_mod(_column(widths, least, corners, drop), p)
+    return total
+
+
+def _column(widths: tuple[int, ...], least: list[int], corners: list[np.ndarray], drop: int) -> np.ndarray:
+    """What column q of dV_1, dV_2, ... does to column q of L and of the M_i, where V_i ... V_1 loses column q in layer `drop`."""
+    layers = len(corners)
+    moving = [widths[j] for j in range(1, min(drop, layers) + 1)]
+    starts = np.cumsum([0, *moving])
+
+    def change(k: int) -> np.ndarray:
+        """Column q of dL_k as a function of the columns: the sum of V_k ... V_(j+1) dV_j, each a truncation."""
+        found = np.zeros((widths[k], starts[-1]), dtype=np.int64)
+        for j, start in enumerate(starts[: min(k, len(moving))], start=1):
+            kept = np.arange(min(widths[j : k + 1]))
+            found[kept, start + kept] = 1
+        return found
+
+    rows = [change(layers)]
+    for k in range(drop, layers):
+        seen = change(k)[: least[k]]
+        rows += [corners[k] @ seen, corners[k].T @ seen]
+    return np.concatenate(rows)
+
+
+def _rank_bounded(d: int, rank: int) -> int:
+    """Dimension of the variety of d x d matrices of rank <= `rank`."""
+    rank = min(rank, d)
+    return rank * (2 * d - rank)

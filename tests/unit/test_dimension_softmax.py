@@ -1,0 +1,90 @@
+"""The dimension of softmax attention by its virtual weights: both counts, and the balls, say the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from m2bridge.models import DeepLightning
+from m2bridge.models.virtual import virtual_dim
+from m2bridge.questions.dimension import dimension
+from m2bridge.questions.dimension import softmax as by_virtual_weights
+from m2bridge.questions.dimension.softmax import virtual_dim_lower, virtual_dim_upper
+
+P = 8388593
+
+
+def random_sizes(seed: int, count: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        layers = int(rng.integers(1, 5))
+        d, a = rng.integers(1, 6, layers + 1).tolist(), rng.integers(1, 5, layers).tolist()
+        found.append((tuple(d), tuple(a)))
+    return found
+
+
+@pytest.mark.parametrize(("d", "a"), random_sizes(1, 40), ids=str)
+def test_rank_at_the_special_point_and_count_meet_in_the_generic_rank(
+    d: tuple[int, ...], a: tuple[int, ...]
+) -> None:
+    """The third number is the rank of (Q, K, V) -> (M, L) at a random point, by the recorded program of Equation 8."""
+    low, high = virtual_dim_lower(d, a, p=P, seed=3), virtual_dim_upper(d, a)
+    assert low == high == virtual_dim(DeepLightning(d=d, a=a, t=2, parametrization="virtual"))
+
+
+def test_equation_16() -> None:
+    """Henry, Marchetti, Kohn, Equation 16, by hand for d = (4, 3, 3, 5), a = (2, 3, 2): 12 + 3*9 - 9 + 9 + 8 = 47."""
+    assert virtual_dim_upper((4, 3, 3, 5), (2, 3, 2)) == 2 * 2 * 4 - 4 + 3 * (5 + 4) - 9 + (2 * 3 * 3 - 9) + (
+        2 * 2 * 3 - 4
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "value"),
+    [
+        ("softmax(d=[1,3,1],a=[1,1],t=2)", 3),  # (m_1, m_2, l), three numbers
+        ("softmax(d=[2,3,2],a=[2,2],t=2)", 12),  # M_1, M_2 and L are arbitrary 2 x 2 matrices
+        # Equation 16: 4 layers of 2*8*64 - 8^2 and L with 64^2 entries
+        ("softmax(d=[64,64,64,64,64],a=[8,8,8,8],t=8)", 4 * (2 * 8 * 64 - 64) + 64 * 64),
+    ],
+)
+def test_what_balls_do_not_reach_is_proved_by_the_theorem_and_says_so(spec: str, value: int) -> None:
+    found = dimension(spec, engine=False)
+    assert (found.image_dim, found.lower_bound, found.upper_bound) == (value, value, value)
+    assert found.certainty == "proved"
+    assert found.certificate is None
+    assert "The lower bound rests on a theorem" in found.statement
+    assert "no certificate" in found.statement
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "softmax(d=[3,3,3],a=[2,2],t=3)",
+        "softmax(d=[4,3,5],a=[2,3],t=2)",
+        "softmax(d=[3,3,3,3],a=[2,2,2],t=3)",
+    ],
+)
+def test_balls_and_virtual_weights_agree_where_both_run(spec: str) -> None:
+    found = dimension(spec, engine=False)
+    said = {e.witness: e for e in found.evidence if e.quantity == "image_dim"}
+    assert said["ball"].value == said["virtual weights"].value == said["flags"].value == found.image_dim
+    assert {said[name].stands_on for name in ("ball", "virtual weights", "flags")} == {
+        "program",
+        "construction",
+        "formula",
+    }
+    assert found.certificate is not None
+
+
+def test_for_one_token_the_theorem_says_nothing() -> None:
+    found = dimension("softmax(d=[2,2,2],a=[2,2],t=1)", engine=False)
+    assert not {"virtual weights", "flags"} & {e.witness for e in found.evidence}
+    assert found.image_dim == 4  # the network is L x
+    assert "finite generic fibers" not in found.statement
+
+
+def test_a_wrong_count_is_a_disagreement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_virtual_weights, "virtual_dim_upper", lambda d, a: virtual_dim_upper(d, a) - 1)
+    assert dimension("softmax(d=[3,3,3],a=[2,2],t=3)", engine=False).agreement is False
