@@ -12,12 +12,11 @@ import argparse
 import math
 import time
 
-from m2bridge.questions.workbench import Workbench
-
 from m2bridge.engine import Engine, Limits, open_engine
+from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import parse_spec
-from m2bridge.questions.fiber import analysis, computing, random_point
-from m2bridge.questions.fiber.primes import DEFAULT_PRIME
+from m2bridge.questions.fiber import computing, estimated_terms, random_point, structured
+from m2bridge.questions.kernel import Asking
 
 MOST_TERMS = 100_000
 SIZES = ("2,2,2", "2,2,3", "3,3,1", "3,3,3", "4,4,4", "5,5,5", "2,2,2,2", "3,3,3,3")
@@ -28,15 +27,17 @@ def timed(way: str, engine: Engine, widths: str, seconds: float) -> tuple[float,
     point = random_point(parse_spec(f"deep-lightning(d=[{widths}],t=2,parametrization=virtual)"), 0)
     best, found = float("inf"), None
     for _ in range(2):
-        bench = Workbench(engine, limits=Limits(wall_seconds=seconds))
+        ask = Asking(
+            engine=engine, prime=None, seed=0, limits=Limits(wall_seconds=seconds), keep=None, progress=None
+        )
         start = time.perf_counter()
         if way == "plain":
-            terms = analysis.estimated_terms(point.model)
+            terms = estimated_terms(point.model)
             if terms > MOST_TERMS:
                 return float("nan"), None
-            outcome = computing.plain(bench, point, DEFAULT_PRIME, 0, again=False)
+            outcome = computing.plain(ask, point, MACAULAY2_PRIME, 0, again=False)
         else:
-            outcome = computing.factored(bench, point, DEFAULT_PRIME, 0)
+            outcome = structured.factored(ask, point, MACAULAY2_PRIME, 0)
         best = min(best, time.perf_counter() - start)
         if outcome.components is None:
             return best, None

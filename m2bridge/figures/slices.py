@@ -14,6 +14,7 @@ import numpy as np
 from m2bridge.errors import DisagreementError, InputError
 from m2bridge.models import Lightning
 from m2bridge.models.polynomials import parse_polynomial
+from m2bridge.questions import over_q
 from m2bridge.questions.boundary import forms
 from m2bridge.questions.boundary.points import as_point, number
 
@@ -43,7 +44,7 @@ class Slice:
     def __post_init__(self) -> None:
         if any(len(v) != MODEL.coordinate_count for v in (self.origin, *self.directions)):
             raise InputError(f"slice {self.name}: the origin and three directions have 6 coordinates each")
-        if len(self.directions) != 3 or forms.rank(np.array(self.directions, dtype=object)) < 3:
+        if len(self.directions) != 3 or over_q.rank(np.array(self.directions, dtype=object)) < 3:
             raise InputError(f"slice {self.name} is degenerate: its three directions are linearly dependent")
         if len(self.box) != 3 or any(len(side) != 2 or side[0] >= side[1] for side in self.box):
             raise InputError(f"slice {self.name}: the box is three intervals [low, high] with low < high")
@@ -198,7 +199,7 @@ def random_slice(seed: int) -> Slice:
         A, V = rng.integers(-2, 3, (2, 2)), rng.integers(-2, 3, (1, 2))
         origin = tuple(Fraction(int(c)) for c in MODEL.coordinates({"A": A, "V": V}))
         directions = rng.integers(-3, 4, (3, 6))
-        if any(origin) and forms.rank(directions) == 3:
+        if any(origin) and over_q.rank(directions) == 3:
             vectors = tuple(tuple(Fraction(int(c)) for c in u) for u in directions)
             return Slice(
                 name=f"random-{seed}",

@@ -151,7 +151,8 @@ class Asking:
     def run(self, script: Script, *, seconds: float | None = None) -> tuple[Values, str | None]:
         """Like :meth:`ask`, for a script that is rendered already."""
         allowed = [s for s in (self.clock.remaining, seconds) if s is not None]
-        wall = max(_LEAST_SECONDS, min(allowed)) if allowed else None
+        least = min(s for s in (_LEAST_SECONDS, self.limits.wall_seconds) if s is not None)
+        wall = max(least, min(allowed)) if allowed else None
         run = self.engine.run(script, replace(self.limits, wall_seconds=wall), self._listen)
         self._remember(run)
         try:

@@ -8,26 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import given_numbers
 from m2bridge.models import Lightning, Model
 from m2bridge.models.custom import PolynomialMap
+from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension
-from m2bridge.questions.fiber.gauge import echelon, exact
 from m2bridge.questions.fiber.points import Point
 from m2bridge.questions.fiber.resolve import AtOption, StratumOption, one_of, resolve
 from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.questions.singular_locus.result import Verdict
-from m2bridge.questions.singular_locus.tangents import exact_span, first_order_images, integral_rows
+from m2bridge.questions.singular_locus.result import Singularity
+from m2bridge.questions.singular_locus.tangents import exact_span, first_order_images
 from m2bridge.questions.source import constrained_map
+from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence, Result, register_result
 from m2bridge.views import View, known
 
@@ -64,7 +63,7 @@ class SingularPoint(Result):
     critical: bool | None
     tangent_lower: int
     tangent_upper: int | None
-    verdict: Verdict
+    verdict: Singularity
     completeness: str | None
 
     def view(self) -> View:
@@ -119,71 +118,47 @@ def singular_point(
             f"{model.spec} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_COORDINATES}"
         )
     point = resolve(model, one_of(at, stratum), ask.seed)
+    whole = constrained_map(model) is None
     ask.announce("dimension")
-    given = constrained_map(model)
-    size = ask.also(dimension, model, engine=False if given is None else ask.engine)
+    size = ask.also(dimension, model, engine=False if whole else ask.engine, certify=False)
     ask.announce("curves")
-    free = _free_point(point)
-    rank, lower = _rank_and_curves(free, ask.seed)
-    settled = given is None and lower > size.upper_bound
-    found = ask.also(
-        closure,
-        model,
-        field="QQ",
-        max_degree=max_degree,
-        equations=True,
-        seconds=_PATIENCE if settled else None,
-    )
+    rank, lower = _rank_and_curves(_free_point(point), ask.seed)
+    settled = whole and lower > size.upper_bound
+    seconds = _PATIENCE if settled else None
+    found = ask.also(closure, model, field="QQ", max_degree=max_degree, equations=True, seconds=seconds)
     upper, sure = tangent_upper(found, point)
     complete = found.completeness == "complete" and upper is not None
-    local = _local_dim(found, point, size, whole=given is None)
-    behind = size.evidence if given is None else (*size.evidence, *found.evidence)
-    evidence = [  # all of them about the dimension over QQ
-        replace(item, field=None)
-        for item in behind
-        if item.quantity == "image_dim" and item.field in (None, "QQ")
-    ]
-    evidence += _own_evidence(rank, lower, whole=given is None)
-    evidence.append(
-        Evidence(
-            quantity="tangent",
-            witness="equations",
-            method=f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}",
-            value=upper,
-            relation="=" if complete else "<=",
-            certainty=found.certainty if complete else sure,
-            scope="at-point",
-            field=found.field,
-        )
-    )
-    grounds = size.certainty if given is None else found.certainty  # of the local dimension
-    verdict: Verdict = "undecided"
+    local = _local_dim(found, point, size, whole=whole)
+    ask.evidence += _image_dims(size, found, whole=whole)
+    _say_rank_and_curves(ask, rank, lower, whole=whole)
+    method = f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}"
+    certainty, relation = (found.certainty, "=") if complete else (sure, "<=")
+    more = {"relation": relation, "certainty": certainty, "scope": "at-point", "field": found.field}
+    ask.say("tangent", upper, "equations", method, **more)
+    ask.evidence += [*_conflicts(found), *_conflicts(size)]
+    grounds = size.certainty if whole else found.certainty  # of the local dimension
+    verdict: Singularity = "undecided"
     certainty = Certainty.PROBABLE
     if settled:
         verdict, certainty = "singular", Certainty.PROVED
     elif local is not None and upper == local and found.completeness != "seen-part":
         verdict, certainty = "smooth", Certainty.weakest([sure, grounds])
-    elif (
-        local is not None and complete
-    ):  # all equations of the closure: this is the tangent space, not only a bound of it
+    elif local is not None and complete:  # all equations: this is the tangent space, not only a bound of it
         verdict, certainty = "singular", Certainty.weakest([found.certainty, grounds])
     return ask.answer(
-        SingularPoint,
-        model=model.spec,
-        options={"max_degree": max_degree, "at": point.kind},
-        at=point.document(None),
-        image_dim=size.image_dim,
-        local_dim=local,
-        jacobian_rank=rank,
+        SingularPoint, model=model.spec, options={"max_degree": max_degree, "at": point.kind}, at=point.document(None),
+        image_dim=size.image_dim, local_dim=local, jacobian_rank=rank,
         critical=None if rank is None or local is None else rank < local,
-        tangent_lower=lower,
-        tangent_upper=upper,
-        verdict=verdict,
-        completeness=found.completeness,
-        certainty=certainty,
-        evidence=(*evidence, *_conflicts(found), *_conflicts(size)),
-        limit=None if settled else found.limit,
-    )
+        tangent_lower=lower, tangent_upper=upper, verdict=verdict, completeness=found.completeness,
+        certainty=certainty, limit=None if settled else found.limit,
+    )  # fmt: skip
+
+
+def _image_dims(size: Dimension, found: Closure, *, whole: bool) -> list[Evidence]:
+    """What the questions behind this one say about the dimension over QQ."""
+    behind = size.evidence if whole else (*size.evidence, *found.evidence)
+    exact = [e for e in behind if e.quantity == "image_dim" and e.field in (None, "QQ")]
+    return [replace(item, field=None) for item in exact]
 
 
 def _conflicts(part: Result) -> list[Evidence]:
@@ -191,41 +166,16 @@ def _conflicts(part: Result) -> list[Evidence]:
     return [item for conflict in part.conflicts for item in (conflict.first, conflict.second)]
 
 
-def _own_evidence(rank: int | None, lower: int, *, whole: bool) -> list[Evidence]:
+def _say_rank_and_curves(ask: Asking, rank: int | None, lower: int, *, whole: bool) -> None:
     """The rank at the weights, which bounds the dimension from below, and the span of curves."""
-    found = [
-        Evidence(
-            quantity="tangent",
-            witness="curves",
-            method="span over QQ of curves through the point",
-            value=lower,
-            relation=">=",
-            certainty=Certainty.PROVED,
-            scope="at-point",
-            field="QQ",
-        )
-    ]
-    if rank is None:
-        return found
-    exact_rank = Evidence(
-        quantity="jacobian_rank",
-        witness="exact",
-        method="rank over QQ of the differential at the weights",
-        value=rank,
-        certainty=Certainty.PROVED,
-        scope="at-point",
-        field="QQ",
-    )
-    below = Evidence(
-        quantity="image_dim",
-        witness="weights",
-        method="rank over QQ of the differential at the weights"
-        + ("" if whole else ", where the source is smooth"),
-        value=rank,
-        relation=">=",
-        certainty=Certainty.PROVED,
-    )
-    return [exact_rank, below, *found]
+    here = {"scope": "at-point", "field": "QQ"}
+    if rank is not None:
+        method = "rank over QQ of the differential at the weights"
+        ask.evidence.append(proves("jacobian_rank", rank, "exact", method, **here))
+        method += "" if whole else ", where the source is smooth"
+        ask.evidence.append(proves("image_dim", rank, "weights", method, relation=">="))
+    method = "span over QQ of curves through the point"
+    ask.evidence.append(proves("tangent", lower, "curves", method, relation=">=", **here))
 
 
 def _local_dim(found: Closure, point: Point, size: Dimension, *, whole: bool) -> int | None:
@@ -251,25 +201,8 @@ def _free_point(point: Point) -> Point:
         return point
     if not isinstance(model, Lightning):
         raise InputError(f"{model.spec} has constrained weights; give the weights of {model.free.spec}")
-    Q, K = _factors(point.weights["A"], model.a)
-    return Point(
-        model=model.free,
-        kind=point.kind,
-        weights={"Q": Q, "K": K, "V": point.weights["V"]},
-        detail=point.detail,
-    )
-
-
-def _factors(A: np.ndarray, a: int) -> tuple[np.ndarray, np.ndarray]:
-    """(Q, K) with K^T Q = A from the echelon form of A, rows of zeros added up to a."""
-    pivots, reduced = echelon(exact(A.tolist(), "A"))
-    d = len(A)
-    Q = np.full((a, d), Fraction(0), dtype=object)
-    K = np.full((a, d), Fraction(0), dtype=object)
-    for row, j in enumerate(pivots):
-        Q[row] = reduced[row]
-        K[row] = A[:, j]
-    return Q, K
+    Q, K = over_q.factors(point.weights["A"], model.a)
+    return replace(point, model=model.free, weights={"Q": Q, "K": K, "V": point.weights["V"]})
 
 
 def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, int]:
@@ -280,14 +213,14 @@ def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, int]:
     """
     model = point.model
     if not (isinstance(model, PolynomialMap) and model.constraints):
-        rank = rank_over_q(integral_rows(first_order_images(model, point.weights)))
+        rank = over_q.rank(first_order_images(model, point.weights))
         return rank, exact_span(model, [point.weights], np.random.default_rng([seed, 6]))
-    differentials = integral_rows(np.asarray(model.equations.jacobian(point.weights["x"])).tolist())
-    known = rank_over_q(differentials)
+    x = point.weights["x"]
+    differentials, images = (np.asarray(part.jacobian(x)) for part in (model.equations, model.system))
+    known = over_q.rank(differentials)
     if known < len(model.constraints):
         return None, 0
-    images = integral_rows(np.asarray(model.system.jacobian(point.weights["x"])).tolist())
-    rank = rank_over_q(np.concatenate([images, differentials])) - known
+    rank = over_q.rank(np.concatenate([images, differentials])) - known
     return rank, rank
 
 
@@ -320,7 +253,7 @@ def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
         return len(image) - rank_mod(np.array(rows, dtype=object), p), Certainty.PROBABLE
     substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
     proved = substituted or (found.completeness == "complete" and found.certainty is Certainty.PROVED)
-    return len(image) - rank_over_q(integral_rows(rows)), Certainty.PROVED if proved else Certainty.PROBABLE
+    return len(image) - over_q.rank(rows), Certainty.PROVED if proved else Certainty.PROBABLE
 
 
 def _image(point: Point, p: int) -> list[Any]:

@@ -12,7 +12,7 @@ from m2bridge import protocol, scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine, find_engine
 from m2bridge.models import Lightning
-from m2bridge.questions.singular_locus import script
+from m2bridge.questions.singular_locus import singular_locus
 from m2bridge.scripts import Script, render
 
 FILES = sorted(scripts.template_directory().glob("*.m2.j2"))
@@ -63,7 +63,7 @@ def test_the_rendered_script_run_by_hand_says_what_a_run_says(
         main(["render", "singular-locus", "--d", str(d), "--dp", str(dp), "--a", str(a), "--seed", "3"]) == 0
     )
     text = capsys.readouterr().out
-    wanted = script(Lightning(d=d, dp=dp, a=a), seed=3)
+    wanted = singular_locus.first_script(Lightning(d=d, dp=dp, a=a), seed=3)
     assert text == wanted.text
     path = tmp_path / "script.m2"
     path.write_text(text)

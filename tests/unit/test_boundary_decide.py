@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,18 @@ def test_weights_of_an_irrational_point_satisfy_sympy() -> None:
     value = (V @ sympy.Matrix([x, y]))[0]
     assert sympy.expand(first * value - (x**2 - 2 * y**2)) == 0
     assert sympy.expand(second * value - 3 * (x**2 - 2 * y**2)) == 0
+
+
+def test_sturm_counts_the_real_factors() -> None:
+    """d = 2, d' = 1, two proportional binary quadrics: two, one or no real roots on the line, counted by SymPy's Sturm chains."""
+    model, x = layer(2, 1, 2), sympy.Symbol("x")
+    places = {2: "image", 1: "boundary", 0: "closure-only"}
+    for a, b, c in product(range(-2, 3), repeat=3):
+        if (a, b, c) != (0, 0, 0):
+            polynomial = sympy.Poly(a * x**2 + b * x + c, x)
+            finite = polynomial.count_roots() if polynomial.degree() > 0 else 0
+            roots = finite + (a == 0)  # distinct ones, that at infinity included
+            assert decide(model, [Fraction(n) for n in (a, b, c, 2 * a, 2 * b, 2 * c)]).where == places[roots]
 
 
 def test_complex_pair_is_the_conjugate_factorization() -> None:

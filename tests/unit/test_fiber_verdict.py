@@ -9,15 +9,16 @@ import pytest
 
 from m2bridge.engine import EngineInfo, Limits, Run
 from m2bridge.engine.base import Outcome as RunOutcome
+from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning, parse_spec
 from m2bridge.protocol import Values
 from m2bridge.questions.fiber import random_point, stratum_point, structured
-from m2bridge.questions.fiber.computing import Outcome
-from m2bridge.questions.fiber.differential import generic_rank, kernel_dim, known_points, symmetry_dim
+from m2bridge.questions.fiber.computed import ComputedFiber
+from m2bridge.questions.fiber.differential import generic_ranks, kernel_dim, symmetry_dim
 from m2bridge.questions.fiber.dimensions import Dimensions
 from m2bridge.questions.fiber.lifting import coarser
-from m2bridge.questions.fiber.primes import BIG_PRIME
-from m2bridge.questions.fiber.question import degrees, equation_span, estimated_terms
+from m2bridge.questions.fiber.partners import known_points
+from m2bridge.questions.fiber.request import equation_span, estimated_terms, weight_degrees
 from m2bridge.questions.fiber.result import FiberComponent
 from m2bridge.questions.fiber.slices import slice_of
 from m2bridge.questions.fiber.theorem import hypotheses_37, one_layer_orbit, predicted_dims
@@ -76,7 +77,7 @@ def dims(
 )
 def test_verdicts_from_components(components, full, orbits, word):
     found = tuple(component(dim, orbit) for dim, orbit in components)
-    outcome = Outcome(
+    outcome = ComputedFiber(
         method="plain",
         components=found,
         fiber_dim=max(c.dim for c in found),
@@ -89,7 +90,7 @@ def test_verdicts_from_components(components, full, orbits, word):
 
 
 def test_dimensions_show_an_open_orbit_and_nothing_more():
-    nothing, point = Outcome(method="jacobian"), random_point(MLP, 0)
+    nothing, point = ComputedFiber(method="jacobian"), random_point(MLP, 0)
     assert (
         judged(point, nothing, None, dims()).word == "undecided"
     )  # generic dimensions are not those at the point
@@ -159,7 +160,7 @@ def test_permutations_of_heads_keep_the_function():
     ],
 )
 def test_image_rank_and_symmetries(spec, image, symmetric):
-    assert generic_rank(parse_spec(spec), 0, BIG_PRIME) == (image, symmetric)
+    assert generic_ranks(parse_spec(spec), 0, LARGE_PRIME) == (image, symmetric)
 
 
 def test_the_tangent_space_respects_the_rank_bound():
@@ -203,7 +204,7 @@ def test_what_is_lifted_and_what_is_not():
 
 
 def test_terms_and_degrees():
-    assert degrees(VIRTUAL) == {"M1": 3, "M2": 1, "L": 1}
+    assert weight_degrees(VIRTUAL) == {"M1": 3, "M2": 1, "L": 1}
     assert estimated_terms(VIRTUAL) == 20 * 4 * 4
     assert equation_span(parse_spec("lightning(d=2,dp=1,parametrization=attention)"), 32003, 0)[0] == 6
     assert (

@@ -16,7 +16,7 @@ from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, open_engine
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.models import Lightning, Softmax
-from m2bridge.questions.boundary import Boundary, analysis, boundary, check_model, script
+from m2bridge.questions.boundary import Boundary, boundary, check_model
 from m2bridge.results import Certainty
 from m2bridge.schemas import schema
 from m2bridge.scripts import template_directory
@@ -90,7 +90,7 @@ def test_wrong_algebra_is_caught(
         changed += text.count(right)
         path.write_text(text.replace(right, wrong))
     assert changed == 1
-    monkeypatch.setattr(analysis, "TEMPLATE", copy / "boundary.m2.j2")
+    monkeypatch.setattr("m2bridge.questions.boundary.TEMPLATE", copy / "boundary.m2.j2")
     result = boundary(Lightning(d=2, dp=1), engine=engine)
     assert result.agreement is False
 
@@ -116,7 +116,7 @@ def test_template_runs_as_it_stands(engine_info: EngineInfo) -> None:
 def test_script_is_the_one_that_runs(engine: Engine) -> None:
     model = Lightning(d=2, dp=1)
     result = boundary(model, engine=engine, seed=4)
-    assert script(model, seed=4).sha256 == result.scripts[0].sha256
+    assert boundary.first_script(model, seed=4).sha256 == result.scripts[0].sha256
 
 
 def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

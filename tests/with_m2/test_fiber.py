@@ -19,8 +19,8 @@ from m2bridge.engine import Engine, EngineInfo, Limits, ProcessEngine
 from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
-from m2bridge.questions.fiber import Fiber, analysis, computing, fiber, random_point, script, stratum_point
-from m2bridge.questions.fiber.question import Question
+from m2bridge.questions.fiber import Fiber, computing, fiber, in_reach, random_point, stratum_point
+from m2bridge.questions.fiber.request import FiberRequest
 from m2bridge.schemas import schema
 
 LAYER = "lightning(d=2,dp=1,parametrization=attention)"
@@ -92,7 +92,7 @@ def test_for_people(command, capsys):
     for words in (
         "finite-up-to-symmetry",
         "M_1 is skew: these are the same function",
-        "fails here",
+        "it FAILS at",
         "witnesses agree",
     ):
         assert words in text
@@ -121,7 +121,7 @@ def test_a_prime_that_kills_an_entry_is_exchanged_and_said_so(command, capsys, t
     ("arguments", "message"),
     [
         ((LAYER, "--stratum", "rank_a=7,rank_v=1"), "rank_a is at most 2"),
-        ((LAYER, "--stratum", "rank_a=1,rank_v=1", "--random"), "name different points"),
+        ((LAYER, "--stratum", "rank_a=1,rank_v=1", "--at", "weights.json"), "name different points"),
         ((LAYER, "--at", "nowhere.json"), "cannot be read"),
         ((LAYER, "--prime", "32004"), "--prime 32004"),
         (("lightning(d=2,dp=0)",), "dp"),
@@ -189,15 +189,15 @@ def test_the_command_exits_3_when_witnesses_disagree(command, mutate, capsys):
 
 def test_tampered_weights_are_caught(engine, monkeypatch):
     """The outputs are those of the point, the weights sent along are not."""
-    honest = Question.ask
+    honest = FiberRequest.of
 
-    def tampered(*arguments: object, **options: object) -> Question:
+    def tampered(*arguments: object, **options: object) -> FiberRequest:
         question = honest(*arguments, **options)  # type: ignore[arg-type]
         changed = question.known[0].copy()
         changed[0] += 1
         return replace(question, known=[changed])
 
-    monkeypatch.setattr(computing.Question, "ask", tampered)
+    monkeypatch.setattr(computing.FiberRequest, "of", tampered)
     assert "the point is in its fiber" in quantities(ask(engine, LAYER))
 
 
@@ -269,7 +269,7 @@ def test_every_engine_gives_the_same_answer(engine_info: EngineInfo, engine: Eng
 
 @pytest.mark.parametrize("spec", [LAYER, VIRTUAL3, "convolution(filters=[2,2])", "map:s,t->s^2;s*t;t^2"])
 def test_the_rendered_script_runs(engine, spec):
-    run = engine.run(script(parse_spec(spec)))
+    run = engine.run(fiber.first_script(spec))
     assert run.outcome is Outcome.FINISHED
     assert "@m2b-end" in run.stdout
 
@@ -348,8 +348,8 @@ def test_real_points_are_evaluated_again(engine):
 
 
 def test_reach_is_estimated(engine):
-    assert analysis.in_reach(parse_spec(LAYER), 32003, 0)
-    assert not analysis.in_reach(parse_spec(VIRTUAL3), 32003, 0)
+    assert in_reach(parse_spec(LAYER), 32003, 0)
+    assert not in_reach(parse_spec(VIRTUAL3), 32003, 0)
 
 
 def test_a_cone_that_splits_over_one_prime_only_is_no_contradiction(engine: Engine) -> None:

@@ -18,8 +18,9 @@ from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, Limits, ProcessEngine
 from m2bridge.errors import ScriptError
 from m2bridge.models import Lightning
+from m2bridge.models.polynomials import parse_polynomial
+from m2bridge.questions.closure.equations import equation as equation_of
 from m2bridge.questions.singular_locus import singular_locus
-from m2bridge.questions.singular_locus.equations import read
 from m2bridge.questions.singular_locus.orbits import Orbit
 from m2bridge.schemas import schema
 
@@ -205,11 +206,14 @@ def test_equations_of_components_vanish_on_their_orbit_and_not_on_a_smooth_one(e
     assert component.orbit == (1, 1, 0)
     assert component.equations
     model = Lightning(d=2, dp=2, a=1, parametrization="attention")
-    equations = read(model, component.equations, 32003)
+    names = [f"z{i}" for i in range(model.coordinate_count)]
+    equations = [
+        equation_of(parse_polynomial(t, names), range(len(names)), p=32003) for t in component.equations
+    ]
     for stratum in result.strata:
         weights = {name: np.array(rows) for name, rows in stratum.representative.items()}
-        point = model.coordinates(weights).astype(object)[None, :]
-        inside = not any(equation.at(point).any() for equation in equations)
+        point = model.coordinates(weights).tolist()
+        inside = not any(equation.at(point) % 32003 for equation in equations)
         assert inside is (stratum.verdict == "singular")
 
 

@@ -56,7 +56,7 @@ def test_equations_up_to_a_degree_never_make_a_point_singular(engine: Engine) ->
 
 def test_a_point_that_is_not_on_the_variety_is_named(engine: Engine) -> None:
     cubic = parse_spec("map:s,t->s^3;s^2*t;s*t^2;t^3")
-    found = closure(cubic, field="QQ", engine=engine)
+    found = closure(cubic, field="QQ", equations=True, engine=engine)
     other = parse_spec("map:s,t->s^3;s^2*t;s*t^2;s*t^2")
     with pytest.raises(InputError, match="not on the variety: equation"):
         tangent_upper(found, resolve(other, {"x": [2, 3]}, 0))

@@ -10,7 +10,7 @@ from m2bridge.models import Lightning
 from m2bridge.questions.boundary.decide import decide
 from m2bridge.questions.boundary.examples import separated
 from m2bridge.questions.boundary.points import Coordinates
-from m2bridge.questions.boundary.result import Experiment, Sequence
+from m2bridge.questions.boundary.result import Convergence, Experiment
 from m2bridge.questions.boundary.search import search
 
 _TERMS = (1, 10, 100, 1000)
@@ -34,7 +34,7 @@ def experiment(model: Lightning, seed: int, *, sequences: int = 3) -> Experiment
     )
 
 
-def _growing(model: Lightning, rng: np.random.Generator, index: int) -> Sequence:
+def _growing(model: Lightning, rng: np.random.Generator, index: int) -> Convergence:
     """A_i = i A + A', V_i = V / i + V' / i^2: the functions tend to that of (A, V)."""
     r = model.attention_rank
     left, right, more_left = (
@@ -52,7 +52,7 @@ def _growing(model: Lightning, rng: np.random.Generator, index: int) -> Sequence
         point = np.asarray(model.coordinates({"A": A.astype(float), "V": scaled}))
         distances.append(float(np.linalg.norm(point - np.array(limit, dtype=float))))
         norms.append(float(np.linalg.norm(A)))
-    return Sequence(
+    return Convergence(
         name=f"weights grow {index + 1}",
         distances=tuple(distances),
         weight_norms=tuple(norms),
@@ -60,7 +60,7 @@ def _growing(model: Lightning, rng: np.random.Generator, index: int) -> Sequence
     )
 
 
-def _towards_boundary(model: Lightning, rng: np.random.Generator) -> Sequence:
+def _towards_boundary(model: Lightning, rng: np.random.Generator) -> Convergence:
     """h (x) q (x) (x_1^2 + eps x_2^2), eps = 1, 1/4, 1/16, ...: only in the closure; how far from the image?"""
     h, q = rng.integers(1, 4, model.dp), rng.integers(1, 4, model.d)
     hessian = np.zeros((model.d, model.d), dtype=int)
@@ -69,7 +69,7 @@ def _towards_boundary(model: Lightning, rng: np.random.Generator) -> Sequence:
         hessian[0, 0], hessian[1, 1] = 2 * 4**power, 2
         distances.append(search(model, separated(model, h, q, hessian), rng, starts=12).distance)
     hessian[0, 0], hessian[1, 1] = 2, 0
-    return Sequence(
+    return Convergence(
         name="closure-only points towards the boundary",
         distances=tuple(distances),
         weight_norms=None,

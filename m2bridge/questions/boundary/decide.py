@@ -16,14 +16,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
+from m2bridge.programs.arithmetics import elementwise
+from m2bridge.questions import over_q
 from m2bridge.questions.boundary import forms
-from m2bridge.questions.boundary.surds import Surd, square_root
+from m2bridge.questions.boundary.surds import Surd, as_surd, square_root
 
 Where = Literal["image", "boundary", "closure-only", "outside"]
 
@@ -64,12 +66,12 @@ def decide(model: Lightning, coordinates: Sequence[Fraction]) -> Decision:
             f"a point of {model.spec} has {model.coordinate_count} coordinates, not {len(coordinates)}"
         )
     z = forms.table_of(model, coordinates)
-    rank_a = forms.rank(np.moveaxis(z, 1, 0).reshape(model.d, -1))
-    rank_v = forms.rank(z.reshape(model.dp, -1))
+    rank_a = over_q.rank(np.moveaxis(z, 1, 0).reshape(model.d, -1))
+    rank_v = over_q.rank(z.reshape(model.dp, -1))
     if rank_a == 0:
         where: Where = "boundary" if model.d >= 2 else "image"
         reason = "the zero function, a limit of multiples of any point that is only in the closure"
-        zero_a, zero_v = _zeros(model.d, model.d), _zeros(model.dp, model.d)
+        zero_a, zero_v = (np.zeros((rows, model.d), dtype=object) for rows in (model.d, model.dp))
         return Decision(where=where, A=zero_a, V=zero_v, rank_a=0, rank_v=0, reason=reason)
     decision = _rank_one(model, z) if rank_a * rank_v == 1 else _unique(model, z, rank_a, rank_v)
     if decision.A is not None and not evaluates_to(model, decision.A, decision.V, coordinates):
@@ -87,18 +89,12 @@ def evaluates_to(
 
 def as_surds(matrix: np.ndarray | None) -> np.ndarray:
     """The matrix with all entries as :class:`Surd`, so that one arithmetic runs through."""
-    array = np.asarray(matrix, dtype=object)
-    result = np.empty(array.shape, dtype=object)
-    for index in np.ndindex(array.shape):
-        entry: Any = array[index]
-        result[index] = entry if isinstance(entry, Surd) else Surd(entry)
-    return result
+    return elementwise(as_surd, np.asarray(matrix, dtype=object))
 
 
 def _outside(rank_a: int, rank_v: int, reason: str, rank_s: int | None = None) -> Decision:
-    return Decision(
-        where="outside", A=None, V=None, rank_a=rank_a, rank_v=rank_v, rank_s=rank_s, reason=reason
-    )
+    ranks = {"rank_a": rank_a, "rank_v": rank_v, "rank_s": rank_s}
+    return Decision(where="outside", A=None, V=None, reason=reason, **ranks)  # type: ignore[arg-type]
 
 
 def _unique(model: Lightning, z: forms.Table, rank_a: int, rank_v: int) -> Decision:
@@ -111,26 +107,18 @@ def _unique(model: Lightning, z: forms.Table, rank_a: int, rank_v: int) -> Decis
     name, other = ("V", "A") if by_value else ("A", "V")
     first = _common_forms(rows, d)
     if first is None:
-        return _outside(
-            rank_a, rank_v, f"no {name}, not even a complex one, makes the quadrics multiples of its forms"
-        )
+        reason = f"no {name}, not even a complex one, makes the quadrics multiples of its forms"
+        return _outside(rank_a, rank_v, reason)
     system = np.concatenate([forms.multiplication(form, 1, d) for form in first])
     right = np.concatenate([row.T for row in rows])
-    second = forms.solve(system, right)
+    second = over_q.solve(system, right)
     if second is None:
-        return _outside(
-            rank_a, rank_v, f"the only possible {name} leaves a linear system for {other} without a solution"
-        )
+        reason = f"the only possible {name} leaves a linear system for {other} without a solution"
+        return _outside(rank_a, rank_v, reason)
     # columns of `second` are the forms of the other factor: columns of A, or rows of V
     A, V = (second, first) if by_value else (first.T, second.T)
-    return Decision(
-        where="image",
-        A=A,
-        V=V.reshape(dp, d),
-        rank_a=rank_a,
-        rank_v=rank_v,
-        reason=f"rk A = {rank_a}, rk V = {rank_v}: the weights are unique up to scaling, hence real",
-    )
+    reason = f"rk A = {rank_a}, rk V = {rank_v}: the weights are unique up to scaling, hence real"
+    return Decision(where="image", A=A, V=V.reshape(dp, d), rank_a=rank_a, rank_v=rank_v, reason=reason)
 
 
 def _common_forms(rows: np.ndarray, d: int) -> np.ndarray | None:
@@ -145,8 +133,8 @@ def _common_forms(rows: np.ndarray, d: int) -> np.ndarray | None:
             block[:, r] = straight
             block[:, r0] = -forms.multiplication(rows[r, c0], 2, d)
             blocks.append(block.reshape(len(block), -1))
-    found = forms.kernel(np.concatenate(blocks))
-    return found[0].reshape(count, d) if len(found) == 1 else None
+    found = over_q.kernel(np.concatenate(blocks))
+    return forms.primitive(found[0]).reshape(count, d) if len(found) == 1 else None
 
 
 def _rank_one(model: Lightning, z: forms.Table) -> Decision:
@@ -156,7 +144,7 @@ def _rank_one(model: Lightning, z: forms.Table) -> Decision:
     h = z[:, m0, pivot] / z[n0, m0, pivot]
     q = z[n0, :, pivot] / z[n0, m0, pivot]
     S = forms.quadric_matrix(z[n0, m0], model.d)
-    rank_s, second = forms.rank(S), forms.e2(S)
+    rank_s, second = over_q.rank(S), forms.e2(S)
     if rank_s > 2:
         return _outside(1, 1, f"the quadric has rank {rank_s}: it is no product of linear forms", rank_s)
     k, v = split(S)
@@ -190,7 +178,3 @@ def split(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     k = np.array([Surd(x) + root * y for x, y in zip(l1, l2, strict=True)], dtype=object)
     v = np.array([Surd(x) - root * y for x, y in zip(l1, l2, strict=True)], dtype=object)
     return c1 * k, v
-
-
-def _zeros(rows: int, columns: int) -> np.ndarray:
-    return np.zeros((rows, columns), dtype=object)

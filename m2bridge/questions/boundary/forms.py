@@ -1,16 +1,18 @@
-"""Exact linear algebra over QQ on Segre coordinates: flattenings, kernels, division of quadrics by linear forms."""
+"""Segre coordinates of a point as a table of quadrics, and products of quadrics with linear forms, exactly over QQ."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from math import gcd, lcm
+from itertools import combinations_with_replacement
+from math import gcd
 from typing import Any
 
-import flint
 import numpy as np
 
 from m2bridge.models import Lightning
+from m2bridge.programs.arithmetics import object_array
+from m2bridge.questions import over_q
 
 Table = np.ndarray
 """Fractions with axes (n, m, ij): the quadric alpha_m * nu_n by its coefficients of x_i x_j, i <= j."""
@@ -19,9 +21,7 @@ Table = np.ndarray
 def table_of(model: Lightning, coordinates: Sequence[Fraction]) -> Table:
     """The coordinates of a point as quadrics z[n, m]."""
     pairs = model.d * (model.d + 1) // 2
-    table = np.empty(len(coordinates), dtype=object)
-    table[:] = [Fraction(c) for c in coordinates]
-    return table.reshape(model.dp, model.d, pairs)
+    return object_array([Fraction(c) for c in coordinates], (model.dp, model.d, pairs))
 
 
 def quadric_matrix(quadric: Iterable[Any], d: int) -> np.ndarray:
@@ -34,57 +34,15 @@ def quadric_matrix(quadric: Iterable[Any], d: int) -> np.ndarray:
 
 def e2(S: np.ndarray) -> Fraction:
     """The second elementary symmetric function of the eigenvalues: the sum of the principal 2-minors."""
-    total = Fraction(0)
-    for i, j in zip(*np.triu_indices(len(S), 1), strict=True):
-        total += S[i, i] * S[j, j] - S[i, j] ** 2
-    return total
-
-
-def integers(matrix: Any) -> np.ndarray:
-    """A positive multiple of a rational array with integer entries."""
-    array = np.asarray(matrix, dtype=object)
-    scale = lcm(*(Fraction(c).denominator for c in array.flat), 1)
-    scaled = np.empty(array.shape, dtype=object)
-    for index in np.ndindex(array.shape):
-        scaled[index] = int(array[index] * scale)
-    return scaled
-
-
-def rank(matrix: Any) -> int:
-    """Rank over QQ."""
-    array = integers(matrix)
-    return int(flint.fmpz_mat(*array.shape, array.ravel().tolist()).rank()) if array.size else 0
-
-
-def kernel(matrix: Any) -> list[np.ndarray]:
-    """A basis of the kernel over QQ, primitive integer vectors whose first entry that is not zero is positive."""
-    array = integers(matrix)
-    rows, columns = array.shape
-    basis, nullity = flint.fmpz_mat(rows, columns, array.ravel().tolist()).nullspace()
-    return [primitive([int(basis[i, j]) for i in range(columns)]) for j in range(nullity)]
+    pairs = zip(*np.triu_indices(len(S), 1), strict=True)
+    return sum((S[i, i] * S[j, j] - S[i, j] ** 2 for i, j in pairs), Fraction(0))
 
 
 def primitive(vector: Sequence[Any]) -> np.ndarray:
     """The primitive integer vector on the line of a vector that is not zero, its first non-zero entry positive."""
-    whole = integers(vector)
+    whole = over_q.integral(vector)
     content = gcd(*whole.tolist()) * (1 if next(c for c in whole if c) > 0 else -1)
     return np.array([c // content for c in whole], dtype=object)
-
-
-def solve(matrix: Any, right: Any) -> np.ndarray | None:
-    """X with matrix @ X = right for a matrix of full column rank; None when there is none."""
-    columns = np.asarray(matrix).shape[1]
-    joined = np.concatenate([np.asarray(matrix, dtype=object), np.asarray(right, dtype=object)], axis=1)
-    flat = [flint.fmpq(Fraction(c).numerator, Fraction(c).denominator) for c in joined.flat]
-    reduced, pivots = flint.fmpq_mat(*joined.shape, flat).rref()
-    if pivots != columns or any(reduced[i, i] != 1 for i in range(columns)):
-        return None
-    width = joined.shape[1] - columns
-    solution = np.empty((columns, width), dtype=object)
-    for i, j in np.ndindex(columns, width):
-        entry = reduced[i, columns + j]
-        solution[i, j] = Fraction(int(entry.p), int(entry.q))
-    return solution
 
 
 def multiplication(polynomial: Iterable[Any], degree: int, d: int) -> np.ndarray:
@@ -103,7 +61,4 @@ def multiplication(polynomial: Iterable[Any], degree: int, d: int) -> np.ndarray
 
 def _monomials(d: int, degree: int) -> list[tuple[int, ...]]:
     """Indices i <= j <= ... of the monomials, lexicographically: the order of the Segre coordinates in degree 2."""
-    found: list[tuple[int, ...]] = [()]
-    for _ in range(degree):
-        found = [(*m, k) for m in found for k in range(m[-1] if m else 0, d)]
-    return found
+    return list(combinations_with_replacement(range(d), degree))

@@ -13,7 +13,8 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
-from m2bridge.questions.boundary import forms
+from m2bridge.programs.arithmetics import elementwise
+from m2bridge.questions import over_q
 
 Coordinates = tuple[Fraction, ...]
 _MOST_CHARACTERS = 1_000_000
@@ -99,23 +100,17 @@ def number(entry: Any, source: str) -> Fraction:
 
 def _from_weights(model: Lightning, value: Mapping[str, Any], source: str) -> Coordinates:
     def matrix(name: str, rows: int, columns: int) -> np.ndarray:
-        table = value[name]
-        shaped = isinstance(table, Sequence) and len(table) == rows
-        if not shaped or any(
-            not isinstance(r, Sequence) or isinstance(r, str) or len(r) != columns for r in table
-        ):
+        table = np.array(value[name], dtype=object)  # rows of different lengths stay lists
+        if table.shape != (rows, columns):
             raise InputError(f"{source}: {name} should be a {rows} x {columns} matrix, a list of rows")
-        entries = np.empty((rows, columns), dtype=object)
-        for i, j in np.ndindex(rows, columns):
-            entries[i, j] = number(table[i][j], source)
-        return entries
+        return elementwise(lambda entry: number(entry, source), table)
 
     V = matrix("V", model.dp, model.d)
     shapes = {"A": (model.d, model.d)} if "A" in value else {"K": (model.a, model.d), "Q": (model.a, model.d)}
     first, *rest = (matrix(name, *shape) for name, shape in shapes.items())
     A = first.T @ rest[0] if rest else first
-    if forms.rank(A) > model.attention_rank:
-        raise InputError(f"{source}: rk A = {forms.rank(A)}, but a = {model.a} allows no more than that")
+    if over_q.rank(A) > model.attention_rank:
+        raise InputError(f"{source}: rk A = {over_q.rank(A)}, but a = {model.a} allows no more than that")
     return tuple(Fraction(c) for c in model.coordinates({"A": A, "V": V}))
 
 
@@ -125,33 +120,22 @@ def span_matrix(model: Lightning) -> np.ndarray:
     Coordinates of both kinds are bilinear in (A, V), so products of unit matrices determine it.
     """
     full = replace(model, coordinate_system="full")
-    small, large = [], []
-    for i, j in np.ndindex(model.d, model.d):
-        for n, k in np.ndindex(model.dp, model.d):
-            A, V = np.zeros((model.d, model.d), dtype=np.int64), np.zeros((model.dp, model.d), dtype=np.int64)
-            A[i, j] = V[n, k] = 1
-            small.append(model.coordinates({"A": A, "V": V}))
-            large.append(full.coordinates({"A": A, "V": V}))
+    units_a = np.eye(model.d**2, dtype=np.int64).reshape(-1, model.d, model.d)
+    units_v = np.eye(model.dp * model.d, dtype=np.int64).reshape(-1, model.dp, model.d)
+    units = [{"A": A, "V": V} for A in units_a for V in units_v]
+    small, large = (np.array([m.coordinates(unit) for unit in units]) for m in (model, full))
     # small @ L = large has a solution because the Segre coordinates determine the network (Proposition A.5)
-    independent = _independent_rows(np.array(small))
-    solution = forms.solve(np.array(small)[independent], np.array(large)[independent])
+    independent = over_q.echelon(small.T)[0]
+    solution = over_q.solve(small[independent], large[independent])
     if solution is None:
         raise AssertionError("the Segre coordinates do not determine the network")
-    return forms.integers(solution.T)
-
-
-def _independent_rows(matrix: np.ndarray) -> list[int]:
-    chosen: list[int] = []
-    for row in range(len(matrix)):
-        if forms.rank(matrix[[*chosen, row]]) > len(chosen):
-            chosen.append(row)
-    return chosen
+    return over_q.integral(solution.T)
 
 
 def from_ambient(model: Lightning, numbers: Sequence[Fraction], source: str) -> Coordinates:
     """Segre coordinates of a point given by all its coefficients; refused outside the linear span of the networks."""
     right = np.array(numbers, dtype=object)[:, None]
-    solution = forms.solve(span_matrix(model), right)
+    solution = over_q.solve(span_matrix(model), right)
     if solution is None:
         raise InputError(
             f"{source} lies outside the {model.coordinate_count}-dimensional span of the networks in the "

@@ -16,7 +16,7 @@ Matrix = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class PlacedPoint:
     """A point of the span, where it lies, and exact weights.
 
     Attributes
@@ -46,7 +46,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Region:
     """A semialgebraic part of the closure: what it is, its affine dimension (-1 when empty), equations and inequalities.
 
     `degree` is that of the complex closure, None when not computed; `equations` are empty where they are too many to list.
@@ -72,7 +72,7 @@ class OrbitPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sequence:
+class Convergence:
     """A convergent sequence: norms of weights (None where there are none), distances as it goes on, and where its limit lies."""
 
     name: str
@@ -87,7 +87,7 @@ class Experiment:
 
     label: str
     description: str
-    sequences: tuple[Sequence, ...]
+    sequences: tuple[Convergence, ...]
     limits_in_image: bool
 
 
@@ -112,30 +112,26 @@ class Boundary(Result):
     image_dim: int
     boundary_dim: int
     closure_only_dim: int
-    point: Point | None
-    parts: tuple[Part, ...]
-    examples: tuple[Point, ...]
+    point: PlacedPoint | None
+    parts: tuple[Region, ...]
+    examples: tuple[PlacedPoint, ...]
     orbits: tuple[OrbitPlace, ...]
     theorem: TheoremCheck
     corollary: TheoremCheck
     closedness: Experiment
 
     def view(self) -> View:
-        sizes = ", ".join(
-            f"{name} {'empty' if dim < 0 else f'of dimension {dim}'}"
-            for name, dim in (
-                ("image", self.image_dim),
-                ("boundary", self.boundary_dim),
-                ("closure only", self.closure_only_dim),
-            )
+        named = (
+            ("image", self.image_dim),
+            ("boundary", self.boundary_dim),
+            ("closure only", self.closure_only_dim),
         )
-        answer = sizes if self.point is None else f"the point is: {self.point.where}"
-        facts = (
-            []
-            if self.point is None
-            else [("because", self.point.reason), *_weights(self.point), ("parts", sizes)]
-        )
-        notes = []
+        sizes = ", ".join(f"{name} {'empty' if dim < 0 else f'of dimension {dim}'}" for name, dim in named)
+        answer, facts = sizes, []
+        if self.point is not None:
+            answer = f"the point is: {self.point.where}"
+            facts = [("because", self.point.reason), *_weights(self.point), ("parts", sizes)]
+        notes = [f"  {p.name}: {cut(', '.join(map(str, p.coordinates)), 80)}" for p in self.examples]
         for part in self.parts:
             text = ", ".join(f"{equation} = 0" for equation in part.equations)
             inequality = "" if part.inequality is None else f"; {part.inequality}"
@@ -152,40 +148,34 @@ class Boundary(Result):
 
     def _parts(self) -> Rows:
         cells = tuple(
-            (
-                p.name,
-                "empty" if p.dim < 0 else str(p.dim),
-                "" if p.degree is None else str(p.degree),
-                p.description,
-            )
+            (p.name, "empty" if p.dim < 0 else str(p.dim), _blank(p.degree), p.description)
             for p in self.parts
         )
-        return Rows(
-            title="Parts of the closure", columns=("part", "dim", "degree", "what it is"), cells=cells
-        )
+        columns = ("part", "dim", "degree", "what it is")
+        return Rows(title="Parts of the closure", columns=columns, cells=cells)
 
     def _examples(self) -> Rows:
-        cells = tuple(
-            (
-                p.name, p.where, str(p.rank_a), str(p.rank_v), "" if p.e2 is None else cut(p.e2, 10),
-                "" if p.distance is None else f"{p.distance:.0e}", cut(", ".join(map(str, p.coordinates)), 80),
-            )
-            for p in self.examples
-        )  # fmt: skip
-        columns = ("example", "where", "rk A", "rk V", "e2", "search", "coordinates")
-        return Rows(title="Examples", columns=columns, cells=cells)
+        cells = []
+        for p in self.examples:
+            ranks = (str(p.rank_a), str(p.rank_v), "" if p.e2 is None else cut(p.e2, 10))
+            distance = "" if p.distance is None else f"{p.distance:.0e}"
+            cells.append((p.name, p.where, *ranks, distance))
+        columns = ("example", "where", "rk A", "rk V", "e2", "search")
+        return Rows(title="Examples", columns=columns, cells=tuple(cells))
 
 
-def _weights(point: Point) -> list[tuple[str, str]]:
+def _blank(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _weights(point: PlacedPoint) -> list[tuple[str, str]]:
     names = {"closure-only": ("complex weights", "conjugate weights")}
     first, second = names.get(point.where, ("real weights", "and also"))
     found = []
     for label, weights in ((first, point.weights), (second, point.conjugate)):
         if weights is not None:
-            texts = [
-                f"{key} = [{', '.join('[' + ', '.join(row) + ']' for row in weights[key])}]" for key in "AV"
-            ]
-            found.append((label, ", ".join(texts)))
+            rows = {key: ", ".join(f"[{', '.join(row)}]" for row in weights[key]) for key in "AV"}
+            found.append((label, ", ".join(f"{key} = [{text}]" for key, text in rows.items())))
     if point.weights is not None:
         found.append(("", "evaluated back exactly: they give the point"))
     if point.distance is not None:

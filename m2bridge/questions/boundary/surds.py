@@ -36,11 +36,11 @@ class Surd:
         raise ValueError(f"√{self.radicand} and √{other.radicand} are not in one quadratic field")
 
     def __add__(self, other: Any) -> Surd:
-        other = _surd(other)
+        other = as_surd(other)
         return Surd(self.rational + other.rational, self.surd + other.surd, self._common(other))
 
     def __mul__(self, other: Any) -> Surd:
-        other = _surd(other)
+        other = as_surd(other)
         radicand = self._common(other)
         return Surd(
             self.rational * other.rational + self.surd * other.surd * radicand,
@@ -52,17 +52,17 @@ class Surd:
         return Surd(-self.rational, -self.surd, self.radicand)
 
     def __sub__(self, other: Any) -> Surd:
-        return self + -_surd(other)
+        return self + -as_surd(other)
 
     def __rsub__(self, other: Any) -> Surd:
-        return _surd(other) - self
+        return as_surd(other) - self
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (int, Fraction, Surd)):
             return NotImplemented
-        other = _surd(other)
+        other = as_surd(other)
         if self.rational != other.rational or self.surd != other.surd:
             return False
         return not self.surd or self.radicand == other.radicand
@@ -96,7 +96,8 @@ class Surd:
         return f"{self.rational if self.rational else ''}{sign}{root}"
 
 
-def _surd(value: Any) -> Surd:
+def as_surd(value: Any) -> Surd:
+    """A rational number, or a surd, as a surd."""
     return value if isinstance(value, Surd) else Surd(value)
 
 

@@ -40,6 +40,8 @@ class Equation:
         """The partial derivatives at a point, one for each of its coordinates."""
         row: list[Any] = [0] * len(values)
         for coefficient, monomial in zip(self.coefficients, self.monomials, strict=True):
+            if sum(1 for i in monomial if values[i] == 0) > 1:
+                continue  # every partial derivative keeps a factor that vanishes here
             for i, power in _powers(monomial):
                 term: Any = coefficient * power
                 rest = list(monomial)

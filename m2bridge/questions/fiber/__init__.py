@@ -9,18 +9,17 @@ equal dimensions show an open orbit and nothing more.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
+from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model, OwnNetwork
-from m2bridge.questions.fiber import computing, factored, lifting, partners, real, structured, theorem
+from m2bridge.questions.fiber import computing, lifting, partners, real, structured, theorem
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
-from m2bridge.questions.fiber.computing import Outcome, field_of
+from m2bridge.questions.fiber.computed import ComputedFiber, here
 from m2bridge.questions.fiber.dimensions import dimensions_of
-from m2bridge.questions.fiber.gauge import apply_gauges, attention_gauge, layer_gauges, torus_gauge
 from m2bridge.questions.fiber.points import Point, given_point, random_point, read_weights
-from m2bridge.questions.fiber.primes import DEFAULT_PRIME, good_prime
-from m2bridge.questions.fiber.question import (
+from m2bridge.questions.fiber.primes import good_prime
+from m2bridge.questions.fiber.request import (
     MOST_TERMS,
     MOST_TERMS_EACH,
     MOST_WEIGHTS,
@@ -34,25 +33,13 @@ from m2bridge.questions.fiber.skew import counterexample, same_function
 from m2bridge.questions.fiber.slices import slice_of
 from m2bridge.questions.fiber.verdict import judged
 from m2bridge.questions.kernel import Asking, ForceOption, question
+from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
 
 __all__ = [
-    "Fiber",
-    "FiberComponent",
-    "Point",
-    "RealPoint",
-    "apply_gauges",
-    "attention_gauge",
-    "counterexample",
-    "fiber",
-    "given_point",
-    "layer_gauges",
-    "random_point",
-    "read_weights",
-    "same_function",
-    "stratum_point",
-    "torus_gauge",
-]
+    "Fiber", "FiberComponent", "Point", "RealPoint", "counterexample", "fiber", "given_point", "random_point", "read_weights",
+    "same_function", "stratum_point",
+]  # fmt: skip
 
 _PLAIN_LIGHTNING_WEIGHTS = 20
 _PLAIN_WEIGHTS_BEFORE_SLICE = 12
@@ -85,7 +72,7 @@ def fiber(
     stratum, ``"rank_a=1,rank_v=1,meet=1"`` or ``"m1=skew"``. The prime is exchanged, with a note, when the point does not
     survive it.
     """
-    prime = DEFAULT_PRIME if ask.prime is None else ask.prime
+    prime = MACAULAY2_PRIME if ask.prime is None else ask.prime
     asked, model = model, _by_coordinates(model)
     point = resolve(model, one_of(at, stratum), ask.seed)
     p, note = good_prime(point, prime)
@@ -93,42 +80,31 @@ def fiber(
     ask.announce("symmetries")
     dims = dimensions_of(point, ask.seed)
     argument = all_orbits(point)
-    outcome = (
-        _compute(ask, point, p, ask.seed, force=force) if model.polynomial else Outcome(method="jacobian")
-    )
+    computed = ComputedFiber(method="jacobian")
+    if model.polynomial:
+        computed = _compute(ask, point, p, ask.seed, force=force)
     ask.announce("real points")
     free = model.polynomial and not getattr(model, "constraints", ())
     found = real.real_points(point, ask.seed) if free else ()
-    ask.evidence += [*dims.evidence, *outcome.evidence, *_from_argument(point, argument, outcome)]
-    verdict = judged(point, outcome, argument, dims)
-    ask.evidence += _from_real_points(verdict.orbits, found)
+    ask.evidence += [*dims.evidence, *computed.evidence, *_from_argument(point, argument, computed)]
+    verdict = judged(point, computed, argument, dims)
+    _witness_real_points(ask, verdict.orbits, found)
     counter = partners.counterexample(point)
+    at_weights = point.document(p if model.polynomial else None)
+    by_argument = argument.fiber_dim if argument else None
+    options = {"prime": prime, "at": point.kind, "weights": None if point.generic else at_weights["weights"]}
     return ask.answer(
-        Fiber,
-        model=asked.spec,
-        options={"prime": prime, "at": point.kind, "weights": _digest(point)},
-        at=point.document(p if model.polynomial else None),
-        fiber_dim=_first(argument.fiber_dim if argument else None, outcome.fiber_dim),
-        degree=outcome.degree,
-        components=outcome.components,
-        component_count=outcome.component_count,
-        dim_at_point=dims.orbit_dim if dims.tangent_upper == dims.orbit_dim else outcome.dim_at_point,
-        known_symmetry_dim=dims.orbit_dim,
-        orbits=verdict.orbits,
-        generic_fiber_dim=dims.generic_fiber_dim,
-        image_dim=dims.image_dim,
-        verdict=verdict.word,
-        explanation=verdict.reason,
-        probability=verdict.probability,
-        method=outcome.method,
-        inputs=outcome.inputs,
-        real_points=found,
-        theorem=theorem.compare(point, outcome.components, outcome.orbits, counter),
-        counterexample=counter,
-        notes=tuple(([note] if note else []) + outcome.notes),
-        certainty=verdict.certainty,
-        limit=outcome.limit,
-    )
+        Fiber, model=asked.spec, options=options, at=at_weights,
+        fiber_dim=computed.fiber_dim if by_argument is None else by_argument,
+        degree=computed.degree, components=computed.components, component_count=computed.component_count,
+        dim_at_point=dims.orbit_dim if dims.tangent_upper == dims.orbit_dim else computed.dim_at_point,
+        known_symmetry_dim=dims.orbit_dim, orbits=verdict.orbits,
+        generic_fiber_dim=dims.generic_fiber_dim, image_dim=dims.image_dim,
+        verdict=verdict.word, explanation=verdict.reason, probability=verdict.probability, certainty=verdict.certainty,
+        method=computed.method, inputs=computed.inputs, real_points=found,
+        theorem=theorem.compare(point, computed.components, computed.orbits, counter), counterexample=counter,
+        notes=tuple(([note] if note else []) + computed.notes), limit=computed.limit,
+    )  # fmt: skip
 
 
 def _by_coordinates(model: Model) -> Model:
@@ -139,58 +115,31 @@ def _by_coordinates(model: Model) -> Model:
     return model
 
 
-def _first(*values: int | None) -> int | None:
-    return next((value for value in values if value is not None), None)
-
-
-def _from_argument(point: Point, argument: Orbits | None, outcome: Outcome) -> list[Evidence]:
+def _from_argument(point: Point, argument: Orbits | None, computed: ComputedFiber) -> list[Evidence]:
     """What the argument says over QQ and, where it holds over every field, over the field that Macaulay2 computed in."""
-    fields: list[tuple[str, int | None, Orbits]] = []
-    if argument is not None:
-        fields.append(("QQ" if point.model.polynomial else "RR", None, argument))
-    for p in sorted({e.prime for e in outcome.evidence if e.prime is not None and e.witness == "macaulay2"}):
+    arguments = [] if argument is None else [(0, argument)]
+    for p in sorted({e.prime for e in computed.evidence if e.prime is not None and e.witness == "macaulay2"}):
         reduced = all_orbits_mod(point, p)
         if reduced is not None:
-            fields.append((field_of(p), p, reduced))
-    return [
-        Evidence(
-            quantity=quantity,
-            witness="argument",
-            method=found.reason,
-            value=value,
-            certainty=Certainty.PROVED,
-            prime=p,
-            scope="at-point",
-            field=field,
-            ancestry="formula",
-        )
-        for field, p, found in fields
-        for quantity, value in (("orbits", found.count), ("fiber_dim", found.fiber_dim))
-        if value is not None
-    ]
+            arguments.append((p, reduced))
+    evidence = []
+    for p, found in arguments:
+        more = {**here(p), "ancestry": "formula"}
+        if not point.model.polynomial:
+            more["field"] = "RR"
+        for quantity, value in (("orbits", found.count), ("fiber_dim", found.fiber_dim)):
+            if value is not None:
+                evidence.append(proves(quantity, value, "argument", found.reason, **more))
+    return evidence
 
 
-def _from_real_points(orbits: int | None, found: tuple[RealPoint, ...]) -> list[Evidence]:
+def _witness_real_points(ask: Asking, orbits: int | None, found: tuple[RealPoint, ...]) -> None:
     """Real weights of other orbits that were found cannot be more than there are orbits."""
     others = sum(1 for item in found if item.same_orbit is False)
-    if orbits is None or not others:
-        return []
-    return [
-        Evidence(
-            quantity="orbits",
-            witness="numpy",
-            method="real weights found and evaluated again",
-            value=1 + others,
-            relation=">=",
-            certainty=Certainty.NUMERIC,
-            scope="at-point",
-            field="QQ",
-        )
-    ]
-
-
-def _digest(point: Point) -> Any:
-    return None if point.generic else point.document(None)["weights"]
+    if orbits is not None and others:
+        method = "real weights found and evaluated again"
+        more = {"relation": ">=", "certainty": Certainty.NUMERIC, "scope": "at-point", "field": "QQ"}
+        ask.say("orbits", 1 + others, "numpy", method, **more)
 
 
 # -- which way to compute --------------------------------------------------------------------------------------------------------
@@ -198,13 +147,14 @@ def _digest(point: Point) -> Any:
 
 def _wants_factors(model: Model) -> bool:
     """Virtual weights for which one Groebner basis is slow and factoring is not."""
-    if not (
-        isinstance(model, DeepLightning) and model.parametrization == "virtual" and structured.applies(model)
+    if (
+        not isinstance(model, DeepLightning)
+        or model.parametrization != "virtual"
+        or not structured.applies(model)
     ):
         return False
-    return (model.d[0] >= 3 or model.layers >= 3) and structured.monomial_count(
-        model
-    ) <= structured.MOST_MONOMIALS
+    large = model.d[0] >= 3 or model.layers >= 3
+    return large and structured.monomial_count(model) <= structured.MOST_MONOMIALS
 
 
 def in_reach(model: Model, p: int, seed: int) -> bool:
@@ -217,57 +167,52 @@ def in_reach(model: Model, p: int, seed: int) -> bool:
     return terms * span <= MOST_TERMS
 
 
-def _compute(ask: Asking, point: Point, p: int, seed: int, *, force: bool) -> Outcome:
+def _compute(ask: Asking, point: Point, p: int, seed: int, *, force: bool) -> ComputedFiber:
     model = point.model
     step = lifting.coarser(point)
     if step is not None and (
         isinstance(model, DeepLightning) or model.parameter_count > _PLAIN_LIGHTNING_WEIGHTS
     ):
         below, added, lemmas = step
-        nonzero = any(x for x in below.weights[list(below.weights)[-1]].ravel())
-        if nonzero:
+        if list(below.weights.values())[-1].any():
             found = _compute(ask, below, p, seed, force=force)
             return lifting.lifted(found, added, lemmas, orbits_only=not isinstance(model, Lightning))
     notes: list[str] = []
     if _wants_factors(model):
-        outcome = factored.factored(ask, point, p, seed)
-        if outcome.components is not None or outcome.limit is not None:
-            return _unconstrained(point, outcome)
-        notes = outcome.notes
+        found = structured.factored(ask, point, p, seed)
+        if found.components is not None or found.limit is not None:
+            return _unconstrained(point, found)
+        notes = found.notes
     try:
         family_parameters(model)
     except NotPolynomialError as error:
-        return Outcome(method="jacobian", notes=[*notes, str(error)])
+        return ComputedFiber(method="jacobian", notes=[*notes, str(error)])
     if not force and not in_reach(model, p, seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
-        return Outcome(method="jacobian", notes=[*notes, reason])
+        return ComputedFiber(method="jacobian", notes=[*notes, reason])
+    found = computing.plain(ask, point, p, seed, cut=_wants_slice(point, seed))
+    found.notes = notes + found.notes
+    return found
+
+
+def _wants_slice(point: Point, seed: int) -> bool:
+    """Whether to cut the scalings away: there are many weights, and every block that a slice cuts is non-zero at the point."""
+    model = point.model
     deep_perceptron = isinstance(model, MLP) and model.layers > 2
-    cut = deep_perceptron or model.parameter_count > _PLAIN_WEIGHTS_BEFORE_SLICE
-    cut = cut and not isinstance(model, Lightning)
-    cut = cut and slice_of(model, seed) is not None and _nonzero(point)
-    outcome = computing.plain(ask, point, p, seed, cut=cut)
-    outcome.notes = notes + outcome.notes
-    return outcome
+    if isinstance(model, Lightning) or not (
+        deep_perceptron or model.parameter_count > _PLAIN_WEIGHTS_BEFORE_SLICE
+    ):
+        return False
+    return slice_of(model, seed) is not None and all(array.any() for array in point.weights.values())
 
 
-def _nonzero(point: Point) -> bool:
-    """Whether every block that a slice cuts is non-zero at the point."""
-    return all(any(x for x in array.ravel()) for array in point.weights.values())
-
-
-def _unconstrained(point: Point, outcome: Outcome) -> Outcome:
+def _unconstrained(point: Point, found: ComputedFiber) -> ComputedFiber:
     """Virtual weights through narrow layers satisfy equations that were not imposed: only a single orbit is surely the fiber."""
     model = point.model
-    if (
-        isinstance(model, DeepLightning)
-        and model.constrained
-        and not (outcome.orbits == 1 and all(c.orbit for c in outcome.components or ()))
-    ):
-        outcome.notes.append(
+    if isinstance(model, DeepLightning) and model.constrained and not found.one_orbit:
+        found.notes.append(
             "the virtual weights satisfy equations that were not imposed: the fiber may be smaller"
         )
-        outcome.forget()
-        outcome.evidence = [
-            e for e in outcome.evidence if e.quantity not in ("fiber_dim", "orbits", "dim_at_point")
-        ]
-    return outcome
+        found.forget()
+        found.retract("fiber_dim", "orbits", "dim_at_point")
+    return found

@@ -15,7 +15,8 @@ import numpy as np
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Lightning, Linear
 from m2bridge.models.softmax import Softmax
-from m2bridge.questions.fiber import gauge, lifting, linear_orbits, skew
+from m2bridge.questions import over_q
+from m2bridge.questions.fiber import lifting, linear_orbits, skew
 from m2bridge.questions.fiber.points import Point, residues, virtual_point
 
 
@@ -46,7 +47,7 @@ def all_orbits(point: Point) -> Orbits | None:
         return _softmax(point)
     if isinstance(model, DeepLightning) and not model.multi_head and model.layers > 1:
         return _deep(point, model)
-    return _over_any_field(point, _rank)
+    return _over_any_field(point, over_q.rank)
 
 
 def all_orbits_mod(point: Point, p: int) -> Orbits | None:
@@ -100,7 +101,7 @@ def _one_layer(point: Point, model: Lightning | DeepLightning, rank_of: Rank) ->
     """
     if model.t < 2:
         return None
-    A, V, a = attention_and_values(point)
+    A, V, a = attention_and_values(point.weights)
     d, dp = A.shape[0], V.shape[0]
     r, s = rank_of(A), rank_of(V)
     if r * s == 0:
@@ -109,11 +110,8 @@ def _one_layer(point: Point, model: Lightning | DeepLightning, rank_of: Rank) ->
     if r == s == 1:
         meet = 2 - rank_of(np.hstack([A, V.T]))
         below = 1 if meet else 2
-    how = f"rk A = {r} and rk V = {s}: " + (
-        "unique factorization leaves k and v to be exchanged"
-        if below == 2
-        else "unique factorization leaves the scalings"
-    )
+    left = "k and v to be exchanged" if below == 2 else "the scalings"
+    how = f"rk A = {r} and rk V = {s}: unique factorization leaves {left}"
     found = Orbits(finite=True, count=below, fiber_dim=1, reason=how)
     return found if a is None else _with_queries(found, [((d, a, d), r)])
 
@@ -129,13 +127,10 @@ def _zero_layer(d: int, dp: int, a: int | None) -> Orbits:
     return Orbits(finite=True, count=1 + 2 * flat, fiber_dim=None, reason=how)
 
 
-def attention_and_values(point: Point) -> tuple[np.ndarray, np.ndarray, int | None]:
-    """A and V of a point of one layer, and a when the weights are (Q, K, V)."""
-    weights = list(point.weights.values())
-    if len(weights) == 2:
-        return weights[0], weights[1], None
-    Q, K, V = weights
-    return K.T @ Q, V, len(Q)
+def attention_and_values(weights: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, int | None]:
+    """A and V of one layer, and a when the weights are (Q, K, V)."""
+    *first, V = weights.values()
+    return (first[0], V, None) if len(first) == 1 else (first[1].T @ first[0], V, len(first[0]))
 
 
 def _with_queries(below: Orbits, factors: list[tuple[tuple[int, ...], int]]) -> Orbits:
@@ -144,22 +139,13 @@ def _with_queries(below: Orbits, factors: list[tuple[tuple[int, ...], int]]) -> 
     counts = [linear_orbits.orbit_count(*factor) for factor in factors] if finite else [None]
     known = [count for count in [below.count, *counts] if count is not None]
     dims = [linear_orbits.two_layer_dim(*factor) for factor in factors]
-    lost = [
-        f"{rank} < a = {widths[1]}"
-        for widths, rank in factors
-        if not linear_orbits.finitely_many(widths, rank)
-    ]
-    how = (
-        f"; the rank of an attention matrix is {lost[0]}, and row spaces of Q and K move in the fiber"
-        if lost
-        else ""
-    )
-    return Orbits(
-        finite=finite,
-        count=prod(known) if len(known) == 1 + len(counts) else None,
-        fiber_dim=None if below.fiber_dim is None else below.fiber_dim + sum(dims),
-        reason=below.reason + how,
-    )
+    how = ""
+    if not finite:
+        widths, rank = next(factor for factor in factors if not linear_orbits.finitely_many(*factor))
+        how = f"; the rank of an attention matrix is {rank} < a = {widths[1]}, and row spaces of Q and K move in the fiber"
+    count = prod(known) if len(known) == 1 + len(counts) else None
+    dim = None if below.fiber_dim is None else below.fiber_dim + sum(dims)
+    return Orbits(finite=finite, count=count, fiber_dim=dim, reason=below.reason + how)
 
 
 # -- several layers --------------------------------------------------------------------------------------------------------------
@@ -186,36 +172,23 @@ def _deep(point: Point, model: DeepLightning) -> Orbits | None:
     if model.t < 2 or model.skip:
         return None
     virtual = point if model.parametrization == "virtual" else virtual_point(point)
-    layers = range(1, model.layers + 1)
-    M = [virtual.matrix(f"M{i}") for i in layers]
-    nonzero = any(any(row) for row in virtual.matrix("L"))
-    if not nonzero or any(gauge.rank(m) < 2 or skew.is_skew(m) for m in M):
+    *M, L = virtual.weights.values()
+    if not L.any() or any(over_q.rank(m) < 2 or skew.is_skew(m) for m in M):
         return None
     how = "L != 0, all rk M_i >= 2 and no M_i is skew: stripping the layers one by one leaves the scalings"
     below = Orbits(finite=True, count=1, fiber_dim=model.layers, reason=how)
     if model.parametrization == "virtual":
         return below
-    if not lifting.widths_are_rank(model.d, virtual.matrix("L")):
+    if not lifting.widths_are_rank(model.d, L):
         return None
-    hidden = Orbits(
-        finite=True,
-        count=1,
-        fiber_dim=model.layers + (model.layers - 1) * model.d[1] ** 2,
-        reason=f"{how} and, rk L being the hidden width, changes of basis between layers",
-    )
+    how += " and, rk L being the hidden width, changes of basis between layers"
+    dim = model.layers + (model.layers - 1) * model.d[1] ** 2
+    hidden = Orbits(finite=True, count=1, fiber_dim=dim, reason=how)
     if model.parametrization == "attention":
         return hidden
-    return _with_queries(hidden, _query_factors(point.weights, model.d, model.a))
-
-
-def _query_factors(
-    weights: Mapping[str, np.ndarray], d: tuple[int, ...], a: tuple[int, ...]
-) -> list[tuple[tuple[int, ...], int]]:
-    found: list[tuple[tuple[int, ...], int]] = []
-    for i, size in enumerate(a, start=1):
-        A = weights[f"K{i}"].T @ weights[f"Q{i}"]
-        found.append(((d[i - 1], size, d[i - 1]), _rank(A)))
-    return found
+    weights = point.weights
+    ranks = [over_q.rank(weights[f"K{i}"].T @ weights[f"Q{i}"]) for i in range(1, model.layers + 1)]
+    return _with_queries(hidden, [((d, a, d), r) for d, a, r in zip(model.d, model.a, ranks, strict=False)])
 
 
 def _softmax(point: Point) -> Orbits | None:
@@ -231,19 +204,9 @@ def _softmax(point: Point) -> Orbits | None:
     assert isinstance(model, Softmax)
     if model.layers > 1 or model.t < 2:
         return None
-    A, V, a = attention_and_values(point)
-    if _rank(V) == 0:
+    A, V, a = attention_and_values(point.weights)
+    if not V.any():
         return None
-    below = Orbits(
-        finite=True,
-        count=1,
-        fiber_dim=0,
-        reason="V != 0: the first orders at small inputs determine V and then A",
-    )
-    if a is None:
-        return below
-    return _with_queries(below, [((A.shape[0], a, A.shape[0]), _rank(A))])
-
-
-def _rank(matrix: np.ndarray) -> int:
-    return gauge.rank(gauge.exact(matrix.tolist()))
+    how = "V != 0: the first orders at small inputs determine V and then A"
+    below = Orbits(finite=True, count=1, fiber_dim=0, reason=how)
+    return below if a is None else _with_queries(below, [((len(A), a, len(A)), over_q.rank(A))])

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
+import numpy as np
+
 from m2bridge.errors import InputError
+from m2bridge.models.virtual import virtual_weights
+from m2bridge.questions import over_q
 
 Matrix = tuple[tuple[Fraction, ...], ...]
 
@@ -21,28 +26,19 @@ class NoChangeOfBasisError(InputError):
 
 def exact(matrix: Any, name: str = "the matrix") -> Matrix:
     """A rectangular matrix of Fractions from integers, Fractions or strings such as ``"2/3"``; floats are refused."""
-    rows = []
-    for row in matrix:
-        entries = []
-        for entry in row:
-            if isinstance(entry, (bool, float)):
-                raise InputError(
-                    f"{name}: {entry!r} is not an exact number; write integers or fractions as strings"
-                )
-            try:
-                entries.append(
-                    Fraction(str(entry))
-                    if isinstance(entry, str)
-                    else Fraction(int(entry))
-                    if not isinstance(entry, Fraction)
-                    else entry
-                )
-            except (ValueError, ZeroDivisionError, TypeError):
-                raise InputError(f"{name}: {entry!r} is not an integer or a fraction") from None
-        rows.append(tuple(entries))
+    rows = tuple(tuple(_number(entry, name) for entry in row) for row in matrix)
     if len({len(row) for row in rows}) > 1:
         raise InputError(f"{name}: its rows have different lengths")
-    return tuple(rows)
+    return rows
+
+
+def _number(entry: Any, name: str) -> Fraction:
+    if isinstance(entry, (bool, float)):
+        raise InputError(f"{name}: {entry!r} is not an exact number; write integers or fractions as strings")
+    try:
+        return Fraction(entry if isinstance(entry, (str, Fraction)) else int(entry))
+    except (ValueError, ZeroDivisionError, TypeError):
+        raise InputError(f"{name}: {entry!r} is not an integer or a fraction") from None
 
 
 def transpose(a: Matrix) -> Matrix:
@@ -54,56 +50,32 @@ def times(a: Matrix, b: Matrix) -> Matrix:
     if a and len(a[0]) != len(b):
         raise InputError(f"a matrix with {len(a[0])} columns cannot be multiplied by one with {len(b)} rows")
     columns = transpose(b)
-    return tuple(
-        tuple(sum((x * y for x, y in zip(row, column, strict=True)), Fraction(0)) for column in columns)
-        for row in a
-    )
-
-
-def identity(n: int) -> Matrix:
-    return tuple(tuple(Fraction(int(i == j)) for j in range(n)) for i in range(n))
+    return tuple(tuple(sum(map(mul, row, column), Fraction(0)) for column in columns) for row in a)
 
 
 def echelon(matrix: Matrix) -> tuple[list[int], Matrix]:
     """Pivot columns and reduced row echelon form, exactly."""
-    rows = [list(row) for row in matrix]
-    pivots: list[int] = []
-    for column in range(len(rows[0]) if rows else 0):
-        top = len(pivots)
-        place = next((i for i in range(top, len(rows)) if rows[i][column]), None)
-        if place is None:
-            continue
-        rows[top], rows[place] = rows[place], rows[top]
-        lead = rows[top][column]
-        rows[top] = [x / lead for x in rows[top]]
-        for i, row in enumerate(rows):
-            if i != top and row[column]:
-                factor = row[column]
-                rows[i] = [x - factor * y for x, y in zip(row, rows[top], strict=True)]
-        pivots.append(column)
-    return pivots, tuple(tuple(row) for row in rows)
+    pivots, reduced = over_q.echelon(matrix)
+    return pivots, tuple(map(tuple, reduced))
 
 
 def rank(matrix: Matrix) -> int:
     """Rank over QQ."""
-    return len(echelon(matrix)[0])
+    return over_q.rank(matrix)
 
 
 def inverse(matrix: Matrix) -> Matrix:
     """The inverse of a square matrix."""
-    n = len(matrix)
-    joined = tuple(row + unit for row, unit in zip(matrix, identity(n), strict=True))
-    pivots, reduced = echelon(joined)
-    if pivots != list(range(n)):
+    found = over_q.solve(matrix, np.eye(len(matrix), dtype=int))
+    if found is None:
         raise InputError("the matrix is not invertible")
-    return tuple(row[n:] for row in reduced)
+    return tuple(map(tuple, found))
 
 
 def _change(first: Matrix, second: Matrix) -> Matrix:
     """The C with ``second = C first`` for `first` of full row rank, from as many independent columns."""
     pivots, _ = echelon(first)
-    left = tuple(tuple(row[j] for j in pivots) for row in second)
-    right = tuple(tuple(row[j] for j in pivots) for row in first)
+    left, right = (tuple(tuple(row[j] for j in pivots) for row in matrix) for matrix in (second, first))
     return times(left, inverse(right))
 
 
@@ -139,11 +111,8 @@ def attention_gauge(Q: Any, K: Any, other_Q: Any, other_K: Any) -> Matrix:
 
 def virtual(A: Sequence[Matrix], V: Sequence[Matrix]) -> tuple[list[Matrix], Matrix]:
     """Virtual weights (M_1, ..., M_l) and L of Equation 8, exactly."""
-    M, L = [A[0]], V[0]
-    for attention, value in zip(A[1:], V[1:], strict=True):
-        M.append(times(times(transpose(L), attention), L))
-        L = times(value, L)
-    return M, L
+    M, L = virtual_weights(*([np.array(matrix, dtype=object) for matrix in part] for part in (A, V)))
+    return [tuple(map(tuple, matrix)) for matrix in M], tuple(map(tuple, L))
 
 
 def layer_gauges(
@@ -158,10 +127,9 @@ def layer_gauges(
     InputError
         A hypothesis fails: different virtual weights, unequal hidden widths, or rk L below them.
     """
-    first_A = [exact(a, f"A{i + 1}") for i, a in enumerate(A)]
-    first_V = [exact(v, f"V{i + 1}") for i, v in enumerate(V)]
-    second_A = [exact(a, f"A'{i + 1}") for i, a in enumerate(other_A)]
-    second_V = [exact(v, f"V'{i + 1}") for i, v in enumerate(other_V)]
+    named = (("A", A), ("V", V), ("A'", other_A), ("V'", other_V))
+    read = ([exact(m, f"{name}{i}") for i, m in enumerate(part, start=1)] for name, part in named)
+    first_A, first_V, second_A, second_V = read
     M, L = virtual(first_A, first_V)
     if virtual(second_A, second_V) != (M, L):
         raise InputError(
@@ -195,53 +163,3 @@ def _check_layers(
             raise NoChangeOfBasisError(f"no changes of basis carry V_{i + 1} into V'_{i + 1}")
         if i and times(times(transpose(C[i - 1]), A2[i]), C[i - 1]) != A[i]:
             raise NoChangeOfBasisError(f"no changes of basis carry A_{i + 1} into A'_{i + 1}")
-
-
-def apply_gauges(A: Sequence[Any], V: Sequence[Any], C: Sequence[Any]) -> tuple[list[Matrix], list[Matrix]]:
-    """(A', V') of Equation 9 from invertible C_1, ..., C_(l-1)."""
-    first_A, first_V = [exact(a) for a in A], [exact(v) for v in V]
-    changes = [exact(c) for c in C]
-    new_A, new_V = [first_A[0]], []
-    for i, value in enumerate(first_V):
-        moved = value if i == len(first_V) - 1 else times(changes[i], value)
-        new_V.append(moved if i == 0 else times(moved, inverse(changes[i - 1])))
-    for i, attention in enumerate(first_A[1:]):
-        undo = inverse(changes[i])
-        new_A.append(times(times(transpose(undo), attention), undo))
-    return new_A, new_V
-
-
-def torus_gauge(
-    M: Sequence[Any], L: Any, other_M: Sequence[Any], other_L: Any
-) -> tuple[tuple[Fraction, ...], Fraction]:
-    """The (lambda_1, ..., lambda_l) and rho of Equation 13 that rescale (M, L) into (M', L').
-
-    Raises
-    ------
-    InputError
-        (M', L') is no rescaling of (M, L), or one whose scalars do not satisfy Equation 13.
-    """
-    pairs = [
-        (exact(m, f"M{i + 1}"), exact(m2, f"M'{i + 1}"))
-        for i, (m, m2) in enumerate(zip(M, other_M, strict=True))
-    ]
-    scalars = [_ratio(m, m2, f"M{i + 1}") for i, (m, m2) in enumerate(pairs)]
-    rho = _ratio(exact(L, "L"), exact(other_L, "L'"), "L")
-    product = rho
-    for i, scalar in enumerate(scalars):
-        product *= scalar ** (3 ** (len(scalars) - 1 - i))
-    if product != 1:
-        raise InputError(
-            f"the scalars do not satisfy Equation 13: rho * prod lambda_i^(3^(l-i)) = {product}, not 1"
-        )
-    return tuple(scalars), rho
-
-
-def _ratio(first: Matrix, second: Matrix, name: str) -> Fraction:
-    place = next(((i, j) for i, row in enumerate(first) for j, x in enumerate(row) if x), None)
-    if place is None:
-        raise InputError(f"{name} is zero and has no scale")
-    ratio = second[place[0]][place[1]] / first[place[0]][place[1]]
-    if not ratio or tuple(tuple(ratio * x for x in row) for row in first) != second:
-        raise InputError(f"{name} and {name}' are not proportional")
-    return ratio

@@ -1,16 +1,20 @@
-"""Exact weights of other orbits with the same function, where a formula gives them."""
+"""Exact weights with the same function, where a formula gives them: permuted ones, and those of other orbits."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import islice, permutations, product
 from typing import Any
 
 import numpy as np
 
-from m2bridge.models import DeepLightning, Lightning
-from m2bridge.questions.fiber import gauge, skew
+from m2bridge.models import MLP, DeepLightning, Lightning
+from m2bridge.programs.arithmetics import elementwise
+from m2bridge.questions import over_q
+from m2bridge.questions.fiber import skew
 from m2bridge.questions.fiber.points import Point
 
+_MOST_PERMUTATIONS = 24
 _MOST_SYMBOLS = 9
 """Symbolic inputs with at most this many entries are expanded over QQ."""
 
@@ -20,19 +24,37 @@ def partners(point: Point) -> list[tuple[str, np.ndarray]]:
     found = []
     swapped = partner_of_rank_one(point)
     if swapped is not None:
-        found.append(("Theorem 3.2: (v q^T, h k^T)", _flat(point, swapped)))
+        found.append(("Theorem 3.2: (v q^T, h k^T)", point.model.flatten(swapped)))
     counter = counterexample(point)
     if counter is not None and counter["verified"]:
-        other = {
-            name: np.array([[Fraction(x) for x in row] for row in rows], dtype=object)
-            for name, rows in counter["other"].items()
-        }
-        found.append(("the exact partner of a skew M_1", _flat(point, other)))
+        other = {name: elementwise(Fraction, np.array(rows)) for name, rows in counter["other"].items()}
+        found.append(("the exact partner of a skew M_1", point.model.flatten(other)))
     return found
 
 
-def _flat(point: Point, weights: dict[str, np.ndarray]) -> np.ndarray:
-    return np.concatenate([weights[name].ravel() for name in point.model.parameters])
+def known_points(point: Point) -> tuple[list[np.ndarray], str | None]:
+    """The point and its images under the finite symmetries that are known: permutations of neurons and of heads.
+
+    Returns the flattened points (the point itself first) and what the permutations are, or None when there are none.
+    """
+    model = point.model
+    if isinstance(model, MLP) and model.layers > 1 and model.r > 1:
+        sizes, words = model.widths[1:-1], "permutations of the hidden neurons"
+    elif isinstance(model, DeepLightning) and model.multi_head:
+        sizes, words = model.heads, "permutations of the heads"
+    else:
+        return [point.vector], None
+    found = []
+    for choice in islice(product(*(permutations(range(n)) for n in sizes)), _MOST_PERMUTATIONS):
+        weights = dict(point.weights)
+        for i, order in enumerate(map(list, choice), start=1):
+            if isinstance(model, MLP):
+                weights[f"W{i}"] = weights[f"W{i}"][order]
+                weights[f"W{i + 1}"] = weights[f"W{i + 1}"][:, order]
+            elif len(order) > 1:
+                weights |= {name: w[order] for name, w in weights.items() if name[1:] == str(i)}
+        found.append(model.flatten(weights))
+    return found, words
 
 
 def partner_of_rank_one(point: Point) -> dict[str, np.ndarray] | None:
@@ -41,7 +63,7 @@ def partner_of_rank_one(point: Point) -> dict[str, np.ndarray] | None:
     if not isinstance(model, Lightning) or model.parametrization != "attention":
         return None
     A, V = point.weights["A"], point.weights["V"]
-    if gauge.rank(point.matrix("A")) != 1 or gauge.rank(point.matrix("V")) != 1:
+    if over_q.rank(A) != 1 or over_q.rank(V) != 1:
         return None
     i, j = next((i, j) for (i, j), x in np.ndenumerate(A) if x)
     m, n = next((m, n) for (m, n), x in np.ndenumerate(V) if x)
@@ -57,5 +79,5 @@ def counterexample(point: Point) -> dict[str, Any] | None:
         return None
     if model.constrained or model.d[0] * model.t > _MOST_SYMBOLS:
         return None
-    weights = point.weights
-    return skew.counterexample(weights["M1"].tolist(), weights["M2"].tolist(), weights["L"].tolist(), model.t)
+    M1, M2, L = (point.weights[name].tolist() for name in ("M1", "M2", "L"))
+    return skew.counterexample(M1, M2, L, model.t)

@@ -1,4 +1,4 @@
-"""Analyses stage, fiber: a point in the space of weights, given or small random integers; exact over QQ.
+"""A point in the space of weights, given or small random integers; exact over QQ.
 
 A point is kept as Fractions and reduced modulo a prime when a computation needs it.
 """
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.residues import residue
 from m2bridge.models import DeepLightning, Lightning, Mod, Model
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.virtual import virtual_weights
-from m2bridge.programs.arithmetics import object_array
-from m2bridge.questions.fiber import gauge
+from m2bridge.models.virtual import from_queries, virtual_weights
+from m2bridge.programs.arithmetics import elementwise
+from m2bridge.questions import over_q
 
 SPREAD = 60
 """Random weights are integers from -SPREAD to SPREAD, never 0: small enough to be read, and to be real points too."""
@@ -53,28 +53,19 @@ class Point:
         """All weights, flattened in the order of the model."""
         return np.concatenate([self.weights[name].ravel() for name in self.model.parameters])
 
-    def matrix(self, name: str) -> gauge.Matrix:
-        return gauge.exact(self.weights[name].tolist(), name)
-
     def document(self, prime: int | None) -> dict[str, Any]:
         """The point as JSON values."""
-        shown = {name: _texts(array.tolist()) for name, array in self.weights.items()}
+        shown = {name: elementwise(str, array).tolist() for name, array in self.weights.items()}
         return {"kind": self.kind, "detail": self.detail, "prime": prime, "weights": shown}
 
 
 def residues(array: np.ndarray, p: int) -> np.ndarray:
-    flat = [int(x.numerator * pow(x.denominator, -1, p) % p) for x in array.ravel()]
-    return np.array(flat, dtype=np.int64).reshape(array.shape)
-
-
-def _texts(value: Any) -> Any:
-    return [_texts(item) for item in value] if isinstance(value, list) else str(value)
+    return np.array([residue(x, p) for x in array.ravel()], dtype=np.int64).reshape(array.shape)
 
 
 def fractions_of(array: Any) -> np.ndarray:
-    plain = np.asarray(array, dtype=object)
-    return object_array(
-        [Fraction(int(x)) if not isinstance(x, Fraction) else x for x in plain.ravel()], plain.shape
+    return elementwise(
+        lambda x: x if isinstance(x, Fraction) else Fraction(int(x)), np.asarray(array, dtype=object)
     )
 
 
@@ -103,13 +94,8 @@ def _constrained(model: Model, drawn: Mapping[str, np.ndarray]) -> dict[str, np.
         return dict(drawn)
     if isinstance(model, Lightning):
         return {"A": drawn["K"].T @ drawn["Q"], "V": drawn["V"]}
-    layers = range(1, model.layers + 1)  # type: ignore[attr-defined]
-    A = [np.swapaxes(drawn[f"K{i}"], -1, -2) @ drawn[f"Q{i}"] for i in layers]
-    V = [drawn[f"V{i}"] for i in layers]
-    if getattr(model, "parametrization", "") == "virtual":
-        M, L = virtual_weights(A, V)
-        return {f"M{i}": M[i - 1] for i in layers} | {"L": L}
-    return {name: part for i in layers for name, part in ((f"A{i}", A[i - 1]), (f"V{i}", V[i - 1]))}
+    virtual = getattr(model, "parametrization", "") == "virtual"
+    return from_queries(drawn, model.layers, virtual=virtual)  # type: ignore[attr-defined]
 
 
 # -- given weights ---------------------------------------------------------------------------------------------------------------
@@ -138,14 +124,13 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
     The weights of a polynomial map are a list ``x``, or one number for each variable under its own name.
     """
     names, by_variable = list(model.parameters), False
-    if isinstance(model, PolynomialMap) and not _shape_of(weights.get("x")):
+    if isinstance(model, PolynomialMap) and not np.ndim(np.array(weights.get("x"), dtype=object)):
         names, by_variable = list(model.variables), True
     missing = [name for name in names if name not in weights]
     unknown = [str(name) for name in weights if name not in names]
     if missing or unknown:
-        said = [f"lack {', '.join(missing)}"] * bool(missing) + [
-            f"have {', '.join(unknown)} too much"
-        ] * bool(unknown)
+        said = [f"lack {', '.join(missing)}"] * bool(missing)
+        said += [f"have {', '.join(unknown)} too much"] * bool(unknown)
         raise InputError(f"the weights {' and '.join(said)}; {model.spec} has {_described(model)}")
     if by_variable:
         weights = {"x": [weights[name] for name in names]}
@@ -170,55 +155,31 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def _array(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    found = _shape_of(value)
-    if found != shape:
-        given = "no list" if not found else "rows of different lengths" if -1 in found else _shape(found)
+    found = np.array(value, dtype=object)
+    ragged = any(isinstance(entry, (list, tuple)) for entry in found.flat)
+    if found.shape != shape or ragged:
+        given = "rows of different lengths" if ragged else _shape(found.shape) if found.ndim else "no list"
         raise InputError(f"{name} should have shape {_shape(shape)}; the weights give {given}")
-    flat: list[Fraction] = []
-    _collect(name, value.tolist() if isinstance(value, np.ndarray) else value, flat)
-    return object_array(flat, shape)
+    return elementwise(lambda entry: _number(name, entry), found)
 
 
-def _shape_of(value: Any) -> tuple[int, ...]:
-    if isinstance(value, np.ndarray):
-        return tuple(value.shape)
-    if not isinstance(value, (list, tuple)):
-        return ()
-    inner = {_shape_of(item) for item in value}
-    return (len(value), *inner.pop()) if len(inner) == 1 else (-1,)
-
-
-def _collect(name: str, value: Any, flat: list[Fraction]) -> None:
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            _collect(name, item, flat)
-        return
+def _number(name: str, value: Any) -> Fraction:
+    """An exact number; decimals and exponents are refused, because they hide a rounded number."""
+    rule = 'write an integer or a fraction such as "1/2"'
     if isinstance(value, (float, np.floating)):
-        raise InputError(
-            f'{name} has the entry {value!r}; weights are exact: write an integer or a fraction such as "1/2"'
-        )
+        raise InputError(f"{name} has the entry {value!r}; weights are exact: {rule}")
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, str, Fraction, np.integer)):
         raise InputError(f"{name} has the entry {value!r}; weights are integers or fractions as strings")
+    hidden = isinstance(value, str) and ("." in value or "e" in value.lower() or len(value) > 4000)
     try:
-        flat.append(
-            Fraction(value) if isinstance(value, (str, Fraction)) and _plain(value) else Fraction(int(value))
-        )
+        return Fraction("" if hidden else value if isinstance(value, (str, Fraction)) else int(value))
     except (ValueError, ZeroDivisionError):
-        raise InputError(
-            f'{name} has the entry {value!r}; write an integer or a fraction such as "1/2"'
-        ) from None
-
-
-def _plain(value: str | Fraction) -> bool:
-    """Fractions as ``a/b``; decimals and exponents are refused, because they hide a rounded number."""
-    if isinstance(value, str) and ("." in value or "e" in value.lower() or len(value) > 4000):
-        raise ValueError(value)
-    return True
+        raise InputError(f"{name} has the entry {value!r}; {rule}") from None
 
 
 def _check_ranks(model: Model, arrays: Mapping[str, np.ndarray]) -> None:
     for name, bound in rank_bounds(model).items():
-        found = rank_over_q(integers_of(arrays[name]))
+        found = over_q.rank(arrays[name])
         if found > bound:
             raise InputError(f"{name} has rank {found}; {model.spec} bounds it by a = {bound}")
 
@@ -240,22 +201,15 @@ def bound_weights(model: Model) -> bool:
     return bool(rank_bounds(model)) or bool(getattr(model, "constraints", False))
 
 
-def integers_of(array: np.ndarray) -> np.ndarray:
-    """A matrix of Fractions times a common denominator."""
-    common = int(np.lcm.reduce([x.denominator for x in array.ravel()] or [1], dtype=object))
-    return object_array([int(x * common) for x in array.ravel()], array.shape)
-
-
 def virtual_point(point: Point) -> Point:
     """The virtual weights (Equation 8) of a point of a deep network."""
-    model = point.model
+    model, weights = point.model, point.weights
     assert isinstance(model, DeepLightning)
-    layers = range(1, model.layers + 1)
     if model.parametrization == "weights":
-        A = [point.weights[f"K{i}"].T @ point.weights[f"Q{i}"] for i in layers]
+        found = from_queries(weights, model.layers, virtual=True)
     else:
-        A = [point.weights[f"A{i}"] for i in layers]
-    M, L = virtual_weights(A, [point.weights[f"V{i}"] for i in layers])
-    virtual = replace(model, parametrization="virtual")
-    weights = {f"M{i}": M[i - 1] for i in layers} | {"L": L}
-    return Point(model=virtual, kind=point.kind, weights=weights, detail="virtual weights of the point")
+        layers = range(1, model.layers + 1)
+        M, L = virtual_weights([weights[f"A{i}"] for i in layers], [weights[f"V{i}"] for i in layers])
+        found = {f"M{i}": M[i - 1] for i in layers} | {"L": L}
+    below = replace(model, parametrization="virtual")
+    return Point(model=below, kind=point.kind, weights=found, detail="virtual weights of the point")

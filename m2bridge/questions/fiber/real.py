@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.models import MLP, DeepLightning, Lightning, Model
+from m2bridge.questions.fiber.arguments import attention_and_values
 from m2bridge.questions.fiber.differential import jacobian, outputs_at, sample_count
 from m2bridge.questions.fiber.partners import partners
 from m2bridge.questions.fiber.points import Point
@@ -58,14 +59,8 @@ def real_points(point: Point, seed: int) -> tuple[RealPoint, ...]:
             continue
         same = None if own is None or signatures[0] is None else _close(own, signatures[0])
         signatures.append(own)
-        reported.append(
-            RealPoint(
-                weights={name: w.tolist() for name, w in weights.items()},
-                residual=error,
-                found_by=how,
-                same_orbit=same,
-            )
-        )
+        listed = {name: w.tolist() for name, w in weights.items()}
+        reported.append(RealPoint(weights=listed, residual=error, found_by=how, same_orbit=same))
         if len(reported) == _MOST_SHOWN:
             break
     return tuple(reported)
@@ -101,7 +96,7 @@ def _descend(model: Model, w: np.ndarray, goal: np.ndarray, inputs: Any, scale: 
     with np.errstate(all="ignore"):
         now = error(w)
         for _ in range(_STEPS):
-            J = np.asarray(jacobian(model, model.unflatten(w), inputs), dtype=np.float64).T / scale
+            J = np.asarray(jacobian(model, model.unflatten(w), inputs), dtype=np.float64) / scale
             size = float(now @ now)
             if not np.isfinite(size) or not np.isfinite(J).all():
                 return None
@@ -130,19 +125,9 @@ def signature(model: Model, weights: Weights) -> np.ndarray | None:
 
     Without known symmetries the weights themselves.
     """
-    if isinstance(model, Lightning) or (
-        isinstance(model, DeepLightning) and model.layers == 1 and not model.multi_head
-    ):
-        suffix = "1" if isinstance(model, DeepLightning) else ""
-        if model.parametrization == "virtual":
-            A, V = weights["M1"], weights["L"]
-        else:
-            A = (
-                weights[f"A{suffix}"]
-                if model.parametrization == "attention"
-                else weights[f"K{suffix}"].T @ weights[f"Q{suffix}"]
-            )
-            V = weights[f"V{suffix}"]
+    one = isinstance(model, DeepLightning) and model.layers == 1 and not model.multi_head
+    if isinstance(model, Lightning) or one:
+        A, V, _ = attention_and_values(weights)
         return np.concatenate([_unit(A), _unit(V)])
     if isinstance(model, DeepLightning) and model.parametrization == "virtual":
         return np.concatenate([_unit(w) for w in weights.values()])

@@ -1,4 +1,4 @@
-"""Fiber: the point that a user names: weights, a file of them, a stratum, or none (random)."""
+"""The point that a user names: weights, a file of them, a stratum, or none (random)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import DeepLightning, Lightning, Model
+from m2bridge.questions import over_q
 from m2bridge.questions.fiber.points import Point, draw, fractions_of, given_point, random_point, read_weights
 from m2bridge.questions.kernel import Option
 from m2bridge.questions.singular_locus.orbits import Orbit
@@ -24,7 +25,6 @@ StratumOption = Annotated[
         "Random weights of given ranks: rank_a=1,rank_v=1[,meet=1] for one layer; m1=skew for virtual weights."
     ),
 ]
-_KINDS = ("generic", "skew", "symmetric")
 
 
 def one_of(at: Any, stratum: str | None) -> Any:
@@ -60,9 +60,7 @@ def stratum_point(model: Model, text: str, seed: int = 0) -> Point:
         key, equals, value = part.partition("=")
         key, value = key.strip(), value.strip()
         if not equals or not key or not value or key in wanted:
-            raise InputError(
-                f"--stratum {text!r}: write it as rank_a=1,rank_v=1 or, for virtual weights, m1=skew"
-            )
+            raise _refusal(text, "write it as rank_a=1,rank_v=1 or, for virtual weights, m1=skew")
         wanted[key] = value
     if isinstance(model, Lightning):
         return _one_layer_stratum(model, text, wanted)
@@ -73,34 +71,32 @@ def stratum_point(model: Model, text: str, seed: int = 0) -> Point:
     )
 
 
+def _refusal(text: str, message: str) -> InputError:
+    return InputError(f"--stratum {text!r}: {message}")
+
+
 def _one_layer_stratum(model: Lightning, text: str, wanted: dict[str, str]) -> Point:
     unknown = sorted(set(wanted) - {"rank_a", "rank_v", "meet"})
     if unknown or not {"rank_a", "rank_v"} <= set(wanted):
-        raise InputError(
-            f"--stratum {text!r}: one layer of attention has rank_a=, rank_v= and, if you like, meet="
-        )
+        raise _refusal(text, "one layer of attention has rank_a=, rank_v= and, if you like, meet=")
     try:
         numbers = {key: int(value) for key, value in wanted.items()}
     except ValueError:
-        raise InputError(f"--stratum {text!r}: ranks are integers") from None
+        raise _refusal(text, "ranks are integers") from None
     r, s = numbers["rank_a"], numbers["rank_v"]
-    if not 0 <= r <= model.attention_rank or not 0 <= s <= min(model.d, model.dp):
-        raise InputError(
-            f"--stratum {text!r}: for {model.spec} rank_a is at most {model.attention_rank} "
-            f"and rank_v at most {min(model.d, model.dp)}"
-        )
-    least, most = max(0, r + s - model.d), min(r, s)
+    largest = (model.attention_rank, min(model.d, model.dp))
+    if not 0 <= r <= largest[0] or not 0 <= s <= largest[1]:
+        most = f"rank_a is at most {largest[0]} and rank_v at most {largest[1]}"
+        raise _refusal(text, f"for {model.spec} {most}")
+    least = max(0, r + s - model.d)
     meet = numbers.get("meet", least)
-    if not least <= meet <= most:
-        raise InputError(
-            f"--stratum {text!r}: with these ranks meet, dim(col A ∩ row V), is from {least} to {most}"
-        )
+    if not least <= meet <= min(r, s):
+        raise _refusal(text, f"with these ranks meet, dim(col A ∩ row V), is from {least} to {min(r, s)}")
     A, V = Orbit(r, s, meet).representative(model.d, model.dp)
     weights = {"A": A, "V": V}
     if model.parametrization == "weights":
-        K = np.zeros((model.a, model.d), dtype=np.int64)
-        K[:r] = np.eye(r, model.d, dtype=np.int64)
-        weights = {"Q": K.copy(), "K": K, "V": V}
+        Q, K = over_q.factors(A, model.a)
+        weights = {"Q": Q, "K": K, "V": V}
     found = {name: fractions_of(value) for name, value in weights.items()}
     return Point(model=model, kind="stratum", weights=found, detail=f"rank_a={r},rank_v={s},meet={meet}")
 
@@ -115,7 +111,7 @@ def _virtual_stratum(model: DeepLightning, text: str, wanted: dict[str, str], se
     weights = {name: draw(rng, shape) for name, shape in model.parameters.items()}
     for key, value in wanted.items():
         if key.lower() not in names:
-            raise InputError(f"--stratum {text!r}: there is no weight {key!r}; there are {', '.join(names)}")
+            raise _refusal(text, f"there is no weight {key!r}; there are {', '.join(names)}")
         name = names[key.lower()]
         weights[name] = _special(weights[name], value, text, rng)
     return Point(model=model, kind="stratum", weights=weights, detail=text)
@@ -123,22 +119,17 @@ def _virtual_stratum(model: DeepLightning, text: str, wanted: dict[str, str], se
 
 def _special(matrix: np.ndarray, kind: str, text: str, rng: np.random.Generator) -> np.ndarray:
     rows, columns = matrix.shape
-    if kind in _KINDS[1:] and rows != columns:
-        raise InputError(f"--stratum {text!r}: only a square matrix can be {kind}")
+    if kind in ("skew", "symmetric") and rows != columns:
+        raise _refusal(text, f"only a square matrix can be {kind}")
     if kind == "generic":
         return matrix
+    upper = np.triu(matrix, 1)
     if kind == "skew":
-        upper = np.triu(matrix, 1)
         return fractions_of(upper - upper.T)
     if kind == "symmetric":
-        upper = np.triu(matrix)
-        return fractions_of(upper + np.triu(matrix, 1).T)
+        return fractions_of(np.triu(matrix) + upper.T)
     if kind.startswith("rank") and kind[4:].isdigit() and 0 <= int(kind[4:]) <= min(rows, columns):
         bound = int(kind[4:])
         left, right = rng.integers(1, 10, size=(rows, bound)), rng.integers(1, 10, size=(bound, columns))
-        return (
-            fractions_of(left @ right) if bound else fractions_of(np.zeros((rows, columns), dtype=np.int64))
-        )
-    raise InputError(
-        f"--stratum {text!r}: {kind!r} is not known; write generic, skew, symmetric, rank1, rank2, ..."
-    )
+        return fractions_of(left @ right)
+    raise _refusal(text, f"{kind!r} is not known; write generic, skew, symmetric, rank1, rank2, ...")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from m2bridge.results import Result, TheoremCheck, register_result
 from m2bridge.views import Rows, View, cut, known
 
-Verdict = Literal[
+Identifiability = Literal[
     "identifiable-up-to-symmetry", "finite-up-to-symmetry", "open-orbit", "not-identifiable", "undecided"
 ]
 Method = Literal["plain", "sliced", "structured", "lifted", "jacobian"]
@@ -109,7 +109,7 @@ class Fiber(Result):
     orbits: int | None
     generic_fiber_dim: int | None
     image_dim: int | None
-    verdict: Verdict
+    verdict: Identifiability
     explanation: str
     probability: float | None
     method: Method
@@ -120,18 +120,15 @@ class Fiber(Result):
     notes: tuple[str, ...]
 
     def view(self) -> View:
-        kind = {"random": "random integers", "weights": "given weights", "stratum": "stratum"}[
-            self.at["kind"]
-        ]
+        kinds = {"random": "random integers", "weights": "given weights", "stratum": "stratum"}
+        kind = kinds[self.at["kind"]]
         degree = "" if self.degree is None else f", degree {self.degree}"
+        orbit = "the orbit of the known symmetries"
         facts = [
             ("point", f"{kind} {self.at['detail'] or ''}: {_weights(self.at['weights'])}"),
             ("why", self.explanation),
             ("fiber", f"dimension {known(self.fiber_dim)}{degree} ({self.method})"),
-            (
-                "at the point",
-                f"dimension {known(self.dim_at_point)}; the orbit of the known symmetries {self.known_symmetry_dim}",
-            ),
+            ("at the point", f"dimension {known(self.dim_at_point)}; {orbit} {self.known_symmetry_dim}"),
             ("components", f"{known(self.component_count)} over the algebraic closure"),
             ("orbits", f"{known(self.orbits)} over the algebraic closure"),
             ("generic fibers", f"dimension {known(self.generic_fiber_dim)}; image {known(self.image_dim)}"),
@@ -183,6 +180,5 @@ class Fiber(Result):
 
 
 def _weights(weights: Mapping[str, Any]) -> str:
-    return cut(
-        ", ".join(f"{name} = {str(value).replace(chr(39), '')}" for name, value in weights.items()), 160
-    )
+    texts = (f"{name} = {str(value).replace(chr(39), '')}" for name, value in weights.items())
+    return cut(", ".join(texts), 160)

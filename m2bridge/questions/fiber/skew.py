@@ -12,7 +12,6 @@ every d_0 >= 2. Here the identity is checked over QQ with symbolic inputs, not b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import flint
@@ -22,10 +21,10 @@ from m2bridge.programs.arithmetics import object_array
 from m2bridge.questions.fiber.gauge import Matrix, exact
 
 
-def is_skew(matrix: Matrix) -> bool:
+def is_skew(matrix: Any) -> bool:
     """Whether M^T = -M and M is not zero."""
-    size = range(len(matrix))
-    return any(any(row) for row in matrix) and all(matrix[i][j] == -matrix[j][i] for i in size for j in size)
+    M = np.array(matrix, dtype=object)
+    return bool(M.any()) and bool(np.all(M == -M.T))
 
 
 def partner(M1: Any, M2: Any, L: Any) -> tuple[Matrix, Matrix, Matrix] | None:
@@ -38,17 +37,12 @@ def partner(M1: Any, M2: Any, L: Any) -> tuple[Matrix, Matrix, Matrix] | None:
     support = [i for i, row in enumerate(first) if any(row)]
     if not is_skew(first) or len(support) != 2 or is_skew(second):
         return None
-    i, j = support
-    inside = all(
-        second[a][b] == 0
-        for a in range(len(second))
-        for b in range(len(second))
-        if a not in support or b not in support
-    )
-    determinant = second[i][i] * second[j][j] - second[i][j] * second[j][i]
+    (a, b), (c, d) = ([second[i][j] for j in support] for i in support)
+    determinant = a * d - b * c
+    inside = sum(x != 0 for row in second for x in row) == sum(x != 0 for x in (a, b, c, d))
     if not inside or determinant == 0:
         return None
-    scale = first[i][j] ** 2 / determinant
+    scale = first[support[0]][support[1]] ** 2 / determinant
     return second, first, tuple(tuple(scale * x for x in row) for row in last)
 
 
@@ -93,11 +87,7 @@ def counterexample(M1: Any, M2: Any, L: Any, tokens: int) -> dict[str, Any] | No
 
 
 def _named(weights: Sequence[Matrix]) -> dict[str, list[list[str]]]:
-    names = [f"M{i + 1}" for i in range(len(weights) - 1)] + ["L"]
+    names = [*(f"M{i}" for i in range(1, len(weights))), "L"]
     return {
-        name: [[_text(x) for x in row] for row in matrix] for name, matrix in zip(names, weights, strict=True)
+        name: [list(map(str, row)) for row in matrix] for name, matrix in zip(names, weights, strict=True)
     }
-
-
-def _text(value: Fraction) -> str:
-    return str(value)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Model
+from m2bridge.models import Model
 
 _LARGEST = 30_000
 """Coefficients of the forms are below this: one of `n` orbits lies on a form's zeros with a probability of at most n / 30000."""
@@ -69,33 +69,13 @@ def slice_of(model: Model, seed: int) -> Slice | None:
 
 
 def _scalings(model: Model) -> list[Scaling]:
-    index: dict[str, np.ndarray] = {}
-    start = 0
-    for name, shape in model.parameters.items():
-        size = int(np.prod(shape))
-        index[name] = np.arange(start, start + size).reshape(shape)
-        start += size
-
-    def scaling(block: Any, others: list[tuple[Any, int]]) -> Scaling:
-        characters = np.zeros(start, dtype=np.int64)
-        characters[np.ravel(block)] = 1
-        for part, character in others:
-            characters[np.ravel(part)] += character
-        return Scaling(
-            block=tuple(int(i) for i in np.ravel(block)), characters=tuple(int(k) for k in characters)
-        )
-
-    if isinstance(model, Lightning) and model.parametrization == "attention":
-        return [scaling(index["A"], [(index["V"], -1)])]
-    if isinstance(model, DeepLightning) and model.parametrization == "virtual":
-        layers = model.layers
-        return [scaling(index[f"M{i}"], [(index["L"], -(3 ** (layers - i)))]) for i in range(1, layers + 1)]
-    if isinstance(model, MLP) and model.r > 1:
-        return [
-            scaling(index[f"W{i}"][j], [(index[f"W{i + 1}"][:, j], -model.r)])
-            for i in range(1, model.layers)
-            for j in range(model.widths[i])
-        ]
-    if isinstance(model, Convolution) and model.r > 1:
-        return [scaling(index[f"w{i}"], [(index[f"w{i + 1}"], -model.r)]) for i in range(1, model.layers)]
-    return []
+    """The scalings among the known symmetries; none where other groups act too. At weights that are all 1 they move each weight
+    by its character.
+    """
+    if any(symmetry.kind == "gl" for symmetry in model.symmetries):
+        return []
+    ones = {name: np.ones(shape, dtype=np.int64) for name, shape in model.parameters.items()}
+    rows = [row.tolist() for symmetry in model.symmetries for row in symmetry.generators(ones)]
+    return [
+        Scaling(block=tuple(i for i, k in enumerate(row) if k == 1), characters=tuple(row)) for row in rows
+    ]

@@ -1,10 +1,11 @@
-"""Fibers of deep attention in virtual weights through unique factorization: what is sent to ``fiber_deep`` and how it is read.
+"""Fibers of deep attention in virtual weights through unique factorization: what ``fiber_deep`` is asked, and how it is read.
 
 See the template's header for the mathematics. A solution is one orbit of the scalings of Equation 13.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
@@ -16,12 +17,18 @@ from m2bridge.errors import OutputError
 from m2bridge.models import DeepLightning, Mod
 from m2bridge.models.evaluation import input_derivative
 from m2bridge.protocol import Values
+from m2bridge.questions.fiber.computed import ComputedFiber, compare_dims, compare_outputs, over_the_closure
+from m2bridge.questions.fiber.differential import kernel_dim, symmetry_rank_mod
 from m2bridge.questions.fiber.points import Point
-from m2bridge.scripts import Script, render
+from m2bridge.questions.fiber.primes import other_primes
+from m2bridge.questions.fiber.result import FiberComponent
+from m2bridge.questions.kernel import Asking
 
 TEMPLATE = "fiber_deep"
 MOST_MONOMIALS = 2100
 """Interpolation solves a linear system of this size at most."""
+_MORE_PRIMES, _CANDIDATES = 5, 60
+"""A factor that is irreducible over F_p but not over its closure splits over every second prime or so."""
 
 
 def monomial_count(model: DeepLightning) -> int:
@@ -69,21 +76,10 @@ def promising(primes: list[int], point: Point) -> list[int]:
     """The primes in an order that tries those first over which binary quadratic forms x^T M_i x split (d_0 = 2)."""
     if point.model.input_shape is None or point.model.input_shape[0] != 2:
         return primes
-    discriminants = []
-    for name, M in point.weights.items():
-        if name != "L":
-            found = (M[0, 1] + M[1, 0]) ** 2 - 4 * M[0, 0] * M[1, 1]
-            discriminants.append(found.numerator * found.denominator)
+    matrices = [M for name, M in point.weights.items() if name != "L"]
+    found = [(M[0, 1] + M[1, 0]) ** 2 - 4 * M[0, 0] * M[1, 1] for M in matrices]
+    discriminants = [D.numerator * D.denominator for D in found]
     return sorted(primes, key=lambda p: any(pow(D % p, (p - 1) // 2, p) == p - 1 for D in discriminants))
-
-
-def script(point: Point, p: int, seed: int) -> Script:
-    return render(TEMPLATE, parameters(point, p, seed))
-
-
-def inputs_used(values: Mapping[str, Any]) -> int:
-    """Number of inputs behind the equations."""
-    return len(values["oneToken"]) + len(values["twoTokens"]) + len(values["inputs"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,47 +97,34 @@ class Factored:
 
     obstacle: str | None
     final: bool = False
-    solutions: tuple[Solution, ...]
-    ways: int
+    solutions: tuple[Solution, ...] = ()
 
 
 def read(values: Values, p: int) -> Factored:
     """What the template found; an obstacle when the run was cut off or the factors do not decide."""
     if values.get("interpolates") is False:
-        return Factored(
-            obstacle="the outputs at single tokens are not those of a form of this degree",
-            solutions=(),
-            ways=0,
-        )
+        return Factored(obstacle="the outputs at single tokens are not those of a form of this degree")
     if values.get("vanishes"):
         return Factored(
-            obstacle="the network vanishes at single tokens: some M_i is skew or L = 0",
-            final=True,
-            solutions=(),
-            ways=0,
+            obstacle="the network vanishes at single tokens: some M_i is skew or L = 0", final=True
         )
     if values.get("absolute") is False:
-        return Factored(
-            obstacle=f"a factor is irreducible over F_{p} but not over its closure", solutions=(), ways=0
-        )
+        return Factored(obstacle=f"a factor is irreducible over F_{p} but not over its closure")
     if "solutions" not in values:
-        return Factored(obstacle="the computation was cut off", solutions=(), ways=values.get("ways", 0))
+        return Factored(obstacle="the computation was cut off")
     found = []
     for entry in values["solutions"]:
         if entry is None:
             continue
         if entry == "undetermined":
-            return Factored(
-                obstacle="the two-token terms do not determine M_1", solutions=(), ways=values["ways"]
-            )
+            return Factored(obstacle="the two-token terms do not determine M_1")
         if not isinstance(entry, list) or len(entry) != 3:
-            raise OutputError(
-                f"a solution should be [dimension, count, point], not {entry!r}", run=values.run
-            )
+            message = f"a solution should be [dimension, count, point], not {entry!r}"
+            raise OutputError(message, run=values.run)
         dim, count, point = entry
         residues = None if point is None else tuple(int(x) % p for x in point)
         found.append(Solution(dim=dim, count=count, point=residues))
-    return Factored(obstacle=None, solutions=tuple(found), ways=values["ways"])
+    return Factored(obstacle=None, solutions=tuple(found))
 
 
 def same_orbit(model: DeepLightning, first: Mapping[str, Mod], second: Mapping[str, Mod], p: int) -> bool:
@@ -153,3 +136,70 @@ def _proportional(a: np.ndarray, b: np.ndarray, p: int) -> bool:
     flat, other = a.ravel().astype(object), b.ravel().astype(object)
     cross = (np.outer(flat, other) - np.outer(other, flat)) % p
     return bool(np.any(flat) and np.any(other) and not np.any(cross))
+
+
+def factored(ask: Asking, point: Point, p: int, seed: int) -> ComputedFiber:
+    """The fiber in virtual weights by unique factorization; no components when several primes do not decide."""
+    result = ComputedFiber(method="structured")
+    for prime in promising([p, *other_primes(point, p, _CANDIDATES)], point)[: 1 + _MORE_PRIMES]:
+        sent: Any = parameters(point, prime, seed)
+        start = time.perf_counter()
+        values, result.limit = ask.ask(TEMPLATE, sent)
+        seconds = time.perf_counter() - start
+        found = read(values, prime)
+        if found.obstacle is None or result.limit is not None:
+            break
+        result.notes.append(f"unique factorization does not decide over F_{prime}: {found.obstacle}")
+        if found.final:
+            break
+    if found.obstacle is not None:
+        return result
+    if prime != p:
+        result.notes.append(f"computed over F_{prime}")
+    result.inputs = sum(len(sent[name]) for name in ("oneToken", "twoTokens", "inputs"))
+    rng = np.random.default_rng([seed, 103])
+    components = [_component(result, point, prime, s, rng, seed, i) for i, s in enumerate(found.solutions)]
+    own = [component for component in components if component.orbit]
+    if not own and all(s.point is not None and s.count == 1 for s in found.solutions):
+        quantity, how = "the point is in its fiber", "the point itself"
+        result.compare(quantity, prime, macaulay2=False, modular=True, method=how)
+    result.dim_at_point = own[0].dim if own else None
+    compare_dims(result, point, prime, seed)
+    result.components = tuple(c for component in components for c in over_the_closure(component))
+    result.fiber_dim = result.least_dim = max((c.dim for c in components), default=None)
+    how = "unique factorization, then a Groebner basis of the skew parts"
+    result.say("fiber_dim", how, result.fiber_dim, prime, seconds)
+    # Each solution is one orbit: f != 0 makes every M_i and L non-zero on the whole fiber, so that the torus acts with finite
+    # stabilizers, and each q_i is normalized exactly. Different ways give q_i that are not proportional.
+    if components and all(s.dim == 0 for s in found.solutions):
+        result.orbits_full = True
+        result.orbits = result.component_count = sum(s.count for s in found.solutions)
+        result.say("orbits", how, result.orbits, prime)
+    return result
+
+
+def _component(
+    result: ComputedFiber,
+    point: Point,
+    p: int,
+    solution: Solution,
+    rng: np.random.Generator,
+    seed: int,
+    i: int,
+) -> FiberComponent:
+    """The orbits that a solution stands for, with the second witness at a point of them."""
+    model = point.model
+    assert isinstance(model, DeepLightning)
+    dim, single = solution.dim + model.layers, solution.dim == 0 and solution.count == 1
+    tangent = orbit = orbit_dim = None
+    if solution.point is not None:
+        weights = compare_outputs(result, point, solution.point, p, seed, i)
+        tangent = kernel_dim(model, weights, p, rng)
+        orbit_dim = symmetry_rank_mod(model, weights, p)
+        orbit = single and same_orbit(model, weights, point.mod(p), p)
+    reduced = True if tangent == dim else None
+    return FiberComponent(
+        dim=dim, degree=None, reduced=reduced, multiplicity=1 if reduced else None, absolute=single,
+        conjugates=solution.count if solution.dim == 0 else None, orbit=orbit, orbit_dim=orbit_dim,
+        tangent_dim=tangent, point=solution.point, equations=None,
+    )  # fmt: skip

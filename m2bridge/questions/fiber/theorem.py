@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from m2bridge.models import DeepLightning, Lightning
-from m2bridge.questions.fiber import gauge, skew
+from m2bridge.questions import over_q
+from m2bridge.questions.fiber import skew
 from m2bridge.questions.fiber.points import Point
 from m2bridge.questions.fiber.result import FiberComponent
-from m2bridge.questions.singular_locus.orbits import Orbit
+from m2bridge.questions.singular_locus.orbits import Orbit, orbit_of
 from m2bridge.results import TheoremCheck
 
 THEOREM_32 = "Theorem 3.2 (fibers of one layer)"
@@ -25,13 +24,7 @@ STATEMENT_37 = "for t >= 3, L != 0, all rk M_i >= 2 and M_i not skew-symmetric f
 def one_layer_orbit(point: Point) -> Orbit:
     """(rk A, rk V, meet) of a point of one layer of attention, exactly."""
     weights = point.weights
-    A = weights["A"] if "A" in weights else weights["K"].T @ weights["Q"]
-    a, v = gauge.exact(A.tolist()), gauge.exact(weights["V"].tolist())
-    r, s = gauge.rank(a), gauge.rank(v)
-    if r * s == 0:
-        return Orbit(r, s, 0)
-    joint = gauge.exact(np.hstack([A, weights["V"].T]).tolist())
-    return Orbit(r, s, r + s - gauge.rank(joint))
+    return orbit_of(weights["A"] if "A" in weights else weights["K"].T @ weights["Q"], weights["V"])
 
 
 def predicted_dims(model: Lightning, orbit: Orbit) -> list[int] | None:
@@ -47,9 +40,8 @@ def predicted_dims(model: Lightning, orbit: Orbit) -> list[int] | None:
     if orbit.is_zero:
         bounded = model.attention_rank * (2 * model.d - model.attention_rank)
         return sorted([bounded, model.d * model.dp], reverse=True)
-    if (orbit.rank_a, orbit.rank_v) == (1, 1) and orbit.meet == 0:
-        return [1 + lift, 1 + lift]
-    return [1 + lift]
+    two = (orbit.rank_a, orbit.rank_v, orbit.meet) == (1, 1, 0)
+    return [1 + lift] * (2 if two else 1)
 
 
 def compare(
@@ -57,13 +49,11 @@ def compare(
 ) -> TheoremCheck | None:
     """The theorem about this kind of network against Macaulay2's components and orbits; None when there is no theorem."""
     model = point.model
-    dims = None
-    if components is not None and all(c.absolute for c in components):
-        dims = [c.dim for c in components]
     if isinstance(model, Lightning):
-        return _theorem_32(model, point, dims)
+        known = components is not None and all(c.absolute for c in components)
+        return _theorem_32(model, point, [c.dim for c in components or ()] if known else None)
     if isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.layers > 1:
-        return _theorem_37(model, point, orbits, counterexample)
+        return _theorem_37(point, orbits, counterexample)
     return None
 
 
@@ -74,13 +64,8 @@ def _theorem_32(model: Lightning, point: Point, dims: list[int] | None) -> Theor
     agrees = None if not applies or dims is None else dims == expected
     witness = None
     if agrees is False:
-        witness = {
-            "rank_a": orbit.rank_a,
-            "rank_v": orbit.rank_v,
-            "meet": orbit.meet,
-            "printed": expected,
-            "computed": dims,
-        }
+        ranks = {name: getattr(orbit, name) for name in ("rank_a", "rank_v", "meet")}
+        witness = {**ranks, "printed": expected, "computed": dims}
     return TheoremCheck(
         name=THEOREM_32, statement=STATEMENT_32, applies=applies, agrees=agrees, witness=witness
     )
@@ -90,30 +75,25 @@ def hypotheses_37(point: Point) -> dict[str, bool]:
     """The printed hypotheses at a point in virtual weights, and the one that is missing."""
     model = point.model
     assert isinstance(model, DeepLightning)
-    M = [point.matrix(f"M{i}") for i in range(1, model.layers + 1)]
+    M = [point.weights[f"M{i}"] for i in range(1, model.layers + 1)]
     return {
         "t >= 3": model.t >= 3,
-        "L != 0": any(any(row) for row in point.matrix("L")),
-        "all rk M_i >= 2": all(gauge.rank(m) >= 2 for m in M),
+        "L != 0": bool(point.weights["L"].any()),
+        "all rk M_i >= 2": all(over_q.rank(m) >= 2 for m in M),
         "M_i not skew for i > 1": not any(skew.is_skew(m) for m in M[1:]),
         "M_1 not skew": not skew.is_skew(M[0]),
     }
 
 
-def _theorem_37(model: DeepLightning, point: Point, orbits: int | None, counterexample: Any) -> TheoremCheck:
+def _theorem_37(point: Point, orbits: int | None, counterexample: Any) -> TheoremCheck:
     held = hypotheses_37(point)
     applies = all(truth for name, truth in held.items() if name != "M_1 not skew")
-    agrees: bool | None = None
     refuted = counterexample is not None and counterexample["verified"] is True
-    if applies and (orbits is not None or refuted):
-        agrees = orbits == 1 and not refuted
+    agrees = orbits == 1 and not refuted if applies and (orbits is not None or refuted) else None
     witness = None
     if agrees is False:
-        witness = {
-            "orbits": orbits,
-            "missing hypothesis": "M_1 not skew",
-            "M_1 skew": not held["M_1 not skew"],
-        }
+        missing = "M_1 not skew"
+        witness = {"orbits": orbits, "missing hypothesis": missing, "M_1 skew": not held[missing]}
         if counterexample is not None:
             witness["other weights"] = counterexample["other"]
             witness["verified over QQ"] = counterexample["verified"]

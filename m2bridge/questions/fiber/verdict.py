@@ -1,4 +1,4 @@
-"""Analyses stage, fiber: what was shown about the orbits in a fiber, in one word.
+"""What was shown about the orbits in a fiber, in one word.
 
 Equal dimensions of fiber and orbit show that the orbit is open in the fiber, and nothing more: its complement may hold
 infinitely many smaller orbits. "One orbit" and "finitely many" are said only where all orbits are known.
@@ -11,44 +11,42 @@ from math import factorial, prod
 
 from m2bridge.models import MLP
 from m2bridge.questions.fiber.arguments import Orbits
-from m2bridge.questions.fiber.computing import Outcome
-from m2bridge.questions.fiber.differential import known_points
+from m2bridge.questions.fiber.computed import ComputedFiber
 from m2bridge.questions.fiber.dimensions import Dimensions
+from m2bridge.questions.fiber.partners import known_points
 from m2bridge.questions.fiber.points import Point
-from m2bridge.questions.fiber.result import FiberComponent, Verdict
+from m2bridge.questions.fiber.result import FiberComponent, Identifiability
 from m2bridge.results import Certainty
+
+_UNDECIDED = "the components of the fiber were not computed, and dimensions at this point do not decide"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """The verdict with its reason and certainty; `orbits` when all of them are counted."""
 
-    word: Verdict
+    word: Identifiability
     reason: str
     certainty: Certainty
     orbits: int | None = None
     probability: float | None = None
 
 
-def judged(point: Point, outcome: Outcome, argument: Orbits | None, dims: Dimensions) -> Judgement:
+def judged(point: Point, found: ComputedFiber, argument: Orbits | None, dims: Dimensions) -> Judgement:
     """The strongest verdict that was shown: by an argument, by components, by the differential at the point, by generic ranks."""
     return (
         _from_argument(argument, dims)
-        or _from_components(point, outcome, dims)
-        or _from_the_differential(outcome, dims)
+        or _from_components(point, found, dims)
+        or _from_the_differential(found, dims)
         or _from_generic_ranks(dims)
-        or Judgement(
-            word="undecided",
-            reason="the components of the fiber were not computed, and dimensions at this point do not decide",
-            certainty=Certainty.PROBABLE,
-        )
+        or Judgement(word="undecided", reason=_UNDECIDED, certainty=Certainty.PROBABLE)
     )
 
 
 def _from_argument(argument: Orbits | None, dims: Dimensions) -> Judgement | None:
     if argument is None:
         return None
-    word: Verdict
+    word: Identifiability
     if not argument.finite and dims.orbit_dim in (dims.tangent_upper, argument.fiber_dim):
         word, words = (
             "open-orbit",
@@ -61,25 +59,24 @@ def _from_argument(argument: Orbits | None, dims: Dimensions) -> Judgement | Non
     else:
         count = "finitely many" if argument.count is None else str(argument.count)
         word, words = "finite-up-to-symmetry", f"the fiber is {count} orbits of the known symmetries"
-    return Judgement(
-        word=word, reason=f"{words}: {argument.reason}", certainty=Certainty.PROVED, orbits=argument.count
-    )
+    reason = f"{words}: {argument.reason}"
+    return Judgement(word=word, reason=reason, certainty=Certainty.PROVED, orbits=argument.count)
 
 
-def _from_components(point: Point, outcome: Outcome, dims: Dimensions) -> Judgement | None:
-    components, sure = outcome.components or (), Certainty.PROBABLE  # over F_p
+def _from_components(point: Point, found: ComputedFiber, dims: Dimensions) -> Judgement | None:
+    components, sure = found.components or (), Certainty.PROBABLE  # over F_p
     large = next((c for c in components if infinite(c, dims.generic_orbit_dim)), None)
     if large is not None:
         orbit = dims.generic_orbit_dim if large.orbit_dim is None else large.orbit_dim
         reason = f"the fiber has a component of dimension {large.dim}, the orbits in it {orbit}"
         return Judgement(word="not-identifiable", reason=reason, certainty=sure)
-    least = outcome.least_dim
+    least = found.least_dim
     if least is not None and dims.generic_orbit_dim is not None and least > dims.generic_orbit_dim:
         reason = f"the fiber has dimension {least} or more, the orbits of the known symmetries {dims.generic_orbit_dim}"
         return Judgement(word="not-identifiable", reason=reason, certainty=sure)
-    if not outcome.orbits_full:
+    if not found.orbits_full:
         return None
-    count = outcome.orbits
+    count = found.orbits
     each = f"of dimension {dims.orbit_dim}, as every orbit in it has"
     if count is not None and components and all(c.orbit for c in components):
         reason = f"the fiber is one orbit of the known symmetries, {each}"
@@ -100,12 +97,12 @@ def infinite(component: FiberComponent, generic_orbit_dim: int | None) -> bool:
     return generic_orbit_dim is not None and component.dim > generic_orbit_dim
 
 
-def _from_the_differential(outcome: Outcome, dims: Dimensions) -> Judgement | None:
+def _from_the_differential(found: ComputedFiber, dims: Dimensions) -> Judgement | None:
     open_orbit = f"the orbit of the known symmetries is open in the fiber, both of dimension {dims.orbit_dim} at the point"
     rest = "; what else is in the fiber was not shown"
     if dims.tangent_upper == dims.orbit_dim:
         return Judgement(word="open-orbit", reason=open_orbit + rest, certainty=Certainty.PROVED)
-    if outcome.dim_at_point == dims.orbit_dim:
+    if found.dim_at_point == dims.orbit_dim:
         return Judgement(word="open-orbit", reason=open_orbit + rest, certainty=Certainty.PROBABLE)
     return None
 

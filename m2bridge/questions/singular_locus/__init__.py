@@ -8,14 +8,16 @@ everything else is computed here from the network's own definition.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from m2bridge.errors import InputError, OutOfReachError
+from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import Lightning, Model
 from m2bridge.protocol import Values
-from m2bridge.questions.closure import closure
+from m2bridge.questions.closure import Equation, closure
+from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking, ForceOption, question
 from m2bridge.questions.singular_locus import equations as equations_of
 from m2bridge.questions.singular_locus import theorem, witnesses
@@ -23,40 +25,44 @@ from m2bridge.questions.singular_locus.components import orbit_components, top_d
 from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits
 from m2bridge.questions.singular_locus.result import Component, SingularLocus, Stratum
 from m2bridge.questions.singular_locus.strata import examine
+from m2bridge.questions.testimony import compared, says
 from m2bridge.results import Certainty, Evidence, labelled, settle
 
-__all__ = ["Component", "Sent", "SingularLocus", "Stratum", "singular_locus"]
+__all__ = ["Component", "Sent", "SingularLocus", "Stratum", "layer_of", "singular_locus"]
 
 TEMPLATE = "singular_locus"
-DEFAULT_PRIME = 32003
-LARGEST_PRIME = 32749
-"""Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one."""
+DEFAULT_PRIME = MACAULAY2_PRIME
 _MOST_COORDINATES = 2500
 _KERNEL_COORDINATES = 12
 _IDEAL_COORDINATES = 18
+_SCHEME_COORDINATES = 6
 _INTERPOLATION_DEGREES = ((60, 4), (90, 3), (200, 2))
 """(most coordinates, degree): equations are sought up to the degree where their number stays moderate."""
+_REPORTED = ("image_dim", "span_dim", "codim", "degree", "generators", "singular_dim", "singular_degree")
 
 
-def check_model(model: Model, prime: int, *, force: bool = False) -> Lightning:
-    """The one-layer model in the coordinates this analysis uses, or a clear refusal."""
+def layer_of(model: Model, question: str, most: int, why: str, *, force: bool) -> Lightning:
+    """The one-layer model in the coordinates that questions about orbits use, or a clear refusal."""
     if not isinstance(model, Lightning):
-        raise InputError(f"singular-locus is about one layer of lightning attention; {model.spec} is not")
+        raise InputError(f"{question} is about one layer of lightning attention; {model.spec} is not")
     if model.t < 2:
         raise InputError(
-            "singular-locus needs t >= 2: with one token the Segre coordinates do not determine the network"
+            f"{question} needs t >= 2: with one token the Segre coordinates do not determine the network"
         )
-    equations_of.check_prime(prime, LARGEST_PRIME)
-    model = Lightning(
-        d=model.d, dp=model.dp, a=model.a, t=model.t, parametrization="attention", coordinate_system="segre"
-    )
-    if model.coordinate_count > _MOST_COORDINATES and not force:
+    model = replace(model, parametrization="attention", coordinate_system="segre")
+    if model.coordinate_count > most and not force:
         raise OutOfReachError(
-            f"{model.spec} has {model.coordinate_count} coordinates; beyond {_MOST_COORDINATES} the exact ranks take "
-            "hours; --force tries anyway",
+            f"{model.spec} has {model.coordinate_count} coordinates; beyond {most} {why}; --force tries anyway",
             estimate=model.coordinate_count,
         )
     return model
+
+
+def check_model(model: Model, prime: int, *, force: bool = False) -> Lightning:
+    """The model as this question uses it, and a prime that it can compute with, or a clear refusal."""
+    checked = layer_of(model, "singular-locus", _MOST_COORDINATES, "the exact ranks take hours", force=force)
+    equations_of.check_field(prime)
+    return checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +85,9 @@ class Sent:
 
     @property
     def hilbert_degrees(self) -> int:
-        return 5 if self.model.coordinate_count <= 6 else 4
+        return 5 if self.model.coordinate_count <= _SCHEME_COORDINATES else 4
 
-    def parameters(self, given: Sequence[equations_of.Equation] = ()) -> dict[str, object]:
+    def parameters(self, given: Sequence[Equation] = ()) -> dict[str, object]:
         """Values for the template; `given` equations are used instead of Macaulay2's kernel."""
         return {
             "p": self.prime,
@@ -89,25 +95,20 @@ class Sent:
             "inputs": self.inputs.ravel(),
             "strata": [[A.ravel(), V.ravel()] for A, V in self.representatives],
             "hilbertDegrees": self.hilbert_degrees,
-            "given": [equation.as_lists() for equation in given],
+            "given": equations_of.as_lists(given),
             "invariants": self.wants_ideal,
             "scheme": self.wants_scheme and not given,
         }
 
-    def given_equations(self) -> tuple[equations_of.Equation, ...]:
+    def given_equations(self) -> tuple[Equation, ...]:
         """Equations found by interpolation where Macaulay2's kernel is slow; all, or the few that matter."""
-        if self.wants_kernel:
-            return ()
         degree = next((k for size, k in _INTERPOLATION_DEGREES if self.model.coordinate_count <= size), None)
-        if degree is None:
+        if self.wants_kernel or degree is None:
             return ()
         found = equations_of.interpolated(self.model, self.prime, self.seed, degree)
         if self.wants_ideal:
             return found
-        points = [
-            self.model.coordinates(dict(zip("AV", pair, strict=True))).tolist()
-            for pair in self.representatives
-        ]
+        points = [self.model.coordinates({"A": A, "V": V}).tolist() for A, V in self.representatives]
         return equations_of.decisive(found, points, self.prime)
 
     @property
@@ -117,7 +118,7 @@ class Sent:
     @property
     def wants_scheme(self) -> bool:
         """Whether Jacobian minors are few: (2,1,a), hypersurfaces, and little else."""
-        return self.model.coordinate_count <= 6
+        return self.model.coordinate_count <= _SCHEME_COORDINATES
 
     @property
     def wants_ideal(self) -> bool:
@@ -151,67 +152,49 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
     checked = check_model(model, prime, force=force)
     ask.require_engine()
     sent = Sent.draw(checked, prime, seed)
-    ask.announce("dimension")
-    image_dim, evidence = witnesses.image_dim(checked, seed)
+    image_dim = ask_dimension(ask, checked)
     given = sent.given_equations()
     values, limit = ask.ask(TEMPLATE, sent.parameters(given), checked)
-    evidence += witnesses.of_the_script(sent, values, ask.last_seconds)
+    ask.evidence += witnesses.network_evidence(sent, values, ask.last_seconds)
     ask.announce("witnesses")
     if sent.wants_scheme and limit is None:
         ask.announce("the same over QQ")
         over_q, limit = ask.ask(TEMPLATE, {**sent.parameters(), "p": 0}, checked)
-        evidence += witnesses.over_the_rationals(checked, over_q)
-    found = equations_of.read(checked, values.get("equations"), prime) or given
-    evidence += witnesses.of_the_closure(sent, found, values)
-    lifted = equations_of.lifted(checked, found)
+        ask.evidence += witnesses.rational_evidence(checked, over_q)
+    found = equations_of.read(values, checked.coordinate_count, prime) or given
+    ask.evidence += witnesses.closure_evidence(sent, found, values, image_dim)
     ask.announce("tangent spaces")
-    tangent_dims = values.integers("tangent_dims") if "tangent_dims" in values else None
-    strata, more = examine(
-        checked, sent.orbits, image_dim, found, lifted, tangent_dims, prime=prime, seed=seed
-    )
-    evidence += more
-    singular_dim, more = _singular_dim(strata, values, prime)
-    evidence += more
+    lifted = equations_of.lifted(checked, found, prime)
+    tangents = values.integers("tangent_dims") if "tangent_dims" in values else None
+    strata, more = examine(checked, sent.orbits, image_dim, found, lifted, tangents, prime=prime, seed=seed)
+    ask.evidence += more
+    singular_dim = _singular_dim(ask, strata, values, prime)
+    certainty = _certainty(strata, ask.evidence)
+    components, singular_degree = _components(ask, sent, strata, values, equations=limit is None)
     whole = sent.wants_ideal and "equations" in values
-    components = _scheme_components(values, "components")
-    singular_degree = values.get("singular_degree")
-    if components is None:
-        ask.announce("components")
-        components = orbit_components(
-            ask, checked, sent.orbits, strata, prime, equations=sent.wants_ideal and limit is None
-        )
-        singular_degree = top_degree(components)
-        if singular_degree is not None:
-            method = "degrees of the closures of the maximal singular orbits"
-            ask.say("singular_degree", singular_degree, "orbits", method, prime=prime)
-    said = labelled(
-        [*evidence, *ask.evidence], ("tangent", "curves at", "Jacobian rank at", "ranks", "singular ")
-    )
+    at_point = ("tangent", "curves at", "Jacobian rank at", "ranks", "singular ")
     return ask.answer(
-        SingularLocus,
-        model=checked.spec,
-        options={"prime": prime},
-        image_dim=image_dim.lower,
-        ambient_dim=checked.ambient_dim,
-        span_dim=values.get("span_dim", checked.coordinate_count),
-        codim=values.get("codim"),
-        degree=values.get("degree"),
-        generators=equations_of.degrees(found) if whole else None,
-        equations=tuple(str(e) for e in found) if whole else (),
-        singular_dim=singular_dim,
-        singular_degree=singular_degree,
+        SingularLocus, model=checked.spec, options={"prime": prime},
+        image_dim=image_dim[0], ambient_dim=checked.ambient_dim,
+        span_dim=values.get("span_dim", checked.coordinate_count), codim=values.get("codim"), degree=values.get("degree"),
+        generators=equations_of.degree_counts(found) if whole else None,
+        equations=tuple(e.text() for e in found) if whole else (),
+        singular_dim=singular_dim, singular_degree=singular_degree,
         singular_equations=values.strings("singular_equations") if "singular_equations" in values else None,
-        components=components,
-        embedded=_scheme_components(values, "embedded"),
-        strata=tuple(strata),
-        theorem=theorem.compare(checked, image_dim.lower, strata),
-        certainty=_certainty(strata, evidence),
-        evidence=said,
-        limit=limit,
-    )
+        components=components, embedded=_scheme_components(values, "embedded"), strata=tuple(strata),
+        theorem=theorem.compare(checked, image_dim[0], strata),
+        certainty=certainty, evidence=labelled(ask.evidence, at_point), limit=limit,
+    )  # fmt: skip
 
 
-_REPORTED = ("image_dim", "span_dim", "codim", "degree", "generators", "singular_dim", "singular_degree")
+def ask_dimension(ask: Asking, model: Lightning) -> tuple[int, int]:
+    """Proved bounds of the dimension of the image; the words of the question about it are kept."""
+    ask.announce("dimension")
+    size = ask.also(dimension, replace(model, parametrization="weights"), engine=False, certify=False)
+    ask.evidence += [
+        item for item in size.evidence if item.quantity == "image_dim" and item.value is not None
+    ]
+    return size.lower_bound, size.upper_bound
 
 
 def _certainty(strata: Sequence[Stratum], evidence: Sequence[Evidence]) -> Certainty:
@@ -221,55 +204,41 @@ def _certainty(strata: Sequence[Stratum], evidence: Sequence[Evidence]) -> Certa
     return Certainty.weakest([s.certainty for s in strata] + quantities)
 
 
-def _singular_dim(strata: Sequence[Stratum], values: Values, prime: int) -> tuple[int | None, list[Evidence]]:
+def _singular_dim(ask: Asking, strata: Sequence[Stratum], values: Values, prime: int) -> int | None:
     """Dimension of the singular locus: of the largest singular orbit, and of Macaulay2's singular scheme."""
     decided = all(s.verdict != "undecided" for s in strata)
     largest = max((s.orbit_dim for s in strata if s.verdict == "singular"), default=-1) if decided else None
-    evidence = [
-        Evidence(
-            quantity="singular_dim",
-            witness="orbits",
-            method="largest singular orbit",
-            value=largest,
-            certainty=Certainty.weakest(s.certainty for s in strata),
-        )
-    ]
-    if "singular_dim" in values:
-        evidence.append(
-            Evidence(
-                quantity="singular_dim",
-                witness="macaulay2",
-                method="radical of the Jacobian minors",
-                value=values.integer("singular_dim"),
-                prime=prime,
-            )
-        )
-    if "singular_degree" in values:
-        evidence.append(
-            Evidence(
-                quantity="singular_degree",
-                witness="macaulay2",
-                method="radical of the Jacobian minors",
-                value=values.integer("singular_degree"),
-                prime=prime,
-            )
-        )
-    if "singular_at" in values:
-        verdicts = [None if s.verdict == "undecided" else s.verdict == "singular" for s in strata]
-        evidence += [
-            Evidence(
-                quantity=f"singular {s.rank_a},{s.rank_v},{s.meet}",
-                witness=witness,
-                method=method,
-                value=value,
-            )
-            for s, ours, theirs in zip(strata, verdicts, values["singular_at"], strict=True)
-            for witness, method, value in (
-                ("macaulay2", "in the radical of the singular scheme", theirs),
-                ("orbits", "tangent bounds", ours),
-            )
-        ]
-    return (values.get("singular_dim") if largest is None else largest), evidence
+    sure = Certainty.weakest(s.certainty for s in strata)
+    ask.say("singular_dim", largest, "orbits", "largest singular orbit", certainty=sure)
+    method = "radical of the Jacobian minors"
+    for name in ("singular_dim", "singular_degree"):
+        if name in values:
+            ask.evidence.append(says(name, values.integer(name), "macaulay2", method, prime=prime))
+    listed = values.get("singular_at")
+    for s, theirs in zip(strata, listed, strict=True) if listed else ():
+        ours = None if s.verdict == "undecided" else s.verdict == "singular"
+        ask.evidence += compared(
+            f"singular {s.rank_a},{s.rank_v},{s.meet}",
+            ("macaulay2", "in the radical of the singular scheme", theirs), ("orbits", "tangent bounds", ours),
+        )  # fmt: skip
+    return values.get("singular_dim") if largest is None else largest
+
+
+def _components(
+    ask: Asking, sent: Sent, strata: Sequence[Stratum], values: Values, *, equations: bool
+) -> tuple[tuple[Component, ...] | None, int | None]:
+    """The components and the degree: those of the singular scheme, or of the closures of the maximal singular orbits."""
+    components = _scheme_components(values, "components")
+    if components is not None:
+        return components, values.get("singular_degree")
+    ask.announce("components")
+    wanted = equations and sent.wants_ideal
+    components = orbit_components(ask, sent.model, sent.orbits, strata, sent.prime, equations=wanted)
+    degree = top_degree(components)
+    if degree is not None:
+        method = "degrees of the closures of the maximal singular orbits"
+        ask.say("singular_degree", degree, "orbits", method, prime=sent.prime)
+    return components, degree
 
 
 def _scheme_components(values: Values, tag: str) -> tuple[Component, ...] | None:

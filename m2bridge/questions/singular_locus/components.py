@@ -2,7 +2,7 @@
 
 The singular locus is closed and stable under the group, so it is the union of the closures of the singular orbits, and its
 components are the closures of the maximal ones. Each is the image of a polynomial map: A = U B, V = C W^T with U and W columns
-of one matrix of r + s - meet columns, which the closure analysis treats like any other model.
+of one matrix of r + s - meet columns, about which the question of the closure is asked like about any other model.
 """
 
 from __future__ import annotations
@@ -41,12 +41,9 @@ def orbit_closure(layer: Lightning, orbit: Orbit) -> PolynomialMap:
 
 def maximal_singular(orbits: Sequence[Orbit], strata: Sequence[Stratum]) -> list[tuple[Orbit, int]]:
     """Singular orbits that lie in the closure of no other singular orbit, with their dimensions."""
-    singular = [(o, s.orbit_dim) for o, s in zip(orbits, strata, strict=True) if s.verdict == "singular"]
-    return [
-        (o, dim)
-        for o, dim in singular
-        if not any(o != other and o.in_closure_of(other) for other, _ in singular)
-    ]
+    singular = {o: s.orbit_dim for o, s in zip(orbits, strata, strict=True) if s.verdict == "singular"}
+    inside = {o for o in singular for other in singular if o != other and o.in_closure_of(other)}
+    return [(o, dim) for o, dim in singular.items() if o not in inside]
 
 
 def orbit_components(
@@ -66,16 +63,14 @@ def orbit_components(
         return None
     components = []
     for orbit, dim in maximal_singular(orbits, strata):
-        ranks = (orbit.rank_a, orbit.rank_v, orbit.meet)
-        component = Component(dim=dim, degree=None, equations=None, orbit=ranks)
+        degree = texts = None
         if equations and not orbit.is_zero:
-            found = ask.also(
-                closure, orbit_closure(model, orbit), prime=prime, equations=True, seconds=_PATIENCE
-            )
+            image = orbit_closure(model, orbit)
+            found = ask.also(closure, image, prime=prime, equations=True, seconds=_PATIENCE)
             if found.completeness == "complete" and found.agreement is not False and found.image_dim == dim:
-                texts = tuple(e.text() for e in found.equations or ())
-                component = Component(dim=dim, degree=found.degree, equations=texts, orbit=ranks)
-        components.append(component)
+                degree, texts = found.degree, tuple(e.text() for e in found.equations or ())
+        ranks = (orbit.rank_a, orbit.rank_v, orbit.meet)
+        components.append(Component(dim=dim, degree=degree, equations=texts, orbit=ranks))
     return tuple(components)
 
 

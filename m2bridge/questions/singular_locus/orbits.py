@@ -10,12 +10,14 @@ All pairs with A = 0 or V = 0 map to the zero function: they are one orbit here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import Lightning
+from m2bridge.questions import over_q
 
 IntMatrix = np.ndarray
 
@@ -39,13 +41,12 @@ class Orbit:
 
     def in_closure_of(self, other: Orbit) -> bool:
         """Whether the image of this orbit lies in the closure of the image of `other`."""
-        if self.is_zero:
-            return True
-        return (
-            self.rank_a <= other.rank_a
-            and self.rank_v <= other.rank_v
-            and self.joint_rank <= other.joint_rank
+        pairs = (
+            (self.rank_a, other.rank_a),
+            (self.rank_v, other.rank_v),
+            (self.joint_rank, other.joint_rank),
         )
+        return self.is_zero or all(mine <= theirs for mine, theirs in pairs)
 
     def representative(self, d: int, dp: int) -> tuple[IntMatrix, IntMatrix]:
         """A pair (A, V) of 0/1 matrices in the orbit."""
@@ -53,8 +54,7 @@ class Orbit:
             raise InputError(
                 f"no (A, V) with d={d}, d'={dp} has ranks {self.rank_a}, {self.rank_v} and meet {self.meet}"
             )
-        A = np.zeros((d, d), dtype=np.int64)
-        V = np.zeros((dp, d), dtype=np.int64)
+        A, V = np.zeros((d, d), dtype=np.int64), np.zeros((dp, d), dtype=np.int64)
         for i in range(self.rank_a):
             A[i, i] = 1
         for n in range(self.rank_v):
@@ -68,39 +68,31 @@ class Orbit:
 def all_orbits(d: int, dp: int, a: int) -> tuple[Orbit, ...]:
     """Every orbit of pairs with rk A <= a, the zero function first."""
     orbits = [Orbit(0, 0, 0)]
-    for r in range(1, min(a, d) + 1):
-        for s in range(1, min(d, dp) + 1):
-            orbits += [Orbit(r, s, c) for c in range(min(r, s), max(0, r + s - d) - 1, -1)]
+    for r, s in product(range(1, min(a, d) + 1), range(1, min(d, dp) + 1)):
+        orbits += [Orbit(r, s, c) for c in range(min(r, s), max(0, r + s - d) - 1, -1)]
     return tuple(orbits)
 
 
-def orbit_of(A: IntMatrix, V: IntMatrix) -> Orbit:
-    """The orbit of a pair of integer matrices, by exact ranks."""
-    r, s = rank_over_q(A), rank_over_q(V)
-    if r * s == 0:
-        return Orbit(0, 0, 0)
-    return Orbit(r, s, r + s - rank_over_q(np.hstack([A, V.T])))
+def orbit_of(A: np.ndarray, V: np.ndarray) -> Orbit:
+    """The orbit of a pair of integer or rational matrices, by exact ranks; its ranks are kept when the function is zero."""
+    r, s = over_q.rank(A), over_q.rank(V)
+    return Orbit(r, s, r + s - over_q.rank(np.hstack([A, V.T])) if r * s else 0)
+
+
+def differential(model: Lightning, A: IntMatrix, V: IntMatrix) -> np.ndarray:
+    """The rows c(A', V) and c(A, V') for unit matrices A' and V': the coordinates c are bilinear in (A, V)."""
+    d, dp = model.d, model.dp
+    rows = [model.coordinates({"A": e.reshape(d, d), "V": V}) for e in np.eye(d * d, dtype=np.int64)]
+    rows += [model.coordinates({"A": A, "V": e.reshape(dp, d)}) for e in np.eye(dp * d, dtype=np.int64)]
+    return np.array(rows)
 
 
 def orbit_dim(model: Lightning, A: IntMatrix, V: IntMatrix) -> int:
     """Dimension of the image of the orbit of (A, V): rank over QQ of the Lie algebra's action on the image point."""
     d, dp = model.d, model.dp
-    moves_a, moves_v = [], []
-    for i in range(d):
-        for j in range(d):
-            e = np.zeros((d, d), dtype=np.int64)
-            e[i, j] = 1
-            moves_a += [e @ A, A @ e]
-            moves_v += [V @ e.T, np.zeros_like(V)]
-    for i in range(dp):
-        for j in range(dp):
-            e = np.zeros((dp, dp), dtype=np.int64)
-            e[i, j] = 1
-            moves_a.append(np.zeros_like(A))
-            moves_v.append(e @ V)
-    # the coordinates are bilinear in (A, V), so their derivative along (A', V') is c(A', V) + c(A, V')
-    derivative = [
-        model.coordinates({"A": da, "V": V}) + model.coordinates({"A": A, "V": dv})
-        for da, dv in zip(moves_a, moves_v, strict=True)
-    ]
-    return rank_over_q(np.array(derivative))
+    units = np.eye(d * d, dtype=np.int64).reshape(-1, d, d)
+    still_a, still_v = np.zeros_like(A), np.zeros_like(V)
+    moves = [pair for e in units for pair in ((e @ A, V @ e.T), (A @ e, still_v))]
+    moves += [(still_a, e @ V) for e in np.eye(dp * dp, dtype=np.int64).reshape(-1, dp, dp)]
+    flat = np.array([np.concatenate([da.ravel(), dv.ravel()]) for da, dv in moves])
+    return rank_over_q(flat @ differential(model, A, V))

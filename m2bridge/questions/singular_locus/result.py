@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from m2bridge.results import Certainty, Result, TheoremCheck, register_result
 from m2bridge.views import Rows, View, known
 
-Verdict = Literal["singular", "smooth", "undecided"]
+Singularity = Literal["singular", "smooth", "undecided"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Stratum:
     orbit_dim: int
     tangent_lower: int
     tangent_upper: int | None
-    verdict: Verdict
+    verdict: Singularity
     certainty: Certainty
     representative: Mapping[str, tuple[tuple[int, ...], ...]]
     closure_contains: tuple[int, ...]
@@ -107,26 +107,22 @@ class SingularLocus(Result):
             if len(self.equations) <= _MOST_SHOWN:
                 facts += [("", f"{text} = 0") for text in self.equations if len(text) <= _LONGEST]
         elif self.codim is None:
-            facts.append(
-                ("closure", "not computed whole at this size; equations up to degree 4 serve as upper bounds")
-            )
+            text = "not computed whole at this size; equations up to degree 4 serve as upper bounds"
+            facts.append(("closure", text))
         for name, components in (("components", self.components), ("embedded", self.embedded)):
             if components is not None:
                 facts.append((name, "; ".join(map(_component, components)) or "none"))
         degree = "" if self.singular_degree is None else f", degree {self.singular_degree}"
-        empty = self.singular_dim is not None and self.singular_dim < 0
-        answer = (
-            "smooth: no singular points"
-            if empty
-            else f"singular locus of dimension {known(self.singular_dim)}{degree}"
-        )
+        answer = f"singular locus of dimension {known(self.singular_dim)}{degree}"
+        if self.singular_dim is not None and self.singular_dim < 0:
+            answer = "smooth: no singular points"
         notes = [self.theorem.sentence()]
         if self.theorem.witness is not None:
             notes.append(f"Theorem as printed fails: {self.theorem.witness['reason']}.")
-        to_prove = "undecided strata need more equations or curves; a longer --timeout"
         return View(
-            answer=answer, facts=tuple(facts), tables=(self._rows(),), notes=tuple(notes), to_prove=to_prove,
+            answer=answer, facts=tuple(facts), tables=(self._rows(),), notes=tuple(notes),
             details=tuple(map(self._reason, self.strata)),
+            to_prove="undecided strata need more equations or curves; a longer --timeout",
         )  # fmt: skip
 
     def _reason(self, s: Stratum) -> str:
@@ -135,9 +131,7 @@ class SingularLocus(Result):
             return ""
         above = f"at least {s.tangent_lower} > {self.image_dim}"
         why = above if s.verdict == "singular" else f"at most {s.tangent_upper} = {self.image_dim}"
-        point = ", ".join(
-            f"{name} = {[list(row) for row in rows]}" for name, rows in s.representative.items()
-        )
+        point = ", ".join(f"{name} = {list(map(list, rows))}" for name, rows in s.representative.items())
         return (
             f"rk A = {s.rank_a}, rk V = {s.rank_v}, meet {s.meet}: {s.verdict} ({s.certainty.value}), because the tangent space "
             f"has {why} dimensions, at {point}"
@@ -147,13 +141,10 @@ class SingularLocus(Result):
         columns = ("rk A", "rk V", "meet", "orbit dim", "tangent ≥", "tangent ≤", "verdict", "certainty")
         cells = []
         for s in self.strata:
-            ranks = (
-                ("0", "0", "") if s.rank_a * s.rank_v == 0 else (str(s.rank_a), str(s.rank_v), str(s.meet))
-            )
+            meet = "" if s.rank_a * s.rank_v == 0 else s.meet
             sure = s.certainty.value if s.verdict != "undecided" else ""
-            cells.append(
-                (*ranks, str(s.orbit_dim), str(s.tangent_lower), known(s.tangent_upper), s.verdict, sure)
-            )
+            numbers = (s.rank_a, s.rank_v, meet, s.orbit_dim, s.tangent_lower, known(s.tangent_upper))
+            cells.append((*map(str, numbers), s.verdict, sure))
         return Rows(title="Strata", columns=columns, cells=tuple(cells))
 
 

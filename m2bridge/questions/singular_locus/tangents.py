@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import partial
-from math import lcm
 from typing import Any
 
 import flint
 import numpy as np
 
-from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.models.base import Model, Weights
 from m2bridge.programs.arithmetics import object_array
+from m2bridge.questions import over_q
 
 _PATIENCE = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
@@ -29,76 +27,43 @@ _PATIENCE = 4
 def exact_span(model: Model, fiber: Sequence[Weights], rng: np.random.Generator) -> int:
     """Dimension of the span, over QQ, of tangent vectors of curves through the common image point of `fiber`.
 
-    Parameters
-    ----------
-    model
-        A model without constraints on its weights (:attr:`~m2bridge.models.base.Model.free`).
-    fiber
-        Integer or rational weights that all map to the point; more of them can only raise the bound.
-
-    Returns
-    -------
-    int
-        A lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ.
+    That is a lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ. The model has no
+    constraints on its weights (:attr:`~m2bridge.models.base.Model.free`); more weights of the fiber can only raise the bound.
     """
     vectors: list[list[Fraction]] = []
     for weights in fiber:
-        base = model.flatten({name: np.asarray(value) for name, value in weights.items()}).astype(object)
         first_order = first_order_images(model, weights)
         vectors += [v for v in first_order if any(v)]
-        kernel = _integer_kernel(integral_rows(np.array(first_order, dtype=object).T.tolist()))
-        vectors = _grow(vectors, partial(_kernel_curve, model, base, kernel, rng), len(kernel))
-    return _rank(vectors)
+        kernel = over_q.kernel(np.array(first_order, dtype=object).T)
+        base, reached = _flat(model, weights), over_q.rank(vectors)
+        idle = 0 if len(kernel) else _PATIENCE
+        while idle < _PATIENCE:
+            direction = rng.integers(-3, 4, size=len(kernel)).astype(object) @ kernel
+            candidate = [*vectors, _leading(model, base, direction, orders=range(2, 8))]
+            grown = over_q.rank(candidate)
+            if grown > reached:
+                vectors, reached, idle = candidate, grown, 0
+            else:
+                idle += 1
+    return over_q.rank(vectors)
 
 
 def first_order_images(model: Model, weights: Weights) -> list[list[Fraction]]:
     """The derivatives over QQ of the image point by each weight, one row a weight."""
-    base = model.flatten({name: np.asarray(value) for name, value in weights.items()}).astype(object)
-    unit = np.eye(model.parameter_count, dtype=int)
-    return [_leading(model, base, direction, orders=(1,)) for direction in unit]
+    base = _flat(model, weights)
+    return [_leading(model, base, unit, orders=(1,)) for unit in np.eye(model.parameter_count, dtype=int)]
 
 
-def _rank(vectors: Sequence[Sequence[Fraction]]) -> int:
-    return rank_over_q(integral_rows(vectors)) if vectors else 0
-
-
-def integral_rows(rows: Sequence[Sequence[Any]]) -> np.ndarray:
-    """A rational matrix with each row multiplied by its common denominator: the same rank and the same kernel."""
-    scales = [lcm(*(Fraction(x).denominator for x in row)) for row in rows]
-    return np.array(
-        [[int(x * scale) for x in row] for row, scale in zip(rows, scales, strict=True)], dtype=object
-    )
-
-
-def _grow(
-    vectors: list[list[Fraction]], draw: Callable[[], list[Fraction]], kernel_dim: int
-) -> list[list[Fraction]]:
-    """Add curves along random kernel directions until they stop adding to the span."""
-    rank = _rank(vectors)
-    idle = 0 if kernel_dim else _PATIENCE
-    while idle < _PATIENCE:
-        candidate = [*vectors, draw()]
-        new_rank = _rank(candidate)
-        if new_rank > rank:
-            vectors, rank, idle = candidate, new_rank, 0
-        else:
-            idle += 1
-    return vectors
-
-
-def _kernel_curve(
-    model: Model, base: np.ndarray, kernel: np.ndarray, rng: np.random.Generator
-) -> list[Fraction]:
-    direction = rng.integers(-3, 4, size=len(kernel)).astype(object) @ kernel
-    return _leading(model, base, direction, orders=range(2, 8))
+def _flat(model: Model, weights: Weights) -> np.ndarray:
+    flat = model.flatten({name: np.asarray(value) for name, value in weights.items()})
+    return np.asarray(flat, dtype=object)
 
 
 def _leading(model: Model, base: np.ndarray, direction: np.ndarray, orders: Sequence[int]) -> list[Fraction]:
     """First non-zero coefficient, among `orders`, of the image point along base + s * direction; zeros if none."""
     entries = [_line(b, v) for b, v in zip(base, direction, strict=True)]
-    point = [
-        _polynomial(c) for c in model.coordinates(model.unflatten(object_array(entries, base.shape))).ravel()
-    ]
+    values = model.coordinates(model.unflatten(object_array(entries, base.shape))).ravel()
+    point = [c if isinstance(c, flint.fmpq_poly) else flint.fmpq_poly([c]) for c in values]
     for order in orders:
         coefficient = [Fraction(int(c[order].p), int(c[order].q)) for c in point]
         if any(coefficient):
@@ -109,19 +74,6 @@ def _leading(model: Model, base: np.ndarray, direction: np.ndarray, orders: Sequ
 def _line(start: Any, direction: Any) -> Any:
     exact = Fraction(start)
     return flint.fmpq_poly([flint.fmpq(exact.numerator, exact.denominator), int(direction)])
-
-
-def _polynomial(value: Any) -> Any:
-    return value if isinstance(value, flint.fmpq_poly) else flint.fmpq_poly([value])
-
-
-def _integer_kernel(matrix: np.ndarray) -> np.ndarray:
-    """Integer basis of the kernel over QQ of an integer matrix, one vector a row."""
-    rows, columns = matrix.shape
-    basis, nullity = flint.fmpz_mat(rows, columns, [int(x) for x in matrix.ravel()]).nullspace()
-    return np.array(
-        [[int(basis[i, j]) for i in range(columns)] for j in range(nullity)], dtype=object
-    ).reshape(nullity, columns)
 
 
 def numeric_span(
@@ -136,12 +88,9 @@ def numeric_span(
 
     Parameters
     ----------
-    evaluate, jacobian
-        The map from flat weights to values at sample inputs, and its Jacobian, from the network's forward pass.
-    fiber
-        Flat weights that all map to the point.
-    curves
-        How many random directions in the kernel of the Jacobian to follow at each of them.
+    evaluate, jacobian: the map from flat weights to values at sample inputs, and its Jacobian, from the network's forward pass.
+    fiber: flat weights that all map to the point.
+    curves: how many random directions in the kernel of the Jacobian to follow at each of them.
     """
     vectors: list[np.ndarray] = []
     for weights in fiber:
@@ -152,8 +101,7 @@ def numeric_span(
         for _ in range(curves if len(kernel) else 0):
             direction = rng.standard_normal(len(kernel)) @ kernel
             plus, minus = evaluate(weights + direction), evaluate(weights - direction)
-            second = (plus + minus) / 2 - value
-            third = (plus - minus) / 2
+            second, third = (plus + minus) / 2 - value, (plus - minus) / 2
             scale = np.linalg.norm(plus) + np.linalg.norm(minus) + np.linalg.norm(value)
             leading = second if np.linalg.norm(second) > 1e-9 * scale else third
             if np.linalg.norm(leading) > 1e-9 * scale:

@@ -15,22 +15,22 @@ STATEMENT = (
 )
 
 
+def applies(model: Lightning) -> bool:
+    """Whether the hypotheses of Theorem 3.4 and Corollary A.6 hold."""
+    return model.t >= 2 and model.d >= 2 and (model.dp >= 2 or model.a >= 2)
+
+
 def compare(model: Lightning, image_dim: int, strata: Sequence[Stratum]) -> TheoremCheck:
     """Whether each decided verdict is the one that the theorem predicts."""
-    applies = model.t >= 2 and ((model.d >= 2 and model.dp >= 2) or (model.d >= 2 and model.a >= 2))
-    failures = [
-        s for s in strata if s.verdict != "undecided" and (s.verdict == "singular") != predicts_singular(s)
-    ]
-    undecided = any(s.verdict == "undecided" for s in strata)
-    agrees: bool | None
-    if not applies:
-        agrees = None
-    elif failures:
-        agrees = False
-    else:
-        agrees = None if undecided else True
+    decided = [s for s in strata if s.verdict != "undecided"]
+    failures = [s for s in decided if (s.verdict == "singular") != predicts_singular(s)]
+    agrees = None
+    if applies(model) and (failures or len(decided) == len(strata)):
+        agrees = not failures
     witness = _witness(failures[0], image_dim) if agrees is False else None
-    return TheoremCheck(name=NAME, statement=STATEMENT, applies=applies, agrees=agrees, witness=witness)
+    return TheoremCheck(
+        name=NAME, statement=STATEMENT, applies=applies(model), agrees=agrees, witness=witness
+    )
 
 
 def predicts_singular(stratum: Stratum) -> bool:
@@ -45,16 +45,10 @@ def _witness(stratum: Stratum, image_dim: int) -> dict[str, Any]:
         if singular
         else f"equations leave a tangent space of {stratum.tangent_upper} = {image_dim} dimensions"
     )
+    copied = ("rank_a", "rank_v", "meet", "tangent_lower", "tangent_upper")
     return {
-        "rank_a": stratum.rank_a,
-        "rank_v": stratum.rank_v,
-        "meet": stratum.meet,
+        **{name: getattr(stratum, name) for name in copied},
         **{name: [list(row) for row in rows] for name, rows in stratum.representative.items()},
-        "image_dim": image_dim,
-        "tangent_lower": stratum.tangent_lower,
-        "tangent_upper": stratum.tangent_upper,
-        "printed": "singular" if predicts_singular(stratum) else "smooth",
-        "computed": stratum.verdict,
-        "certainty": stratum.certainty.value,
-        "reason": reason,
-    }
+        "image_dim": image_dim, "printed": "singular" if predicts_singular(stratum) else "smooth",
+        "computed": stratum.verdict, "certainty": stratum.certainty.value, "reason": reason,
+    }  # fmt: skip

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.errors import NotPolynomialError
 from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.residues import residue
 from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
-from m2bridge.questions.fiber.differential import draw_inputs, known_points, outputs_at, symmetry_dim
-from m2bridge.questions.fiber.partners import partners
+from m2bridge.questions.fiber.differential import draw_inputs, output_count, outputs_at, symmetry_dim
+from m2bridge.questions.fiber.partners import known_points, partners
 from m2bridge.questions.fiber.points import Point, fractions_of, rank_bounds
 from m2bridge.questions.fiber.slices import Slice, slice_of
-from m2bridge.scripts import Script, render
 
 TEMPLATE = "fiber"
 _SPARE_INPUTS = 8
@@ -56,11 +56,10 @@ def family_parameters(model: Model) -> dict[str, object]:
         )
     names = list(model.parameters)
     bounds = [[names.index(name), bound] for name, bound in rank_bounds(model).items()]
-    return found | {"shapes": [_shape(s) for s in model.parameters.values()], "rankBounds": bounds}
-
-
-def _shape(shape: tuple[int, ...]) -> list[int]:
-    return [1] * (3 - len(shape)) + list(shape)
+    return found | {
+        "shapes": [[1] * (3 - len(s)) + list(s) for s in model.parameters.values()],
+        "rankBounds": bounds,
+    }
 
 
 def _polynomials(model: Any, p: int) -> dict[str, object]:
@@ -74,19 +73,14 @@ def _polynomials(model: Any, p: int) -> dict[str, object]:
 
 
 def _residue(value: Any, p: int) -> Any:
-    fraction = Fraction(value)
-    if p == 0:
-        return fraction
-    if fraction.denominator % p == 0:
-        raise InputError(f"the coefficient {fraction} does not exist modulo {p}; choose another --prime")
-    return fraction.numerator * pow(fraction.denominator, -1, p) % p
+    return residue(Fraction(value), p) if p else Fraction(value)
 
 
 def _exists(vector: Any, p: int) -> bool:
     return not p or all(Fraction(x).denominator % p for x in vector)
 
 
-def degrees(model: Model) -> dict[str, int]:
+def weight_degrees(model: Model) -> dict[str, int]:
     """Degree of the network in each of its weights."""
     if isinstance(model, DeepLightning):
         layers = model.layers
@@ -103,7 +97,7 @@ def estimated_terms(model: Model) -> int:
     if model.input_shape is None:
         return max((len(terms) for terms in model.polynomials), default=1)  # type: ignore[attr-defined]
     sizes = {name: prod(shape) for name, shape in model.parameters.items()}
-    return prod(comb(sizes[name] + k - 1, k) for name, k in degrees(model).items())
+    return prod(comb(sizes[name] + k - 1, k) for name, k in weight_degrees(model).items())
 
 
 @lru_cache(maxsize=32)
@@ -114,7 +108,7 @@ def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
     many random networks, computed over F_p.
     """
     rng = np.random.default_rng([seed, 94])
-    outputs = prod(model.output_shape or (model.coordinate_count,))
+    outputs = output_count(model)
     count = 48 if model.input_shape is not None else 1
     while True:
         samples = min(count * outputs + 8, 1200)
@@ -156,18 +150,13 @@ def independent_moves(point: Point, orbit_dim: int, seed: int) -> list[list[list
         mixing = rng.integers(1, 100, size=(orbit_dim, tables.shape[1])).astype(object)
         tables = np.array([mixing @ table for table in tables])
     return [
-        [
-            [i, j, int(tables[j, m, i])]
-            for j in range(len(tables))
-            for i in range(len(tables))
-            if tables[j, m, i]
-        ]
+        [[int(i), int(j), int(tables[j, m, i])] for j, i in np.argwhere(tables[:, m] != 0)]
         for m in range(orbit_dim)
     ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class FiberRequest:
     """A fiber to compute: the point, the field, the inputs and, if any, the slice."""
 
     point: Point
@@ -181,8 +170,8 @@ class Question:
     others: list[np.ndarray] = field(default_factory=list)
 
     @classmethod
-    def ask(cls, point: Point, prime: int, seed: int, first_inputs: int, *, cut: bool = False) -> Question:
-        """The question, with the known points of the orbit moved onto the slice when there is one."""
+    def of(cls, point: Point, prime: int, seed: int, first_inputs: int, *, cut: bool = False) -> FiberRequest:
+        """The request, with the known points of the orbit moved onto the slice when there is one."""
         known, _ = known_points(point)
         sliced = slice_of(point.model, seed) if cut else None
         if sliced is not None:
@@ -190,29 +179,21 @@ class Question:
         others = [] if cut else [vector for _, vector in partners(point)]
         orbit_dim = symmetry_dim(point)
         wanted = orbit_dim <= _MOST_MOVES or point.model.parameter_count + orbit_dim <= _MOST_VARIABLES
+        moves = independent_moves(point, orbit_dim, seed) if wanted else []
         return cls(
-            point=point,
-            prime=prime,
-            seed=seed,
-            first_inputs=first_inputs,
-            sliced=sliced,
-            known=known,
-            moves=independent_moves(point, orbit_dim, seed) if wanted else [],
-            orbit_dim=orbit_dim,
-            others=others,
-        )
+            point=point, prime=prime, seed=seed, first_inputs=first_inputs, sliced=sliced, known=known, moves=moves,
+            orbit_dim=orbit_dim, others=others,
+        )  # fmt: skip
 
     @property
     def inputs(self) -> np.ndarray:
         """Inputs drawn from the seed: residues, or small integers over QQ."""
         rng = np.random.default_rng([self.seed, 95])
-        bound = self.prime or 12
-        return draw_inputs(self.point.model, rng, self.first_inputs + _SPARE_INPUTS, bound)
+        return draw_inputs(self.point.model, rng, self.first_inputs + _SPARE_INPUTS, self.prime or 12)
 
     def parameters(self) -> dict[str, object]:
         """Values for the template."""
-        model, p = self.point.model, self.prime
-        inputs = self.inputs
+        model, p, inputs = self.point.model, self.prime, self.inputs
         if p:
             outputs: Any = outputs_at(model, self.point.mod(p), Mod(inputs, p)).values
         else:
@@ -220,9 +201,7 @@ class Question:
         if model.input_shape is None:  # the same equations twice: the second time nothing is added
             inputs, outputs = np.zeros((2, 1), dtype=np.int64), np.concatenate([outputs, outputs])
         rng = np.random.default_rng([self.seed, 96])
-        size, bound = model.parameter_count, p or 8
-        drawn = [rng.integers(1, bound, size=size) for _ in range(_ATTEMPTS)]
-        shape = model.input_shape or (1,)
+        shape, forms = model.input_shape or (1,), self.sliced.forms if self.sliced else ()
         return {
             "p": p,
             **family_parameters(model),
@@ -233,15 +212,8 @@ class Question:
             "firstInputs": self.first_inputs,
             "knownPoints": [[_residue(x, p) for x in vector] for vector in self.known],
             "otherPoints": [[_residue(x, p) for x in vector] for vector in self.others if _exists(vector, p)],
-            "sliceForms": [
-                [[_residue(x, p) for x in form], _residue(value, p)] for form, value in self.sliced.forms
-            ]
-            if self.sliced
-            else [],
-            "drawn": drawn,
+            "sliceForms": [[[_residue(x, p) for x in form], _residue(value, p)] for form, value in forms],
+            "drawn": [rng.integers(1, p or 8, size=model.parameter_count) for _ in range(_ATTEMPTS)],
             "orbitDim": self.orbit_dim,
             "moves": self.moves,
         }
-
-    def script(self) -> Script:
-        return render(TEMPLATE, self.parameters())

@@ -1,0 +1,69 @@
+"""Exact linear algebra over QQ on arrays of integers and Fractions, by FLINT."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import flint
+import numpy as np
+
+from m2bridge.linear.integer import rank_over_q
+from m2bridge.programs.arithmetics import elementwise, object_array
+
+
+def integral(matrix: Any) -> np.ndarray:
+    """A positive multiple of a rational array with integer entries: the same rank and the same kernel."""
+    array = np.asarray(matrix, dtype=object)
+    scale = lcm(*(Fraction(c).denominator for c in array.flat))
+    return elementwise(lambda c: int(c * scale), array)
+
+
+def rank(matrix: Any) -> int:
+    """Rank over QQ.
+
+    >>> rank([[Fraction(1, 2), 1], [1, 2]])
+    1
+    """
+    array = integral(matrix)
+    return rank_over_q(array) if array.size else 0
+
+
+def kernel(matrix: Any) -> np.ndarray:
+    """An integer basis of the kernel, one vector a row."""
+    array = integral(matrix)
+    rows, columns = array.shape
+    basis, nullity = flint.fmpz_mat(rows, columns, array.ravel().tolist()).nullspace()
+    found = [int(basis[i, j]) for j in range(nullity) for i in range(columns)]
+    return object_array(found, (nullity, columns))
+
+
+def echelon(matrix: Any) -> tuple[list[int], np.ndarray]:
+    """Pivot columns and the reduced row echelon form, as Fractions."""
+    array = np.asarray(matrix, dtype=object)
+    flat = [flint.fmpq(Fraction(c).numerator, Fraction(c).denominator) for c in array.flat]
+    reduced, found = flint.fmpq_mat(*array.shape, flat).rref()
+    entries = [Fraction(int(c.p), int(c.q)) for c in reduced.entries()]
+    table = object_array(entries, array.shape)
+    return [int(np.flatnonzero(row)[0]) for row in table[:found]], table
+
+
+def solve(matrix: Any, right: Any) -> np.ndarray | None:
+    """X with matrix @ X = right for a matrix of full column rank; None when there is none."""
+    columns = np.shape(matrix)[1]
+    pivots, reduced = echelon(np.concatenate([np.asarray(matrix, object), np.asarray(right, object)], axis=1))
+    return reduced[:columns, columns:] if pivots == list(range(columns)) else None
+
+
+def factors(A: np.ndarray, a: int) -> tuple[np.ndarray, np.ndarray]:
+    """(Q, K) of `a` rows with K^T Q = A: the echelon form of A, its pivot columns, and rows of zeros.
+
+    >>> Q, K = factors(np.array([[1, 2], [2, 4]]), 2)
+    >>> (K.T @ Q).tolist() == [[1, 2], [2, 4]]
+    True
+    """
+    pivots, reduced = echelon(A)
+    Q, K = (object_array([Fraction(0)] * (a * len(A)), (a, len(A))) for _ in range(2))
+    Q[: len(pivots)], K[: len(pivots)] = reduced[: len(pivots)], np.asarray(A, dtype=object).T[pivots]
+    return Q, K
