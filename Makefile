@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TORCH_VENV ?= .venv-torch
+TORCH ?=
 
 # The container image. A program that builds, and the command that runs a container up to the image's name.
 IMAGE ?= localhost/m2bridge
@@ -11,7 +13,7 @@ IMAGE_BUILD ?= $(or $(CONTAINERS),docker) build -t $(IMAGE) --build-arg REVISION
 IMAGE_RUN ?= $(if $(filter podman buildah,$(CONTAINERS)),podman,docker) run --rm --network none --read-only --tmpfs /tmp \
 	--cap-drop all --security-opt no-new-privileges
 
-.PHONY: run test test-all test-cluster lint check format engine image image-test image-sizes benchmarks schemas clean help
+.PHONY: run test test-all test-cluster test-torch lint check format engine image image-test image-sizes benchmarks schemas clean help
 
 help:            ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -27,6 +29,11 @@ test-all: engine ## the slower suites too: faults, long computations, browser (t
 
 test-cluster: engine ## batches through a real Slurm, where there is one (SLURM_CONF)
 	$(BIN)/python -m pytest -q -m cluster tests/cluster
+
+test-torch:      ## the tests of PyTorch's door, in an environment of their own; TORCH is what pip installs
+	test -x $(TORCH_VENV)/bin/python || $(PYTHON) -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) -e ".[dev,torch]"
+	$(TORCH_VENV)/bin/python -m pytest -q tests/torch
 
 lint: $(STAMP)   ## format, lint, types
 	$(BIN)/ruff format --check .
@@ -56,7 +63,7 @@ image-sizes: $(STAMP) ## sizes of the image's parts, and how long a container ta
 	M2BRIDGE_IMAGE="$(IMAGE)" M2BRIDGE_IMAGE_RUN="$(IMAGE_RUN)" $(BIN)/python benchmarks/image.py
 
 clean:           ## remove the virtual environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist build
+	rm -rf $(VENV) $(TORCH_VENV) .mypy_cache .ruff_cache .pytest_cache dist build
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

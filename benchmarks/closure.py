@@ -22,8 +22,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from m2bridge.questions.closure.asking import Asking
-
 from m2bridge.engine import Engine, Limits, open_engine
 from m2bridge.errors import InputError
 from m2bridge.models import Model, parse_spec
@@ -31,6 +29,7 @@ from m2bridge.questions.clock import Clock
 from m2bridge.questions.closure import closure, interpolate
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.kernels import graded_kernel, kernel
+from m2bridge.questions.kernel import Asking
 
 LADDER = (
     (2, 1, 2),
@@ -93,7 +92,9 @@ def show(*lines: str) -> None:
 def by_kernel(
     engine: Engine, size: tuple[int, int, int], seconds: float
 ) -> tuple[Took, dict[int, int] | None]:
-    asking = Asking(engine, Limits(wall_seconds=seconds), Clock(seconds))
+    asking = Asking(
+        engine=engine, prime=None, seed=0, limits=Limits(wall_seconds=seconds), keep=None, progress=None
+    )
     took, (found, _) = timed(lambda: kernel(asking, model_of(size), p=32003, hilbert_degrees=1))
     return took, None if found is None else found.counts
 
@@ -101,7 +102,9 @@ def by_kernel(
 def by_graded_kernel(
     engine: Engine, size: tuple[int, int, int], degree: int, seconds: float
 ) -> tuple[Took, dict[int, int] | None]:
-    asking = Asking(engine, Limits(wall_seconds=seconds), Clock(seconds))
+    asking = Asking(
+        engine=engine, prime=None, seed=0, limits=Limits(wall_seconds=seconds), keep=None, progress=None
+    )
     image = image_of(model_of(size))
     start = interpolate(image, 1)
     took, (found, _) = timed(

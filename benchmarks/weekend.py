@@ -46,10 +46,11 @@ import os, time
 from dataclasses import dataclass
 from typing import ClassVar
 from m2bridge import protocol
-from m2bridge.results import Certainty, Result, register_result
+from m2bridge.models import Model
+from m2bridge.questions.kernel import Asking, question
+from m2bridge.results import Certainty, Result
 from m2bridge.scripts import Script
 
-@register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hostile(Result):
     ANALYSIS: ClassVar[str] = "hostile"
@@ -61,12 +62,11 @@ SCRIPTS = {
     "m2-error": "1/0;",
 }
 
-def hostile(model, *, engine, seed: int = 0, limits=None, progress=None, act: str = "none") -> Hostile:
-    limit = None
-    try:
-        protocol.read(engine.run(Script(name="hostile", text=SCRIPTS.get(act, "") + '<< "@m2b-end 0" << endl;'), limits))
-    except protocol.TimeLimitError as error:
-        limit = str(error)
+@question(asks="Does what it should not.")
+def hostile(ask: Asking, model: Model, *, act: str = "none") -> Hostile:
+    _, limit = ask.run(Script(name="hostile", text=SCRIPTS.get(act, "") + '<< "@m2b-end 0" << endl;'))
+    if act in ("m2-memory", "m2-flood"):
+        protocol.read(ask.last_run)  # can do nothing with a part
     kept = []
     while act == "python-endless":
         time.sleep(0.1)
@@ -78,7 +78,7 @@ def hostile(model, *, engine, seed: int = 0, limits=None, progress=None, act: st
         os.abort()
     if act == "python-error":
         raise RuntimeError("a mistake")
-    return Hostile(model=model.spec, certainty=Certainty.PROVED, agreement=None, evidence=(), seed=seed, seconds=0.0, limit=limit)
+    return ask.answer(Hostile, model=model.spec, certainty=Certainty.PROVED, limit=limit)
 '''
 JUMPING = """
 import random, time

@@ -28,11 +28,14 @@ if TYPE_CHECKING:
         from_sympy,
         parse_spec,
     )
+    from m2bridge.models.pytorch import from_torch
     from m2bridge.questions.boundary import Boundary, boundary
+    from m2bridge.questions.canonical import Canonical, canonical
     from m2bridge.questions.closure import Closure, closure
     from m2bridge.questions.dimension import Dimension, dimension
     from m2bridge.questions.fiber import Fiber, fiber
     from m2bridge.questions.ideal import ideal
+    from m2bridge.questions.same import Same, same
     from m2bridge.questions.singular_locus import SingularLocus, singular_locus
     from m2bridge.questions.singular_point import SingularPoint, singular_point
     from m2bridge.questions.symmetries import Symmetries, symmetries
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MLP",
     "Boundary",
+    "Canonical",
     "Certainty",
     "Closure",
     "Convolution",
@@ -57,21 +61,25 @@ __all__ = [
     "Model",
     "PolynomialMap",
     "Result",
+    "Same",
     "SingularLocus",
     "SingularPoint",
     "Softmax",
     "Symmetries",
     "__version__",
     "boundary",
+    "canonical",
     "closure",
     "dimension",
     "fiber",
     "from_callable",
     "from_sympy",
+    "from_torch",
     "ideal",
     "load_record",
     "open_engine",
     "parse_spec",
+    "same",
     "save_record",
     "singular_locus",
     "singular_point",
@@ -81,10 +89,12 @@ __all__ = [
 _RENAMED = {"load_record": "load", "save_record": "save"}
 _MODULES = {
     "questions.boundary": ("Boundary", "boundary"),
+    "questions.canonical": ("Canonical", "canonical"),
     "questions.closure": ("Closure", "closure"),
     "questions.dimension": ("Dimension", "dimension"),
     "questions.fiber": ("Fiber", "fiber"),
     "questions.ideal": ("ideal",),
+    "questions.same": ("Same", "same"),
     "questions.singular_locus": ("SingularLocus", "singular_locus"),
     "questions.singular_point": ("SingularPoint", "singular_point"),
     "questions.symmetries": ("Symmetries", "symmetries"),
@@ -103,6 +113,7 @@ _MODULES = {
         "from_sympy",
         "parse_spec",
     ),
+    "models.pytorch": ("from_torch",),
     "records": ("load_record", "save_record"),
     "results": ("Certainty", "Evidence", "Result"),
 }

@@ -7,12 +7,13 @@ Schema of each analysis, so the three cannot drift apart.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import json
 import os
 import re
-import tempfile
+import secrets
 import types
 import typing
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ from typing import Any, Literal, Union
 from m2bridge._version import __version__
 from m2bridge.errors import InputError, RecordError
 from m2bridge.migrations import from_version_1
-from m2bridge.questions import questions
+from m2bridge.questions import find, questions
 from m2bridge.results import RESULT_TYPES, Result
 
 SCHEMA_VERSION = 2
@@ -62,7 +63,7 @@ def from_document(document: Any) -> Result:
             "use the version of m2bridge that wrote it"
         )
     analysis = document.get("analysis")
-    kind = result_types().get(analysis) if isinstance(analysis, str) else None
+    kind = _result_type(analysis) if isinstance(analysis, str) else None
     if kind is None:
         raise RecordError(f"the record is of an unknown analysis {analysis!r}")
     if document.get("analysis_version") != (1 if version == 1 else kind.VERSION):
@@ -77,11 +78,25 @@ def from_document(document: Any) -> Result:
     return result
 
 
+def _result_type(analysis: str) -> type[Result] | None:
+    """The type of one question's answer; the other questions, and plugins that are not here, do not matter."""
+    if analysis not in RESULT_TYPES:
+        with contextlib.suppress(InputError):
+            find(analysis)
+    if analysis not in RESULT_TYPES:
+        _import_other_results()
+    return RESULT_TYPES.get(analysis)
+
+
+def _import_other_results() -> None:
+    for module in _OTHER_RESULTS:
+        importlib.import_module(module)
+
+
 def result_types() -> dict[str, type[Result]]:
     """Every type of result that a record can hold, by the name of its question."""
     questions()
-    for module in _OTHER_RESULTS:
-        importlib.import_module(module)
+    _import_other_results()
     return RESULT_TYPES
 
 
@@ -144,25 +159,27 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value")
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Replace `path` by a file with this content: after a crash there is the old file or the new one, never a part."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def write_atomically(path: Path, content: str | bytes, temporary: Path | None = None) -> None:
+    """Replace `path` by a file with this content: after a crash there is the old file or the new one, never a part.
+
+    `temporary` is a name on the same file system that is free; by default one beside `path`.
+    """
+    name = temporary or path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with name.open("xb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
         os.replace(name, path)
-        _sync_directory(path.parent)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         raise
+    sync_directory(path.parent)
 
 
-def _sync_directory(directory: Path) -> None:
-    """Make a renamed file's new name durable."""
-    handle = os.open(directory, os.O_RDONLY)
+def sync_directory(directory: Path) -> None:
+    """Make the new names of renamed files durable."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
     finally:

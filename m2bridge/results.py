@@ -103,6 +103,11 @@ class Evidence:
         return self.quantity, self.scope, self.field
 
 
+def said(quantity: str, value: Value, witness: str, method: str, **more: Any) -> Evidence:
+    """A witness's word, in the order in which one says it; `more` are the other fields of :class:`Evidence`."""
+    return Evidence(quantity=quantity, value=value, witness=witness, method=method, **more)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
     """Two pieces of evidence that cannot both be true."""

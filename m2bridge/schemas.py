@@ -36,7 +36,7 @@ def schema(analysis: str) -> dict[str, Any]:
     kind = types_.get(analysis)
     if kind is None:
         raise InputError(f"there is no schema for {analysis!r}; there are: {', '.join(sorted(types_))}")
-    body = _schema_of(kind)
+    body = schema_of(kind)
     properties = {
         "schema_version": {"const": SCHEMA_VERSION},
         "analysis": {"const": analysis},
@@ -54,29 +54,30 @@ def schema(analysis: str) -> dict[str, Any]:
     }
 
 
-def _schema_of(kind: Any) -> dict[str, Any]:
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The JSON Schema of the values of a type."""
     if kind in _PLAIN:
         return _PLAIN[kind]
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Literal:
         return {"enum": list(arguments)}
     if origin in (Union, types.UnionType):
-        return {"anyOf": [_schema_of(a) for a in arguments]}
+        return {"anyOf": [schema_of(a) for a in arguments]}
     if origin in (tuple, list):
         if origin is tuple and Ellipsis not in arguments:
             return {
                 "type": "array",
-                "prefixItems": [_schema_of(a) for a in arguments],
+                "prefixItems": [schema_of(a) for a in arguments],
                 "minItems": len(arguments),
                 "maxItems": len(arguments),
             }
-        return {"type": "array", "items": _schema_of(arguments[0])}
+        return {"type": "array", "items": schema_of(arguments[0])}
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": _schema_of(arguments[1])}
+        return {"type": "object", "additionalProperties": schema_of(arguments[1])}
     if isinstance(kind, type) and issubclass(kind, Enum):
         return {"enum": [member.value for member in kind]}
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        properties = {key: _schema_of(hint) for key, (_, hint) in keyed_hints(kind).items()}
+        properties = {key: schema_of(hint) for key, (_, hint) in keyed_hints(kind).items()}
         return {
             "type": "object",
             "properties": properties,

@@ -70,11 +70,33 @@ def template_texts(directory: Path) -> dict[str, str]:
 
 
 @cache
+def declared_text(path: Path) -> str:
+    """The text of a template that a question declares by its path, read once, as the package's own are."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"template {path} cannot be read: {error}") from None
+
+
+_DECLARED: dict[Path, dict[str, str]] = {}
+"""Directory -> the templates in it that questions declare, by file name."""
+
+
+def declare(path: Path) -> None:
+    """Fix the text of a template outside the package: from now on this process renders what it reads here."""
+    _DECLARED.setdefault(path.resolve().parent, {})[path.name] = declared_text(path)
+
+
+@cache
 def _environment(own: Path | None, shipped: Path) -> jinja2.Environment:
     """The sandbox in which templates are rendered: no attribute of Python's machinery, nothing that changes its arguments."""
     loaders: list[jinja2.BaseLoader] = [jinja2.DictLoader(template_texts(shipped))]
     if own is not None:
-        loaders.insert(0, jinja2.FileSystemLoader(str(own)))
+        loaders = [
+            jinja2.DictLoader(_DECLARED.setdefault(own, {})),
+            jinja2.FileSystemLoader(str(own)),
+            *loaders,
+        ]
     return ImmutableSandboxedEnvironment(
         loader=jinja2.ChoiceLoader(loaders),
         undefined=jinja2.StrictUndefined,
@@ -124,9 +146,9 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
     """
     own = None
     if isinstance(template, Path):
-        if not template.is_file():
-            raise InputError(f"template {template} does not exist")
         own = template.resolve().parent
+        if template.name not in _DECLARED.get(own, {}) and not template.is_file():
+            raise InputError(f"template {template} does not exist")
         name = template.name
     else:
         name = f"{template}{SUFFIX}"

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from m2bridge import records
@@ -44,7 +43,7 @@ _LONGEST_MESSAGE = 2000
 _peak_files: list[int] = []
 
 
-class JobEngine:
+class JobEngine(Engine):
     """The worker's engine as one job sees it: no run outlasts the job, and Python's memory limit is lifted while Macaulay2,
     which has its own, is at work. It remembers runs that were stopped or never began, whatever the analysis makes of them.
     """
@@ -79,17 +78,6 @@ class JobEngine:
         if not run.began:
             self.lost = run.stderr.strip() or "no Macaulay2 takes scripts"
         return run
-
-    def close(self) -> None:
-        """The worker closes the engine, not the job."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
 
 
 class MemoryLimit:

@@ -178,7 +178,7 @@ def picture(state: RunState) -> Group:
     for running in state.running:
         step = running.step + (f" (attempt {running.attempt})" if running.attempt > 1 else "")
         table.add_row(
-            Text(_clock(running.seconds), style="cyan"), Text(running.title), Text(visible(step), style="dim")
+            Text(_clock(running.seconds), style="cyan"), Text(running.job), Text(visible(step), style="dim")
         )
     bar = Table.grid(expand=True)  # a bar by itself does not end its line
     bar.add_row(ProgressBar(total=max(state.total, 1), completed=state.finished))

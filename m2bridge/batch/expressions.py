@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -23,18 +24,11 @@ _TOKEN = re.compile(
     r"|(?P<text>\"[^\"\\]*\"|'[^'\\]*')|(?P<operator>//|[=!<>]=|[-+*%()<>]))"
 )
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-}
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+}  # fmt: skip
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _LONGEST_NUMBER = 18
 
@@ -154,6 +148,15 @@ class _Parser:
             return word, column
         return None
 
+    @contextmanager
+    def deeper(self, column: int) -> Iterator[None]:
+        """Count nesting, so that a hostile text is refused before Python's stack is used up."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            _fail(self.text, column, f"nested more than {DEEPEST} deep")
+        yield
+        self.depth -= 1
+
     def joined(self, word: str, part: Callable[[], Node]) -> Node:
         parts = [part()]
         while self.accept(word):
@@ -168,7 +171,7 @@ class _Parser:
 
     def negation(self) -> Node:
         if found := self.accept("not"):
-            with _Deeper(self, found[1]):
+            with self.deeper(found[1]):
                 return Node("not", (self.negation(),), found[1])
         return self.comparison()
 
@@ -193,7 +196,7 @@ class _Parser:
     def factor(self) -> Node:
         kind, word, column = self.tokens[self.at]
         if found := self.accept("-", "("):
-            with _Deeper(self, column):
+            with self.deeper(column):
                 if found[0] == "-":
                     return Node("negative", (self.factor(),), column)
                 inner = self.disjunction()
@@ -215,22 +218,6 @@ class _Parser:
             self.fail("expected a number, a name or '('")
         self.at += 1
         return Node("value", (value,), column)
-
-
-class _Deeper:
-    """Counts nesting, so that a hostile text is refused before Python's stack is used up."""
-
-    def __init__(self, parser: _Parser, column: int) -> None:
-        self.parser = parser
-        parser.depth += 1
-        if parser.depth > DEEPEST:
-            _fail(parser.text, column, f"nested more than {DEEPEST} deep")
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        self.parser.depth -= 1
 
 
 class _Evaluator:

@@ -18,6 +18,7 @@ from m2bridge.batch.jobfile import JobFile, Section
 from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError, OutOfReachError, ParseError
 from m2bridge.models import Model, parse_spec
+from m2bridge.models.code import is_code, parts_of
 from m2bridge.records import SCHEMA_VERSION
 
 MOST_JOBS = 100_000
@@ -276,6 +277,9 @@ class _Builder:
             if text.strip().startswith("file:"):
                 text_of_file = _inside(self.file.path.parent, text.strip().removeprefix("file:"))
                 model = parse_spec(parse_spec(f"file:{text_of_file}").spec)
+            elif is_code(text):  # refused unless --allow-code is given; the job holds the recorded program
+                kind, path, name = parts_of(text)
+                model = parse_spec(f"{kind}:{_inside(self.file.path.parent, str(path))}:{name}")
             else:
                 model = parse_spec(text)
             self.models[text] = (model.spec, model)

@@ -10,6 +10,7 @@ import types
 import typing
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, Union
 
 from m2bridge._version import __version__
@@ -18,7 +19,7 @@ from m2bridge.models.base import Model
 from m2bridge.models.spec import suggestion
 from m2bridge.questions import find, plugins, questions, source_of
 from m2bridge.questions.kernel import MODEL, Question
-from m2bridge.scripts import SUFFIX, template_directory, template_texts
+from m2bridge.scripts import SUFFIX, declared_text, template_directory, template_texts
 
 _INCLUDE = re.compile(r'^--%\s*include\s+"([A-Za-z0-9_.]+)"', re.MULTILINE)
 _ALWAYS = ("_params", "_emit")
@@ -76,10 +77,17 @@ def versions() -> dict[str, str]:
     Templates are the texts that this process renders; see :func:`m2bridge.scripts.template_texts`.
     """
     numbers = {name: question.result.VERSION for name, question in questions().items()}
+    texts = dict(template_texts(template_directory()))
+    for question in questions().values():
+        texts |= {
+            f"{question.name}: {path.name}": declared_text(path)
+            for path in question.templates
+            if isinstance(path, Path)
+        }
     return {
         "m2bridge": __version__,
         "analyses": _sha256(numbers),
-        "templates": _sha256(template_texts(template_directory())),
+        "templates": _sha256(texts),
         "plugins": _sha256(
             {name: path.read_text(encoding="utf-8") for name in plugins() if (path := source_of(name))}
         ),
@@ -123,10 +131,11 @@ def script_sha256(question: Question[Any, Any], model: Model) -> str:
 
 
 @cache
-def _templates_sha256(names: tuple[str, ...]) -> str:
-    texts = template_texts(template_directory())
+def _templates_sha256(templates: tuple[str | Path, ...]) -> str:
+    own = {path.name: declared_text(path) for path in templates if isinstance(path, Path)}
+    texts = {**template_texts(template_directory()), **own}
     digest = hashlib.sha256()
-    queue = sorted(set(names))
+    queue = sorted({t.name.removesuffix(SUFFIX) if isinstance(t, Path) else t for t in templates})
     seen: set[str] = set()
     while queue:
         name = queue.pop(0)

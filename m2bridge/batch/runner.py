@@ -319,7 +319,7 @@ class Runner:
         state.seconds = time.monotonic() - self._begun
         state.elsewhere = len(self.elsewhere)
         state.running = [
-            Running(w.task.job.title, w.task.elapsed, w.task.step, w.task.attempt)
+            Running(w.task.job.title, round(w.task.elapsed, 1), w.task.step, w.task.attempt)
             for w in self.workers
             if w.task
         ]

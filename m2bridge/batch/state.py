@@ -11,7 +11,7 @@ import os
 import socket
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from m2bridge.batch.locks import Locks
@@ -22,7 +22,7 @@ from m2bridge.batch.store import Store
 class Running:
     """One job that is at work."""
 
-    title: str
+    job: str
     seconds: float
     step: str
     attempt: int
@@ -65,23 +65,11 @@ class RunState:
 
     def document(self) -> dict[str, Any]:
         return {
-            "source": self.source,
-            "total": self.total,
-            "workers": self.workers,
-            "cached": dict(self.cached),
-            "done": dict(self.done),
-            "elsewhere": self.elsewhere,
+            **{f.name: getattr(self, f.name) for f in fields(self)},
+            "running": [asdict(running) for running in self.running],
             "waiting": self.total - self.finished - len(self.running) - self.elsewhere,
-            "running": [
-                {"job": r.title, "seconds": round(r.seconds, 1), "step": r.step, "attempt": r.attempt}
-                for r in self.running
-            ],
             "seconds": round(self.seconds, 1),
-            "memory_bytes": self.memory_bytes,
             "eta_seconds": None if self.eta_seconds is None else round(self.eta_seconds, 1),
-            "stopping": self.stopping,
-            "excluded": self.excluded,
-            "locks": self.locks,
             "host": socket.gethostname(),
             "beat": time.monotonic_ns(),
         }

@@ -30,6 +30,7 @@ from typing import Any
 from m2bridge.batch.locks import Locks, scope_of
 from m2bridge.batch.outcomes import JobOutcome
 from m2bridge.errors import InputError, M2BridgeError, RecordError
+from m2bridge.records import sync_directory, write_atomically
 
 STORE_VERSION = 1
 KIND = "m2bridge batch store"
@@ -104,7 +105,7 @@ class Store:
             store = cls.open(directory)
             for name in ("tmp", "runners", "damaged", *(f"records/{sub}" for sub in _SUBDIRECTORIES)):
                 (directory / name).mkdir(parents=True, exist_ok=True)
-            _sync_directory(store.records)
+            sync_directory(store.records)
             store._enter()
         except NotADirectoryError:
             raise InputError(f"--store {directory} is not a directory") from None
@@ -128,8 +129,8 @@ class Store:
             if owner != self.runner_id and owner not in unseen and not self.locks.is_held(f"runner:{owner}"):
                 left.unlink(missing_ok=True)
         probe = self.directory / "tmp" / f"{self.runner_id}.probe"
-        _write_durably(probe, self.directory / "tmp" / f"{self.runner_id}.probed", b"1\n")
-        (self.directory / "tmp" / f"{self.runner_id}.probed").unlink()
+        write_atomically(probe, b"1\n", probe.with_suffix(".probing"))
+        probe.unlink()
 
     def _runners_with_unseen_locks(self) -> dict[str, str]:
         """Runners of other hosts that live although their lock looks free, with their hosts: the test whether locks hold there.
@@ -213,7 +214,7 @@ class Store:
         self._count += 1
         temporary = self.directory / "tmp" / f"{self.runner_id}.{self._count}"
         try:
-            _write_durably(temporary, path, encode(record))
+            write_atomically(path, encode(record), temporary)
         except OSError as error:
             reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
             raise M2BridgeError(
@@ -240,7 +241,7 @@ def _mark(directory: Path) -> None:
     if foreign and not marker.exists():
         raise InputError(f"--store {directory}: the directory holds something else; name an empty or new one")
     text = json.dumps({"kind": KIND, "store_version": STORE_VERSION}) + "\n"
-    _write_durably(directory / f".store-{secrets.token_hex(8)}", marker, text.encode())
+    write_atomically(marker, text, directory / f".store-{secrets.token_hex(8)}")
 
 
 def encode(record: dict[str, Any]) -> bytes:
@@ -280,28 +281,3 @@ def shaped(record: dict[str, Any]) -> dict[str, Any]:
             f"record {record['key'][:12]} is damaged: there is no outcome {record['outcome'][:40]!r}"
         )
     return record
-
-
-def _write_durably(temporary: Path, path: Path, data: bytes) -> None:
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    try:
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(handle, view) :]
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_directory(path.parent)
-
-
-def _sync_directory(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

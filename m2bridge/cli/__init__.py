@@ -22,7 +22,7 @@ COMMANDS = {
     name: name
     for name in (
         "figure", "models", "verify", "explain", "template", "check", "batch", "worker", "status", "results", "schema",
-        "doctor", "engine", "licenses",
+        "doctor", "engine", "licenses", "mcp",
     )
 } | {"describe": "models"}  # fmt: skip
 """Commands that are no questions, in the order of ``--help``, and the modules of this package that register them."""

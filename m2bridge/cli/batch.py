@@ -25,6 +25,7 @@ from m2bridge.cli import common
 from m2bridge.engine import find_engine
 from m2bridge.engine.cgroup import allowed_cores
 from m2bridge.errors import InputError, NoEngineError, ParseError, visible
+from m2bridge.models.code import allowing
 
 _MOST_JOBS_EVER = 10_000_000
 
@@ -68,6 +69,9 @@ def register(app: typer.Typer) -> None:
                 "--max-jobs", min=1, max=_MOST_JOBS_EVER, help="Refuse a file that names more jobs."
             ),
         ] = MOST_JOBS,
+        allow_code: Annotated[
+            bool, typer.Option("--allow-code", help="Run the files of specs such as torch:net.py:build.")
+        ] = False,
         launcher: Annotated[
             str | None,
             typer.Option(
@@ -87,7 +91,8 @@ def register(app: typer.Typer) -> None:
         Example: m2bridge batch jobs.toml --store weekend
         """
         count = workers or allowed_cores()
-        plan = _plan(job_file, workers=count, timeout=timeout, memory=memory, most_jobs=most_jobs)
+        with allowing(allow_code):
+            plan = _plan(job_file, workers=count, timeout=timeout, memory=memory, most_jobs=most_jobs)
         if dry_run:
             settings = Settings(
                 engine_version=_engine_version(engine), workers=count, retry=retry, escalate=escalate

@@ -58,6 +58,12 @@ EvidenceOption = Annotated[
 ScriptOption = Annotated[
     bool, typer.Option("--script", help="Print the first Macaulay2 script instead of running it.")
 ]
+EstimateOption = Annotated[
+    bool,
+    typer.Option(
+        "--estimate", help="Predict seconds and memory, say what needs no Macaulay2, and run nothing."
+    ),
+]
 NoEngineOption = Annotated[bool, typer.Option("--no-engine", help="Do not ask Macaulay2.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Try even what is certainly out of reach.")]
 DOption = Annotated[int | None, typer.Option("--d", help="Width of a token (input).")]

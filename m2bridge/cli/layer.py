@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning, Model, parse_spec
+from m2bridge.models.code import is_code, model_from_code
 
 
 def read_model(spec: str) -> Model:
-    """The model of a specification; nothing at all is no specification."""
+    """The model of a specification; nothing at all is no specification. A file of code that the user named here is run."""
     if not spec.strip():
         raise InputError("the model is missing: give a specification such as 'lightning(d=2,dp=1)'")
-    return parse_spec(spec)
+    return model_from_code(spec) if is_code(spec) else parse_spec(spec)
 
 
 def model_from(spec: str | None, d: int | None, dp: int | None, a: int | None, t: int | None) -> Model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import types
 import typing
@@ -29,6 +30,7 @@ _COMMON: dict[str, tuple[Any, Any]] = {
     "keep": (common.KeepOption, None),
     "evidence": (common.EvidenceOption, False),
     "script": (common.ScriptOption, False),
+    "estimate": (common.EstimateOption, False),
 }
 
 
@@ -56,7 +58,7 @@ def _parameters(question: Question[Any, Any]) -> list[inspect.Parameter]:
     else:
         needed = Annotated[str, typer.Argument(metavar=about.metavar, help=about.help)]
         found.append(("subject", needed, inspect.Parameter.empty))
-    found += [(own.name, _annotation(own), own.default) for own in question.options.values()]
+    found += [(own.name, _annotation(own), own.unasked) for own in question.options.values()]
     if question.takes_prime:
         found.append(("prime", common.PrimeOption, None))
     if not question.needs_engine:
@@ -87,7 +89,7 @@ def _annotation(own: OwnOption) -> Any:
     if own.option.least is not None:
         words["min"] = own.option.least
     kind = str if own.option.read is not None else _plain(own.kind) or str
-    flags = () if kind is bool and own.default is True else (_flag(own),)
+    flags = () if kind is bool and own.unasked is True else (_flag(own),)
     return Annotated[kind | None if own.default is None else kind, typer.Option(*flags, **words)]
 
 
@@ -112,11 +114,14 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
     if given["script"]:
         typer.echo(question.first_script(subject, **options).text, nl=False)
         return
+    if given["estimate"]:
+        _show_estimate(question, subject, options, as_json=given["as_json"])
+        return
     form = given.get("form")
     if form is not None and form not in question.formats:
         raise InputError(f"--format {form!r} is not one of {', '.join(question.formats)}")
-    if form is not None and "equations" in options:
-        options["equations"] = True
+    if form is not None:  # another text needs what a person is spared
+        options |= {own.name: own.default for own in question.options.values() if own.unasked != own.default}
     result = _answered(question, subject, given, options, quiet=given["as_json"] or form is not None)
 
     def show(console: Any) -> None:
@@ -129,6 +134,21 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
             )
 
     common.finish(result, as_json=given["as_json"], save=given["save"], show=show)
+
+
+def _show_estimate(
+    question: Question[Any, Any], subject: Any, options: dict[str, Any], *, as_json: bool
+) -> None:
+    limits = options["limits"]
+    own = {name: value for name, value in options.items() if name not in ("seed", "limits")}
+    found = question.estimate(subject, **own)
+    if as_json:
+        common.print_json(dataclasses.asdict(found))
+        return
+    for sentence in found.sentences():
+        typer.echo(sentence)
+    if limits.wall_seconds is not None and found.seconds > limits.wall_seconds:
+        typer.echo(f"that is more than the time limit of {limits.wall_seconds:g} s: expect a partial answer")
 
 
 def _answered(

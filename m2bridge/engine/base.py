@@ -128,10 +128,14 @@ class Engine(Protocol):
         """Run `script` to its end or to the first limit reached; thread-safe."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Give back what is kept between runs: nothing, unless an engine says otherwise."""
+        return
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        self.close()

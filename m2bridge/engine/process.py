@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-from types import TracebackType
-from typing import Self
 
-from m2bridge.engine.base import EngineInfo, Limits, Listener, Run
+from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Run
 from m2bridge.engine.conversation import KeeperLostError
 from m2bridge.engine.keeper import Command, Keeper, file_name, lost_run
 from m2bridge.errors import InputError
@@ -21,7 +19,7 @@ UNKNOWN = "unknown"
 ATTEMPTS = 3
 
 
-class ProcessEngine:
+class ProcessEngine(Engine):
     """Runs each script in a Macaulay2 of its own; any number of threads may run scripts at once."""
 
     def __init__(self, info: EngineInfo) -> None:
@@ -57,17 +55,6 @@ class ProcessEngine:
             finally:
                 keeper.close()
         return lost_run(script, self._info, limits, reason, began=False)
-
-    def close(self) -> None:
-        """Nothing is kept between runs."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def other_version(keeper: Keeper, info: EngineInfo) -> str | None:

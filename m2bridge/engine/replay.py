@@ -10,10 +10,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from m2bridge.engine.base import EngineInfo, Limits, Listener, Outcome, Run
+from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
 from m2bridge.errors import InputError
 from m2bridge.scripts import Script
 
@@ -58,7 +57,7 @@ class Transcript:
         path.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
 
 
-class ReplayEngine:
+class ReplayEngine(Engine):
     """Answers each script with the transcript that has its sha256 or, failing that, its name."""
 
     def __init__(self, transcripts: Iterable[Transcript]) -> None:
@@ -96,14 +95,3 @@ class ReplayEngine:
             exit_status=transcript.exit_status,
             signal=transcript.signal,
         )
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

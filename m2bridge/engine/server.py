@@ -14,10 +14,8 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from types import TracebackType
-from typing import Self
 
-from m2bridge.engine.base import EngineInfo, Limits, Listener, Outcome, Run
+from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
 from m2bridge.engine.conversation import KeeperLostError
 from m2bridge.engine.keeper import Command, Keeper, lost_run
 from m2bridge.engine.process import ATTEMPTS, FIXED_SEED, other_version
@@ -58,7 +56,7 @@ garbage copies its parent's pages. In one run on a loaded machine the script of 
 with it on 1.26, and 81 and 76 ms on 1.21, where nothing is gained (``benchmarks/engine.py``). None between was measured."""
 
 
-class ForkServerEngine:
+class ForkServerEngine(Engine):
     """Runs each script in a child of one warm Macaulay2, one after another; thread-safe. In a forked or unpickled copy the
     engine begins afresh, with a Macaulay2 of its own.
 
@@ -171,14 +169,6 @@ class ForkServerEngine:
 
     def __reduce__(self) -> tuple[Callable[..., ForkServerEngine], tuple[object, ...]]:
         return _rebuild, (self._info, self._packages, self._recycle_after)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _rebuild(info: EngineInfo, packages: tuple[str, ...], recycle_after: int) -> ForkServerEngine:

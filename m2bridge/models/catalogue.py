@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 from m2bridge.errors import SpecError
 from m2bridge.models.base import Model
+from m2bridge.models.code import allowed_model, is_code
 from m2bridge.models.convolution import Convolution
 from m2bridge.models.custom import read_inline
+from m2bridge.models.group_convolution import GroupConvolution
 from m2bridge.models.lightning import DeepLightning, Lightning
 from m2bridge.models.mlp import MLP, Linear
 from m2bridge.models.own import read_file, read_program
@@ -71,6 +73,7 @@ FAMILIES: dict[str, Family] = {
         _family(Softmax),
         _family(MLP),
         _family(Convolution),
+        _family(GroupConvolution),
         _family(Linear),
         Family(
             name="file",
@@ -81,6 +84,16 @@ FAMILIES: dict[str, Family] = {
             name="program",
             summary="your own network as a program on one line, as records hold it; see from_callable and describe --program",
             example="program:%0 = weight w [2];%1 = power 2 %0;output y %1",
+        ),
+        Family(
+            name="torch",
+            summary="your own PyTorch module: a function that returns (module, input_shape); runs the file",
+            example="torch:my_net.py:build",
+        ),
+        Family(
+            name="python",
+            summary="your own function of arrays, with shapes as annotations and inputs after a star; runs the file",
+            example="python:my_map.py:f",
         ),
         Family(
             name="map",
@@ -110,6 +123,8 @@ def parse_spec(text: str) -> Model:
             f"a spec is a text such as 'lightning(d=2,dp=1)', not the {type(text).__name__} {str(text)[:40]!r}"
         )
     text = text.strip()
+    if is_code(text):
+        return allowed_model(text)
     if text.startswith("file:"):
         return read_file(text.removeprefix("file:"))
     if text.startswith("map:"):

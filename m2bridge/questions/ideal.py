@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb, lcm
+from functools import partial
+from math import comb, lcm, prod
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -19,14 +20,15 @@ from m2bridge.errors import InputError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, numbers_in, prime_for
-from m2bridge.linear.residues import residue
 from m2bridge.models.ideal_text import GivenIdeal, read_ideal
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.questions.clock import Clock, LimitReached
 from m2bridge.questions.closure import read_field
+from m2bridge.questions.closure.lifting import reduce_polynomial
 from m2bridge.questions.closure.monomials import monomials_of_degree
+from m2bridge.questions.cost import Expense
 from m2bridge.questions.kernel import Asking, Option, Subject, question
-from m2bridge.results import Certainty, Evidence, Result, register_result
+from m2bridge.results import Certainty, Evidence, Result, register_result, said
 from m2bridge.views import View, cut, known
 
 TEMPLATE = "ideal"
@@ -124,12 +126,24 @@ IDEAL = Subject(
 )
 
 
+def _cost(given: GivenIdeal, _: Mapping[str, Any]) -> Expense:
+    """From the Bezout number of the generators of highest degree, as many as there are variables."""
+    degrees = sorted((max(map(sum, f), default=0) for f in given.polynomials), reverse=True)
+    bezout = prod(max(1, k) for k in degrees[: len(given.variables)])
+    return Expense(
+        seconds=1.5 + 1e-3 * float(bezout) ** 1.5,
+        megabytes=95 + 0.01 * float(bezout),
+        rests_on=f"{len(given.variables)} variables and Bezout number {bezout}",
+    )
+
+
 @question(
     asks="Dimension, degree, Hilbert series, radical, components and singular locus of an ideal of yours.",
     templates=("ideal",),
     quantities={"hilbert_function": "the Hilbert function in low degrees"},
     example="m2bridge closure --d 2 --dp 1 --format m2 | m2bridge ideal -",
     subject=IDEAL,
+    cost=_cost,
 )
 def ideal(
     ask: Asking,
@@ -244,16 +258,12 @@ def _evidence(
         ranks = [_hilbert(given, k, p, clock) for k in range(top + 1)]
     except LimitReached:
         return []
+    say = partial(said, "hilbert_function", prime=p or None, certainty=certainty, field=over)
+    witness, method = "modular" if p else "exact", "ranks of the generators' multiples"
     return [
-        Evidence(
-            quantity="hilbert_function", witness="macaulay2", method="Hilbert series of the ideal", value=series,
-            prime=p or None, certainty=certainty, field=over,
-        ),
-        Evidence(
-            quantity="hilbert_function", witness="modular" if p else "exact", method="ranks of the generators' multiples",
-            value=ranks, prime=p or None, certainty=certainty, field=over, ancestry="program",
-        ),
-    ]  # fmt: skip
+        say(series, "macaulay2", "Hilbert series of the ideal"),
+        say(ranks, witness, method, ancestry="program"),
+    ]
 
 
 def _expanded(h_vector: Sequence[int], dim: int, degree: int) -> int:
@@ -286,9 +296,10 @@ def _hilbert(given: GivenIdeal, degree: int, p: int, clock: Clock) -> int:
 
 def _integral(polynomial: Mapping[tuple[int, ...], Any], p: int) -> dict[tuple[int, ...], int]:
     """Residues modulo p; for p = 0 the multiple with integer coefficients."""
-    common = 1 if p else lcm(*(c.denominator for c in polynomial.values()))
-    values = {m: residue(c, p) if p else int(c * common) for m, c in polynomial.items()}
-    return {m: c for m, c in values.items() if c}
+    if p:
+        return reduce_polynomial(polynomial, p)
+    common = lcm(*(c.denominator for c in polynomial.values()))
+    return {m: int(c * common) for m, c in polynomial.items() if c}
 
 
 def _exponents(n: int, degree: int) -> list[tuple[int, ...]]:

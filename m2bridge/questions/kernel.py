@@ -27,6 +27,7 @@ from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
 from m2bridge.protocol import Values
 from m2bridge.questions.clock import Clock, LimitReached
+from m2bridge.questions.cost import Cost, Estimate, estimate_of, from_program
 from m2bridge.results import (
     RESULT_TYPES,
     EngineUse,
@@ -35,6 +36,7 @@ from m2bridge.results import (
     ScriptUse,
     Value,
     register_result,
+    said,
     weigh,
 )
 from m2bridge.scripts import Script
@@ -60,12 +62,14 @@ class Option:
     flag: its name on the command line; by default the option's own name.
     least: the smallest number allowed.
     read: makes the value from the text on the command line; by default the option's type.
+    unasked: its value on the command line when it is not given, where that is not what it is in Python.
     """
 
     help: str
     flag: str | None = None
     least: int | None = None
     read: Callable[[str], Any] | None = None
+    unasked: Any = None
 
 
 ForceOption = Annotated[bool, Option("Try even what is certainly out of reach.")]
@@ -79,6 +83,11 @@ class OwnOption:
     kind: Any
     default: Any
     option: Option
+
+    @property
+    def unasked(self) -> Any:
+        """The value on the command line when it is not given."""
+        return self.default if self.option.unasked is None else self.option.unasked
 
 
 class Asking:
@@ -178,7 +187,7 @@ class Asking:
 
     def say(self, quantity: str, value: Value, witness: str, method: str, **more: Any) -> None:
         """Add a witness's word; `more` are the other fields of :class:`~m2bridge.results.Evidence`."""
-        self.evidence.append(Evidence(quantity=quantity, value=value, witness=witness, method=method, **more))
+        self.evidence.append(said(quantity, value, witness, method, **more))
 
     def also(
         self, other: Question[S, R], subject: S | str, *, seconds: float | None = None, **options: Any
@@ -249,7 +258,8 @@ class Question(Generic[S, R]):
     name: as on the command line.
     asks: what it asks, in one sentence.
     result: the type of its answer.
-    templates: those of its scripts; with what they include they determine the answer.
+    templates: those of its scripts, by their names, or by the paths of files outside the package; with what they include they
+        determine the answer.
     quantities: what is reported, a sentence each; grounds are shown for these, in this order.
     example: a command line.
     needs_engine: whether nothing can be answered without Macaulay2.
@@ -257,13 +267,14 @@ class Question(Generic[S, R]):
     warm: whether it runs many scripts, for which a Macaulay2 is kept ready.
     subject: what it is about; a model, unless said.
     formats: other texts that the answer can be printed as.
+    cost: predicts seconds and memory; by default from the size of the model's program (:mod:`m2bridge.questions.cost`).
     """
 
     name: str
     asks: str
     function: Callable[..., R]
     result: type[R]
-    templates: tuple[str, ...] = ()
+    templates: tuple[str | Path, ...] = ()
     quantities: Mapping[str, str] = field(default_factory=dict)
     example: str = ""
     needs_engine: bool = True
@@ -271,6 +282,7 @@ class Question(Generic[S, R]):
     warm: bool = False
     subject: Subject[S] = MODEL  # type: ignore[assignment]
     formats: tuple[str, ...] = ()
+    cost: Cost | None = None
 
     def __repr__(self) -> str:
         return f"<question {self.name}: {self.asks}>"
@@ -336,6 +348,26 @@ class Question(Generic[S, R]):
         if prime is not None and not self.takes_prime:
             raise InputError(f"{self.name} takes no prime: it computes over QQ", argument="prime")
 
+    def estimate(self, subject: S | str, *, prime: int | None = None, **options: Any) -> Estimate:
+        """What the answer will probably cost, from the subject's size alone; nothing is computed.
+
+        >>> from m2bridge.questions import find
+        >>> find("dimension").estimate("lightning(d=2,dp=1)").rests_on
+        '10 weights and 50 multiplications of the network'
+        """
+        self._check(options, prime)
+        expense = (self.cost or from_program(self.needs_engine))(self.subject.of(subject), options)
+        return estimate_of(self.name, expense, self._without_engine())
+
+    def _without_engine(self) -> str:
+        if not self.needs_engine:
+            return "the whole answer, with its proof where bounds meet; Macaulay2 is a further witness"
+        if self.subject is MODEL:
+            return (
+                "nothing of this question; m2bridge dimension --no-engine still proves the image's dimension"
+            )
+        return "nothing of this question"
+
     def first_script(self, subject: S | str, **given: Any) -> Script:
         """The first script that the question would run; everything before it is computed."""
         seen = _Seen()
@@ -373,6 +405,9 @@ def question(
         made: Question[S, R] = Question(
             name=function.__name__.replace("_", "-"), asks=asks, function=function, result=result, **declared
         )
+        for template in made.templates:
+            if isinstance(template, Path):
+                scripts.declare(template)
         if made.result.ANALYSIS not in RESULT_TYPES:
             register_result(made.result)
         functools.update_wrapper(made, function)

@@ -21,7 +21,7 @@ from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.fiber.points import Point
-from m2bridge.questions.fiber.resolve import AtOption, StratumOption, one_of, resolve
+from m2bridge.questions.fiber.resolve import AtOption, RationalizeOption, StratumOption, one_of, resolve
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.singular_locus.result import Singularity
 from m2bridge.questions.singular_locus.tangents import exact_span, first_order_images
@@ -72,6 +72,8 @@ class SingularPoint(Result):
         if self.jacobian_rank is not None:
             word = {True: "critical: ", False: "not critical: ", None: ""}[self.critical]
             weights = f"{word}the differential has rank {self.jacobian_rank}"
+            if self.critical and self.local_dim is not None:
+                weights += f", it loses {self.local_dim - self.jacobian_rank}"
         return View(
             answer=f"{self.verdict} at the image of these weights",
             facts=(
@@ -102,6 +104,7 @@ def singular_point(
     *,
     at: AtOption = None,
     stratum: StratumOption = None,
+    rationalize: RationalizeOption = None,
     max_degree: Annotated[
         int | None, Option("How far to look for equations (default: until settled).", least=1)
     ] = None,
@@ -117,7 +120,7 @@ def singular_point(
         raise InputError(
             f"{model.spec} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_COORDINATES}"
         )
-    point = resolve(model, one_of(at, stratum), ask.seed)
+    point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
     whole = constrained_map(model) is None
     ask.announce("dimension")
     size = ask.also(dimension, model, engine=False if whole else ask.engine, certify=False)

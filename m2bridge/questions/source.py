@@ -8,9 +8,11 @@ lie on some component, and say nothing about the others.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.polynomials import Polynomial, derivative
 from m2bridge.protocol import Values
-from m2bridge.results import Certainty, Evidence, Value
+from m2bridge.results import Certainty, Evidence, Value, said
 
 if TYPE_CHECKING:
     from m2bridge.questions.kernel import Asking
@@ -82,9 +84,9 @@ class Source:
     @property
     def degrees(self) -> dict[int, int]:
         """Dimension -> sum of the degrees of the components of that dimension."""
-        total: dict[int, int] = {}
+        total: Counter[int] = Counter()
         for c in self.components:
-            total[c.dim] = total.get(c.dim, 0) + c.degree
+            total[c.dim] += c.degree
         return total
 
     @property
@@ -124,13 +126,9 @@ def decomposed(
         for dim, degree, generators in values["components"]
     )
     if not found:
-        where = (
-            f"over the algebraic closure of F_{characteristic}"
-            if characteristic
-            else "over the complex numbers"
-        )
+        closed = f"algebraic closure of F_{characteristic}" if characteristic else "complex numbers"
         raise InputError(
-            f"{model.name}: the constraints have no common zero, not even {where}; the source is empty"
+            f"{model.name}: the constraints have no common zero, not even over the {closed}; the source is empty"
         )
     return Source(characteristic=characteristic, components=found)
 
@@ -148,14 +146,8 @@ def source_of(
 
 
 def with_points(
-    model: PolynomialMap,
-    source: Source,
-    asking: Asking,
-    *,
-    prime: int,
-    seed: int,
-    seconds: float | None = SECONDS,
-) -> Source:
+    model: PolynomialMap, source: Source, asking: Asking, *, prime: int, seed: int, seconds: float | None = SECONDS
+) -> Source:  # fmt: skip
     """The source with points over extensions of F_p, and whether its components cover it.
 
     Another prime is taken when a component has another dimension or degree modulo `prime` than over its own field, or no smooth
@@ -178,11 +170,8 @@ def with_points(
         same = [(c.dim, c.degree) for c in source.components] == list(
             zip(values.get("component_dims") or (), values.get("component_degrees") or (), strict=False)
         )
-        points = (
-            tuple(_closed_point(values, item, p) for item in values.get("closed_points") or ())
-            if same
-            else ()
-        )
+        listed = values.get("closed_points") if same else None
+        points = tuple(_closed_point(values, item, p) for item in listed or ())
         if _met(points) > _met(best.points):
             best = replace(best, points=points)
         if _met(best.points) == len(source.components) or limit is not None:
@@ -312,19 +301,10 @@ def rank_at(model: PolynomialMap, source: Source, point: ClosedPoint) -> PointRa
 
 def lost_component(over: str, p: int) -> list[Evidence]:
     """The contradiction between a decomposition and the saturation that found something outside its components."""
+    say = partial(said, "components_cover_the_source", prime=p or None, field=over)
     return [
-        Evidence(
-            quantity="components_cover_the_source",
-            witness=witness,
-            method=method,
-            value=value,
-            prime=p or None,
-            field=over,
-        )
-        for witness, method, value in (
-            ("decomposition", f"minimal primes over {over}", True),
-            ("saturation", "the source without the components", False),
-        )
+        say(True, "decomposition", f"minimal primes over {over}"),
+        say(False, "saturation", "the source without the components"),
     ]
 
 
@@ -339,23 +319,15 @@ def rank_evidence(source: Source, ranks: Sequence[PointRank], field: str | None 
     prime = usable[0][0].prime
     method = "rank of the differential at points of each component, over extensions of F_p"
     found = [
-        Evidence(
-            quantity="ranks_at_closed_points", witness=witness, method=method, value=values, prime=prime, field=f"F_{prime}",
-        )
-        for witness, values in (
-            ("modular", [r.rank for r, _ in usable]),
-            ("macaulay2", [q.rank for _, q in usable]),
-        )
+        said("ranks_at_closed_points", ranks, witness, method, prime=prime, field=f"F_{prime}")
+        for witness, ranks in (("modular", [r.rank for r, _ in usable]), ("macaulay2", [q.rank for _, q in usable]))
     ]  # fmt: skip
     lifted = [r.rank or 0 for r, _ in usable if r.lifts]
+    say = partial(said, "image_dim", relation=">=", prime=prime, field=field)
     if lifted:
-        found.append(Evidence(
-            quantity="image_dim", witness="modular", method=f"{method}; the point lifts to characteristic zero (Hensel)",
-            value=max(lifted), relation=">=", certainty=Certainty.PROVED, prime=prime, field=field,
-        ))  # fmt: skip
+        hensel = f"{method}; the point lifts to characteristic zero (Hensel)"
+        found.append(say(max(lifted), "modular", hensel, certainty=Certainty.PROVED))
     best = max(r.rank or 0 for r, _ in usable)
     if not lifted or best > max(lifted):
-        found.append(Evidence(
-            quantity="image_dim", witness="modular", method=method, value=best, relation=">=", prime=prime, field=field,
-        ))  # fmt: skip
+        found.append(say(best, "modular", method))
     return found

@@ -33,19 +33,20 @@ PLUGIN = '''
 import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
-from m2bridge.results import Certainty, Evidence, Result, register_result
+from m2bridge.models import Model
+from m2bridge.questions.kernel import Asking, question
+from m2bridge.results import Certainty, Result
 from m2bridge.scripts import Script
-from m2bridge import protocol
 
-@register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hoard(Result):
     ANALYSIS: ClassVar[str] = "hoard"
     VERSION: ClassVar[int] = 1
 
-def hoard(model, *, engine, seed: int = 0, limits=None, progress=None, seconds: float = 0.0,
+@question(asks="Hoards as it is told.")
+def hoard(ask: Asking, model: Model, *, seconds: float = 0.0,
           act: Literal["none", "touch", "wrapped", "thread"] = "none") -> Hoard:
-    protocol.read(engine.run(Script(name="hoard", text='<< "@m2b-end 0" << endl;'), limits))
+    ask.run(Script(name="hoard", text='<< "@m2b-end 0" << endl;'))
     time.sleep(seconds)
     kept = []
     while act == "touch":
@@ -58,7 +59,7 @@ def hoard(model, *, engine, seed: int = 0, limits=None, progress=None, seconds: 
             raise RuntimeError("the library gave up") from error
     if act == "thread":
         raise RuntimeError("can't start new thread")
-    return Hoard(model=model.spec, certainty=Certainty.PROVED, agreement=None, evidence=(), seed=seed, seconds=0.0)
+    return ask.answer(Hoard, model=model.spec, certainty=Certainty.PROVED)
 '''
 
 

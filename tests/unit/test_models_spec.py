@@ -10,7 +10,7 @@ import pytest
 from m2bridge.errors import InputError, SpecError
 from m2bridge.models import FAMILIES, DeepLightning, Lightning, Softmax, parse_spec
 
-SPECS = [family.example for family in FAMILIES.values() if family.name != "file"] + [
+SPECS = [family.example for family in FAMILIES.values() if family.name not in ("file", "torch", "python")] + [
     "lightning(d=3,dp=2,a=2,t=2,parametrization=attention,coordinates=full)",
     "lightning(d=2,dp=1,t=1)",
     "deep-lightning(d=[3,3,3],a=[2,2],t=3,heads=2)",

@@ -37,7 +37,7 @@ def test_singular_locus_names_verdicts_and_certainties() -> None:
 def test_a_pair_has_two_items() -> None:
     from m2bridge import schemas
 
-    pair = schemas._schema_of(tuple[int, str])
+    pair = schemas.schema_of(tuple[int, str])
     validator = jsonschema.Draft202012Validator(pair)
     assert validator.is_valid([1, "a"])
     for wrong in ([1], [1, "a", 2], ["a", 1]):
@@ -53,7 +53,7 @@ def test_a_type_without_a_schema_is_noticed() -> None:
     from m2bridge import schemas
 
     with pytest.raises(TypeError, match="no schema for"):
-        schemas._schema_of(typing.Callable)
+        schemas.schema_of(typing.Callable)
 
 
 def test_the_shipped_files_are_the_current_schemas(tmp_path: Path) -> None:

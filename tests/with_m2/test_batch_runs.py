@@ -41,6 +41,7 @@ PLUGIN = '''
 import os, signal, time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
+from m2bridge import protocol
 from m2bridge.questions.kernel import Asking, question
 from m2bridge.models import Model
 from m2bridge.results import Certainty, Result
@@ -69,6 +70,8 @@ def toy(ask: Asking, model: Model, *, seconds: float = 0.0,
     if act == "m2-kill":
         text += "kill processID();\\n"
     values, limit = ask.run(Script(name="toy", text=text + '<< "@m2b-end 1" << endl << flush;\\n'))
+    if act == "m2-memory":
+        protocol.read(ask.last_run)  # a question that can do nothing with a part
     hoard = []
     while act == "python-memory":
         hoard.append(bytearray(16 * 2**20))

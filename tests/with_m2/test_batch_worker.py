@@ -68,8 +68,9 @@ def test_a_line_that_is_no_job_is_an_attempt_that_failed(line: str, message: str
 def test_a_worker_lives_while_it_is_idle_and_ends_when_nobody_reads() -> None:
     with subprocess.Popen([COMMAND, "worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
         assert worker.stdout is not None
-        events = [json.loads(worker.stdout.readline())["event"] for _ in range(3)]
-        assert set(events) == {"ready", "alive"}
+        while (event := json.loads(worker.stdout.readline())["event"]) != "ready":
+            assert event == "alive"  # on a busy machine it beats before Macaulay2 is warm
+        assert json.loads(worker.stdout.readline())["event"] == "alive"
         worker.stdout.close()
         assert worker.wait(timeout=10) == 0
 

@@ -13,12 +13,13 @@ from m2bridge import scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, Limits, open_engine
 from m2bridge.linear.residues import DEFAULT_PRIME
-from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Model, parse_spec
+from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Model
 from m2bridge.models.own import from_callable
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.dimension import macaulay2 as witness
-from m2bridge.questions.dimension.macaulay2 import Asked, ask_macaulay2
-from m2bridge.results import weigh
+from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
+from m2bridge.questions.kernel import Asking, model_of
+from m2bridge.results import Evidence, weigh
 from tests.networks import NETWORKS
 
 MEETINGS = {"network_values", "directional_derivative"}
@@ -31,9 +32,11 @@ def each_engine(engine_info: EngineInfo) -> Iterator[Engine]:
         yield opened
 
 
-def asked(model: Model | str, engine: Engine, *, p: int = DEFAULT_PRIME, seed: int = 0) -> Asked:
-    model = parse_spec(model) if isinstance(model, str) else model
-    return ask_macaulay2(model, engine, p=p, seed=seed, limits=Limits(), keep=None, report=None)
+def asked(
+    model: Model | str, engine: Engine, *, p: int = DEFAULT_PRIME, seed: int = 0, limits: Limits | None = None
+) -> list[Evidence]:
+    ask = Asking(engine=engine, prime=p, seed=seed, limits=limits or Limits(), keep=None, progress=None)
+    return ask_macaulay2(ask, model_of(model), p)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +82,7 @@ def test_macaulay2_agrees(spec: str, expected: int) -> None:
 )
 def test_both_definitions_meet_at_every_size(each_engine: Engine, spec: str, rank: int | None) -> None:
     for seed in range(2):
-        found = asked(spec, each_engine, seed=seed).evidence
+        found = asked(spec, each_engine, seed=seed)
         by_quantity = {item.quantity: item for item in found if item.witness == "macaulay2"}
         assert set(by_quantity) == {*MEETINGS, "image_dim"}
         assert by_quantity["image_dim"].value == rank
@@ -93,7 +96,7 @@ def test_own_networks_are_interpreted_alike(
 ) -> None:
     """Equal numbers, yet no agreement: Macaulay2 was sent the same definition."""
     model = from_callable(function, shapes, inputs=inputs or None, name=name)
-    found = asked(model, each_engine).evidence
+    found = asked(model, each_engine)
     assert {item.quantity for item in found} == {*MEETINGS, "image_dim"}
     assert {item.stands_on for item in found} == {"program"}
     for quantity in MEETINGS:
@@ -118,13 +121,13 @@ def test_several_outputs_and_all_instructions_of_an_own_network(each_engine: Eng
 
     model = from_callable(network, {"A": (3, 2), "b": (3,)}, inputs={"x": (2,), "Z": (3, 2)})
     found = asked(model, each_engine)
-    assert weigh(found.evidence).verdict is None
-    assert len({item.quantity for item in found.evidence} & MEETINGS) == 2
+    assert weigh(found).verdict is None
+    assert len({item.quantity for item in found} & MEETINGS) == 2
 
 
 def test_a_large_prime_and_a_map_without_inputs_of_a_constant(each_engine: Engine) -> None:
-    assert weigh(asked("lightning(d=3,dp=2)", each_engine, p=2147483647).evidence).verdict is True
-    found = asked("map:s,t->7;s", each_engine).evidence
+    assert weigh(asked("lightning(d=3,dp=2)", each_engine, p=2147483647)).verdict is True
+    found = asked("map:s,t->7;s", each_engine)
     assert next(item.value for item in found if item.quantity == "network_values")[0] == 7
     assert weigh(found).verdict is True
 
@@ -196,7 +199,7 @@ def test_a_mistake_in_the_program_is_a_conflict(
     family: type[Model], mutation: Callable[..., Any], spec: str,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(family, "network", mutation)
-    verdict = weigh(asked(spec, each_engine).evidence)
+    verdict = weigh(asked(spec, each_engine))
     assert verdict.verdict is False
     assert {conflict.quantity for conflict in verdict.conflicts} >= MEETINGS
 
@@ -247,7 +250,7 @@ def test_a_mistake_in_a_partial_is_a_conflict(
             text = text.replace(right, wrong)
         (directory / path.name).write_text(text, encoding="utf-8")
     monkeypatch.setattr(scripts, "template_directory", lambda: directory)
-    verdict = weigh(asked(spec, each_engine).evidence)
+    verdict = weigh(asked(spec, each_engine))
     assert verdict.verdict is False
     assert {conflict.quantity for conflict in verdict.conflicts} >= {"network_values"}
 
@@ -256,24 +259,22 @@ def test_a_mistake_in_a_partial_is_a_conflict(
 
 
 def test_what_is_not_asked_is_said(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
-    (said,) = asked("softmax(d=[2,2],t=2)", engine).evidence
+    (said,) = asked("softmax(d=[2,2],t=2)", engine)
     assert said.value is None
     assert "no second definition" in said.method
-    (said,) = asked("lightning(d=90,dp=90)", engine).evidence
+    (said,) = asked("lightning(d=90,dp=90)", engine)
     assert "more than 20000 weights" in said.method
     monkeypatch.setattr(witness, "MOST_INTERPRETED", 10)
     name, function, shapes, inputs = NETWORKS[0]
-    (said,) = asked(from_callable(function, shapes, inputs=inputs, name=name), engine).evidence
+    (said,) = asked(from_callable(function, shapes, inputs=inputs, name=name), engine)
     assert "multiplications" in said.method
 
 
-def test_a_stopped_run_keeps_what_it_had_said(engine: Engine) -> None:
-    found = ask_macaulay2(
-        parse_spec("lightning(d=64,dp=64,t=64)"), engine,
-        p=DEFAULT_PRIME, seed=0, limits=Limits(wall_seconds=0.01), keep=None, report=None,
-    )  # fmt: skip
-    assert found.evidence[0].value is None
-    assert "limit" in found.evidence[0].method
+def test_a_stopped_run_keeps_what_it_had_said(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
+    monkeypatch.setattr("m2bridge.questions.kernel._LEAST_SECONDS", 0.01)
+    found = asked("lightning(d=64,dp=64,t=64)", engine, limits=Limits(wall_seconds=0.01))
+    assert found[0].value is None
+    assert "limit" in found[0].method
 
 
 def test_no_engine_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,8 +79,8 @@ def test_the_zero_ideal_has_a_component_that_is_shown(
     file.write_text("variables: x, y\n0\n")
     assert main(["ideal", str(file)]) == 0
     printed = capsys.readouterr().out
-    assert "Ideal of 1 polynomial in x, y" in printed
-    assert "component 1: codimension 0, degree 1: 0\n" in printed
+    assert "ideal of 0 in x, y over F_32003" in printed
+    assert "component 1     codimension 0, degree 1: 0" in printed
 
 
 def test_a_modulus_that_is_no_prime_is_named_as_it_was_given(

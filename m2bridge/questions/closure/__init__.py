@@ -30,6 +30,7 @@ from m2bridge.questions.closure.interpolation import Interpolation, interpolate
 from m2bridge.questions.closure.result import Closure, Membership
 from m2bridge.questions.closure.union import by_components
 from m2bridge.questions.closure.work import Work
+from m2bridge.questions.cost import from_coordinates
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map
 
@@ -84,6 +85,7 @@ def read_field(text: str) -> int | Literal["QQ"]:
     example="m2bridge closure --d 2 --dp 1 --equations",
     warm=True,
     formats=FORMATS,
+    cost=from_coordinates,
 )
 def closure(
     ask: Asking,
@@ -100,8 +102,8 @@ def closure(
     ] = None,
     cross_check: Annotated[bool, Option("Also compute the kernel, and compare.")] = False,
     equations: Annotated[
-        bool, Option("Whether to carry and print the equations; a single short one always is.")
-    ] = False,
+        bool, Option("Print and record the equations; a single short one always is.", unasked=False)
+    ] = True,
 ) -> Closure:
     """The ideal of the Zariski closure of the image of a polynomial model.
 

@@ -17,13 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from m2bridge.linear.modular import rank_mod
+from m2bridge.models.polynomials import derivative
 from m2bridge.protocol import Values
 from m2bridge.questions.closure.image import Image, Span
 from m2bridge.questions.closure.interpolation import evaluate
 from m2bridge.questions.closure.wire import Polynomial, to_lists
 from m2bridge.questions.kernel import Asking
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Evidence, said
 
+MONOMIAL_RANKS = "ranks of all monomials at random image points"
 _POINTS = 2
 _FRESH_POINTS = 20
 
@@ -57,14 +59,9 @@ def smooth_at_image(polynomials: Sequence[Polynomial], points: np.ndarray, codim
     """
     if codim == 0:
         return True
-    rows: list[list[int]] = []
-    for f in polynomials:
-        rows.append([int(evaluate(_derivative(f, i), points[:1], p)[0]) for i in range(points.shape[1])])
+    variables, point = range(points.shape[1]), points[:1]
+    rows = [[int(evaluate(derivative(f, i), point, p)[0]) for i in variables] for f in polynomials]
     return bool(rows) and rank_mod(np.array(rows, dtype=np.int64), p) == codim
-
-
-def _derivative(f: Polynomial, i: int) -> dict[tuple[int, ...], int]:
-    return {(*m[:i], m[i] - 1, *m[i + 1 :]): m[i] * c for m, c in f.items() if m[i]}
 
 
 def vanish_at_fresh_points(
@@ -80,10 +77,8 @@ def vanish_at_fresh_points(
         inner = max(int(sum(m)) for f in image.polynomials for m in f.monoms())
         degree = inner * max(sum(next(iter(f))) for f in polynomials)
         bound = min(1.0, len(polynomials) * (degree / p) ** _FRESH_POINTS)
-    return Evidence(
-        quantity="vanishing", witness="modular", method=f"all equations at {_FRESH_POINTS} fresh image points",
-        value=value, prime=p, error_probability=bound if value else None,
-    )  # fmt: skip
+    method = f"all equations at {_FRESH_POINTS} fresh image points"
+    return said("vanishing", value, "modular", method, prime=p, error_probability=bound if value else None)
 
 
 def account(
@@ -140,49 +135,26 @@ def _evidence(
         method = f"coordinates of {len(own)} image points from the network's definition"
         for witness, rows in (("modular", own.tolist()), ("macaulay2", theirs)):
             sample = [row[i] for row in rows for i in (shown if same else range(own.shape[1]))]
-            found.append(
-                Evidence(quantity="image_points", witness=witness, method=method, value=sample, prime=p)
-            )
+            found.append(said("image_points", sample, witness, method, prime=p))
     if "vanishing" in values:
-        found.append(Evidence(
-            quantity="vanishing", witness="macaulay2", method="all equations at its own image points",
-            value=values["vanishing"], prime=p,
-        ))  # fmt: skip
+        method = "all equations at its own image points"
+        found.append(said("vanishing", values["vanishing"], "macaulay2", method, prime=p))
     if "codim" in values:
         dim = span.dim - values.integer("codim") - image.homogenized
         # the equations cut out at least the image: their dimension is an upper bound of its dimension
-        found.append(Evidence(
-            quantity="image_dim", witness="macaulay2", method="dimension of the equations' ideal (Groebner basis)",
-            value=dim, relation="<=", prime=p, seconds=seconds,
-        ))  # fmt: skip
+        method = "dimension of the equations' ideal (Groebner basis)"
+        found.append(said("image_dim", dim, "macaulay2", method, relation="<=", prime=p, seconds=seconds))
     return tuple(found)
 
 
 def hilbert_evidence(account_: Account, ranks: Sequence[int], p: int) -> list[Evidence]:
     """The Hilbert function of the ideal beside evaluation ranks, in the degrees that both know."""
-    ours = Evidence(
-        quantity="hilbert_function", witness="modular", method="ranks of all monomials at random image points",
-        value=list(ranks), prime=p,
-    )  # fmt: skip
-    if account_.hilbert_function is None or len(account_.hilbert_function) < len(ranks):
+    ours = said("hilbert_function", list(ranks), "modular", MONOMIAL_RANKS, prime=p)
+    theirs = account_.hilbert_function
+    if theirs is None or len(theirs) < len(ranks):
         return [ours]
-    theirs = Evidence(
-        quantity="hilbert_function", witness="macaulay2", method="Hilbert function of the equations' ideal (Groebner basis)",
-        value=list(account_.hilbert_function[: len(ranks)]), prime=p,
-    )  # fmt: skip
-    return [theirs, ours]
-
-
-def degree_evidence(
-    account_: Account, image_dim: int, span: Span, p: int, *, complete: bool
-) -> Evidence | None:
-    """Macaulay2's degree of the equations' ideal: an upper bound of the closure's when the dimensions agree."""
-    if account_.degree is None or account_.codim != span.dim - image_dim:
-        return None
-    return Evidence(
-        quantity="degree", witness="macaulay2", method="degree of the equations' ideal (Groebner basis)",
-        value=account_.degree, relation="=" if complete else "<=", certainty=Certainty.PROBABLE, prime=p,
-    )  # fmt: skip
+    method = "Hilbert function of the equations' ideal (Groebner basis)"
+    return [said("hilbert_function", list(theirs[: len(ranks)]), "macaulay2", method, prime=p), ours]
 
 
 def unmixed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import comb
 
@@ -10,15 +10,16 @@ import numpy as np
 
 from m2bridge.questions.clock import LimitReached
 from m2bridge.questions.closure import accounting
-from m2bridge.questions.closure.interpolation import Interpolation, Interpolator, Polynomial
+from m2bridge.questions.closure.interpolation import Interpolation
 from m2bridge.questions.closure.lifting import (
     generated_rank,
     lift_polynomials,
     reduce_polynomial,
     vanishes_exactly,
 )
-from m2bridge.questions.closure.work import Rational, Work, as_polynomials, counts_evidence
-from m2bridge.results import Certainty, Evidence
+from m2bridge.questions.closure.wire import Polynomial
+from m2bridge.questions.closure.work import Work, as_polynomials
+from m2bridge.results import Certainty
 
 _MOST_COLUMNS = 1500
 
@@ -26,7 +27,7 @@ _MOST_COLUMNS = 1500
 def compare_primes(work: Work, found: Interpolation) -> None:
     """Compare with other primes; an unlucky one shows by smaller ranks. Lift, and check the lift exactly, for QQ."""
     if work.limit is not None:
-        work.not_shown.append("agreement with a second prime: a limit came first")
+        work.lacks("agreement with a second prime: a limit came first")
         return
     top = max(work.counts, default=1)
     systems: list[tuple[Polynomial, ...]] = []
@@ -34,37 +35,27 @@ def compare_primes(work: Work, found: Interpolation) -> None:
     forms: list[Sequence[Polynomial]] = []
     for p in work.other_primes(6):
         work.tell(f"the same modulo {p}")
-        other = Interpolator(work.image, prime=p, seed=work.seed, clock=work.asking.clock)
-        while other.degree_reached < top and other.limit is None:
-            other.advance()
-        if other.limit is not None:
+        other = work.interpolation(p)
+        if not other.reach(top):
             work.limit = work.limit or other.limit
-            work.not_shown.append("agreement with a second prime: a limit came first")
+            work.lacks("agreement with a second prime: a limit came first")
             return
-        work.evidence.append(_ranks(other.hilbert_function, p))
-        work.evidence.append(
-            counts_evidence("modular", f"interpolation over F_{p}", other.snapshot().counts, p)
-        )
+        _say_interpolated(work, other.hilbert_function, other.counts, p)
         if not primes:
-            work.evidence.append(_ranks(found.hilbert_function[: top + 1], work.prime))
-            work.evidence.append(
-                counts_evidence("modular", f"interpolation over F_{work.prime}", work.counts, work.prime)
-            )
-        if other.snapshot().counts != work.counts or other.span.basis != work.span.basis:
+            _say_interpolated(work, found.hilbert_function[: top + 1], work.counts, work.prime)
+        if other.counts != work.counts or other.span.basis != work.span.basis:
             if _smaller(other.hilbert_function, found.hilbert_function[: top + 1]):
                 continue  # ranks modulo p never exceed those over QQ: the other prime is the unlucky one
-            work.not_shown.append(
-                f"F_{work.prime} and F_{p} disagree: one of the primes is unlucky, use a larger one"
-            )
+            work.lacks(f"F_{work.prime} and F_{p} disagree: one of the primes is unlucky, use a larger one")
             work.unlucky = True
             return
-        systems.append(tuple(f for k in sorted(other.generators) for f in other.generators[k]))
+        systems.append(other.polynomials)
         forms.append(as_polynomials(other.span))
         primes.append(p)
         if _lift(work, systems, forms, primes):
             break
     if work.lifted is None:
-        work.not_shown.append("the equations could not be lifted to QQ from six primes")
+        work.lacks("the equations could not be lifted to QQ from six primes")
         return
     _check_lift(work)
 
@@ -73,11 +64,11 @@ def _smaller(ranks: Sequence[int], others: Sequence[int]) -> bool:
     return all(a <= b for a, b in zip(ranks, others, strict=False)) and list(ranks) != list(others)
 
 
-def _ranks(hilbert_function: Sequence[int], p: int) -> Evidence:
-    return Evidence(
-        quantity="hilbert_function_to_top_generator", witness="modular",
-        method="ranks of all monomials at random image points", value=list(hilbert_function), prime=p,
-    )  # fmt: skip
+def _say_interpolated(work: Work, ranks: Sequence[int], counts: Mapping[int, int], p: int) -> None:
+    """The Hilbert function up to the highest generator, and the generators, over one prime."""
+    quantity = "hilbert_function_to_top_generator"
+    work.say(quantity, list(ranks), "modular", accounting.MONOMIAL_RANKS, prime=p)
+    work.say_counts("modular", f"interpolation over F_{p}", counts, p)
 
 
 def _lift(
@@ -91,7 +82,7 @@ def _lift(
     return work.lifted is not None
 
 
-def lift_forms(work: Work) -> Sequence[Rational] | None:
+def lift_forms(work: Work) -> Sequence[Polynomial] | None:
     """The linear forms over QQ, from the span modulo several primes; None when these do not determine them."""
     primes: list[int] = []
     forms: list[Sequence[Polynomial]] = []
@@ -113,14 +104,14 @@ def _check_lift(work: Work) -> None:
     check = accounting.vanish_at_fresh_points(residues, work.image, work.span, p, work.seed)
     work.evidence.append(check)
     if check.value:
-        work.shown.append(f"lifted to QQ, the equations vanish at fresh points over F_{p}")
+        work.shows(f"lifted to QQ, the equations vanish at fresh points over F_{p}")
     if not work.rational:
         work.proved = False
         return
     work.tell("exact substitution")
     exact = substitute(work)
     if exact is None:
-        work.not_shown.append(
+        work.lacks(
             "that the lifted equations vanish identically: no exact substitution (too many terms, or constraints)"
         )
         work.proved = False
@@ -134,25 +125,23 @@ def _minimal(work: Work) -> bool:
     In degree k they generate a space of dimension at least (all equations) - (new ones), its dimension over F_p; the
     exact rank over QQ shows that it is not larger.
     """
-    by_degree: dict[int, list[Rational]] = {}
+    by_degree: dict[int, list[Polynomial]] = {}
     for f in work.lifted or ():
         by_degree.setdefault(sum(next(iter(f))), []).append(f)
     n = work.span.dim
     for degree in sorted(by_degree)[1:]:
         total = comb(n + degree - 1, degree)
         if total > _MOST_COLUMNS:
-            work.not_shown.append(
+            work.lacks(
                 f"that the generators of degree {degree} are minimal over QQ (they are over F_{work.prime})"
             )
             return False
         lower = [f for k, group in by_degree.items() if k < degree for f in group]
         expected = total - work.hilbert_function[degree] - len(by_degree[degree])
         if generated_rank(lower, degree, n) != expected:
-            work.not_shown.append(
-                f"that the generators of degree {degree} are minimal over QQ: fewer suffice"
-            )
+            work.lacks(f"that the generators of degree {degree} are minimal over QQ: fewer suffice")
             return False
-    work.shown.append("over QQ no generator can be left out (exact ranks)")
+    work.shows("over QQ no generator can be left out (exact ranks)")
     return True
 
 
@@ -169,17 +158,13 @@ def substitute(work: Work) -> bool | None:
     except LimitReached as reached:
         work.limit = work.limit or reached.reason
         return None
-    work.evidence.append(Evidence(
-        quantity="vanishing", witness="substitution", method="exact substitution of the coordinates over ZZ",
-        value=exact, certainty=Certainty.PROVED,
-    ))  # fmt: skip
+    method = "exact substitution of the coordinates over ZZ"
+    work.say("vanishing", exact, "substitution", method, prime=None, certainty=Certainty.PROVED)
     if exact:
         work.evidence += [
             replace(e, field="QQ", method=f"{e.method}; over QQ it is at most what it is modulo p")
             for e in work.evidence
             if (e.quantity, e.relation, e.witness) == ("image_dim", "<=", "macaulay2")
         ]
-        work.shown.append(
-            "over QQ every equation vanishes identically on the parametrization (exact substitution)"
-        )
+        work.shows("over QQ every equation vanishes identically on the parametrization (exact substitution)")
     return exact

@@ -11,7 +11,7 @@ from m2bridge.models.base import Model
 from m2bridge.models.lightning import Lightning
 from m2bridge.questions.closure.image import Image, Span
 from m2bridge.questions.kernel import Asking
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Certainty, Evidence, said
 
 
 def determinantal_degree(d: int, a: int) -> int:
@@ -42,10 +42,8 @@ def formula_degree(model: Model) -> Evidence | None:
     n = a * (2 * d - a) - 1 + d * dp - 1
     total = determinantal_degree(d, a) * comb(n, d * dp - 1)
     value = total // 2 if a == 1 and dp == 1 and d >= 2 else total
-    return Evidence(
-        quantity="degree", witness="formula", method="intersection number of O(1,1) on PD_a x P^(dd'-1)",
-        value=value, certainty=Certainty.PROVED,
-    )  # fmt: skip
+    method = "intersection number of O(1,1) on PD_a x P^(dd'-1)"
+    return said("degree", value, "formula", method, certainty=Certainty.PROVED)
 
 
 def section_degree(
@@ -73,10 +71,10 @@ def section_degree(
     section, fiber = values.get("section"), values.get("fiber")
     if limit is not None or not section or not fiber or section % fiber:
         return None
-    return Evidence(
-        quantity="degree", witness="parametrization",
-        method="points of a random linear section of the parametrization, over the degree of the map",
-        value=section // fiber, prime=p, seconds=asking.last_seconds, detail={"section": section, "fiber": fiber},
+    return said(
+        "degree", section // fiber, "parametrization",
+        "points of a random linear section of the parametrization, over the degree of the map",
+        prime=p, seconds=asking.last_seconds, detail={"section": section, "fiber": fiber},
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
@@ -60,34 +61,26 @@ class Equation:
         ).at([abs(v) for v in values])
         return abs(float(self.at(values))) / float(size) if size else 0.0
 
-    def text(self, *, power: str = "^", times: str = "*") -> str:
+    def text(self, *, power: str = "^") -> str:
         """Plain text, as Macaulay2, Singular and (with ``power="**"``) Python read it."""
-        parts: list[str] = []
-        for coefficient, monomial in zip(self.coefficients, self.monomials, strict=True):
-            factors = [f"z{i}" if e == 1 else f"z{i}{power}{e}" for i, e in _powers(monomial)]
-            body = times.join(
-                ([] if abs(coefficient) == 1 and factors else [str(abs(coefficient))]) + factors
-            )
-            sign = "-" if coefficient < 0 else "+"
-            parts.append((f"-{body}" if sign == "-" else body) if not parts else f" {sign} {body}")
-        return "".join(parts) or "0"
+        return self._written("*", lambda i, e: f"z{i}" if e == 1 else f"z{i}{power}{e}")
 
     def latex(self) -> str:
         """LaTeX source."""
-        parts: list[str] = []
+        return self._written("", lambda i, e: f"z_{{{i}}}" if e == 1 else f"z_{{{i}}}^{{{e}}}")
+
+    def _written(self, times: str, factor: Callable[[int, int], str]) -> str:
+        text = ""
         for coefficient, monomial in zip(self.coefficients, self.monomials, strict=True):
-            factors = "".join(f"z_{{{i}}}" if e == 1 else f"z_{{{i}}}^{{{e}}}" for i, e in _powers(monomial))
-            body = factors if abs(coefficient) == 1 and factors else f"{abs(coefficient)}{factors}"
-            sign = "-" if coefficient < 0 else "+"
-            parts.append((f"-{body}" if sign == "-" else body) if not parts else f" {sign} {body}")
-        return "".join(parts) or "0"
+            factors = [factor(i, e) for i, e in _powers(monomial)]
+            number = [] if abs(coefficient) == 1 and factors else [str(abs(coefficient))]
+            signs = ("-", "") if not text else (" - ", " + ")
+            text += signs[coefficient >= 0] + times.join(number + factors)
+        return text or "0"
 
 
 def _powers(monomial: Monomial) -> list[tuple[int, int]]:
-    powers: dict[int, int] = {}
-    for i in monomial:
-        powers[i] = powers.get(i, 0) + 1
-    return sorted(powers.items())
+    return sorted(Counter(monomial).items())
 
 
 def equation(

@@ -8,6 +8,7 @@ from typing import Any
 
 from m2bridge.errors import InputError
 from m2bridge.questions.closure.equations import Equation
+from m2bridge.questions.closure.wire import exponents_of
 
 FORMATS = ("m2", "sympy", "latex", "json", "singular")
 
@@ -50,12 +51,8 @@ def sympy_polynomials(equations: Sequence[Equation], count: int, p: int) -> tupl
     options = {"modulus": p} if p else {"domain": sympy.QQ}
     found = []
     for f in equations:
-        terms: dict[tuple[int, ...], int] = {}
-        for coefficient, monomial in zip(f.coefficients, f.monomials, strict=True):
-            exponents = [0] * count
-            for i in monomial:
-                exponents[i] += 1
-            terms[tuple(exponents)] = coefficient
+        places = (exponents_of(monomial, count) for monomial in f.monomials)
+        terms = dict(zip(places, f.coefficients, strict=True))
         found.append(sympy.Poly(terms, *symbols, **options))
     return tuple(found)
 

@@ -7,10 +7,8 @@ import numpy as np
 from m2bridge.questions.closure import accounting, kernels
 from m2bridge.questions.closure.comparing import lift_forms, substitute
 from m2bridge.questions.closure.image import Span
-from m2bridge.questions.closure.interpolation import Interpolator
 from m2bridge.questions.closure.lifting import reduce_polynomial
-from m2bridge.questions.closure.work import Work, counts_evidence
-from m2bridge.results import Evidence
+from m2bridge.questions.closure.work import Work
 
 _KERNEL_SPAN = 20
 
@@ -33,37 +31,28 @@ def compare_with_kernel(work: Work, seconds: float | None) -> None:
         work.asking, work.model, p=p, hilbert_degrees=work.degree_bound, seconds=seconds
     )
     if found is None or found.hilbert_function is None:
-        work.not_shown.append("the kernel of the ring map: Macaulay2 did not finish it in time")
+        work.lacks("the kernel of the ring map: Macaulay2 did not finish it in time")
         return
     work.kernel_used = True
     _witness_kernel(work, found, p)
     if found.counts == work.counts and found.hilbert_function == work.hilbert_function:
         work.complete = True
-        work.shown.append(
-            "the kernel of the ring map has as many generators in each degree: the ideals are equal"
-        )
+        work.shows("the kernel of the ring map has as many generators in each degree: the ideals are equal")
 
 
 def _witness_kernel(work: Work, found: kernels.Kernel, p: int) -> None:
     method = "kernel of the ring map" + ("" if p else " over QQ")
     inside = {k: v for k, v in found.counts.items() if k <= work.degree_bound or work.complete}
-    work.evidence.append(counts_evidence("macaulay2", method, inside, p or None))
+    over = p or None
+    work.say_counts("macaulay2", method, inside, over)
     if found.hilbert_function is not None:
-        work.evidence.append(Evidence(
-            quantity="hilbert_function", witness="macaulay2", method=method,
-            value=list(found.hilbert_function[: len(work.hilbert_function)]), prime=p or None, seconds=found.seconds,
-        ))  # fmt: skip
+        ranks = list(found.hilbert_function[: len(work.hilbert_function)])
+        work.say("hilbert_function", ranks, "macaulay2", method, prime=over, seconds=found.seconds)
     if found.degree is not None:
-        work.evidence.append(
-            Evidence(
-                quantity="degree", witness="macaulay2", method=method, value=found.degree, prime=p or None
-            )
-        )
+        work.say("degree", found.degree, "macaulay2", method, prime=over)
     if found.codim is not None:
-        value = len(found.basis) - found.codim - work.image.homogenized
-        work.evidence.append(
-            Evidence(quantity="image_dim", witness="macaulay2", method=method, value=value, prime=p or None)
-        )
+        dim = len(found.basis) - found.codim - work.image.homogenized
+        work.say("image_dim", dim, "macaulay2", method, prime=over)
 
 
 def by_kernel(work: Work, max_degree: int | None) -> None:
@@ -79,29 +68,27 @@ def by_kernel(work: Work, max_degree: int | None) -> None:
     )
     work.kernel_used = True
     if found is None:
-        work.not_shown.append("anything about equations: the kernel was not finished")
+        work.lacks("anything about equations: the kernel was not finished")
         return
     work.span = Span(basis=found.basis, linear_forms=work.span.linear_forms, ambient=work.span.ambient)
     work.counts = found.counts
     work.degree_bound = max([max_degree or 1, *found.counts])
     work.degree, work.complete = found.degree, True
     work.hilbert_function = found.hilbert_function or ()
-    work.shown.append(
-        f"the ideal is the kernel of the ring map over {'QQ' if work.rational else f'F_{work.prime}'}"
-    )
+    work.shows(f"the ideal is the kernel of the ring map over {'QQ' if work.rational else f'F_{work.prime}'}")
     if work.rational:
         work.polynomials = [reduce_polynomial(f, work.prime) for f in found.polynomials]
         work.lifted_forms = lift_forms(work)
         work.lifted = None if work.lifted_forms is None else list(found.polynomials)
         if work.lifted is None:
-            work.not_shown.append("the linear forms over QQ: six primes did not determine them")
+            work.lacks("the linear forms over QQ: six primes did not determine them")
         exact = substitute(work)
         work.proved = bool(exact) or (exact is None and work.lifted is not None and not work.lifted_forms)
     else:
         work.polynomials = list(found.polynomials)
     if found.codim is None or found.degree is None:
-        work.not_shown.append("codimension and degree: Macaulay2 reached a limit")
-    work.claim_vanishing("kernel", "kernel of the ring map")
+        work.lacks("codimension and degree: Macaulay2 reached a limit")
+    work.say("vanishing", True, "kernel", "kernel of the ring map")
     work.count_degree()
     _witness_kernel(work, found, p)
     _witness_interpolation(work)
@@ -112,46 +99,36 @@ def _witness_interpolation(work: Work) -> None:
     work.evidence.append(
         accounting.vanish_at_fresh_points(work.polynomials, work.image, work.span, work.prime, work.seed)
     )
-    other = Interpolator(work.image, prime=work.prime, seed=work.seed, clock=work.asking.clock)
+    other = work.interpolation(work.prime)
     top = max(work.counts, default=1)
-    while other.degree_reached < top and other.limit is None:
-        other.advance()
-    if other.limit is not None:
-        work.not_shown.append("agreement with interpolation: a limit came first")
+    if not other.reach(top):
+        work.lacks("agreement with interpolation: a limit came first")
         return
-    counts = {k: v for k, v in other.snapshot().counts.items() if k <= top}
-    work.evidence.append(counts_evidence("modular", f"interpolation up to degree {top}", counts, work.prime))
+    counts = {k: v for k, v in other.counts.items() if k <= top}
+    work.say_counts("modular", f"interpolation up to degree {top}", counts, work.prime)
     ranks = other.hilbert_function[: len(work.hilbert_function)]
-    if ranks == list(work.hilbert_function[: len(ranks)]) or not work.hilbert_function:
-        work.hilbert_function = work.hilbert_function or tuple(ranks)
-    else:
-        work.evidence.append(Evidence(
-            quantity="hilbert_function", witness="modular", method="ranks of all monomials at random image points",
-            value=ranks, prime=work.prime,
-        ))  # fmt: skip
+    if ranks != tuple(work.hilbert_function[: len(ranks)]):
+        work.say("hilbert_function", list(ranks), "modular", accounting.MONOMIAL_RANKS)
 
 
 def by_graded_kernel(work: Work, max_degree: int) -> None:
     """Macaulay2's MultigradedImplicitization up to a degree, with our grading; interpolation is the second witness."""
     work.measure()
-    interpolator = Interpolator(work.image, prime=work.prime, seed=work.seed, clock=work.asking.clock)
+    interpolator = work.interpolation(work.prime)
     work.span = interpolator.span
     work.codim = work.codim_in(work.span)
     work.tell("components of the kernel")
     found, work.limit = kernels.graded_kernel(
-        work.asking, work.image, work.span, interpolator.snapshot().grading, max_degree, p=work.prime
+        work.asking, work.image, work.span, interpolator.grading, max_degree, p=work.prime
     )
     if found is None:
-        work.not_shown.append("anything about equations: the components of the kernel were not finished")
+        work.lacks("anything about equations: the components of the kernel were not finished")
         return
     work.polynomials, work.counts, work.degree_bound = found.polynomials, found.counts, max_degree
-    work.evidence.append(counts_evidence("macaulay2", "componentsOfKernel", found.counts, work.prime))
-    while interpolator.degree_reached < max_degree and interpolator.limit is None:
-        interpolator.advance()
-    work.hilbert_function = tuple(interpolator.hilbert_function)
-    if interpolator.limit is None:
-        work.evidence.append(
-            counts_evidence("modular", "interpolation", interpolator.snapshot().counts, work.prime)
-        )
+    work.say_counts("macaulay2", "componentsOfKernel", found.counts, work.prime)
+    finished = interpolator.reach(max_degree)
+    work.hilbert_function = interpolator.hilbert_function
+    if finished:
+        work.say_counts("modular", "interpolation", interpolator.counts, work.prime)
     work.count_degree()
     work.conclude(work.account())

@@ -12,9 +12,8 @@ reached does not exist over F_p, because fewer independent conditions can only g
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime
 from m2bridge.models.base import Model
 from m2bridge.questions.clock import Clock, LimitReached
-from m2bridge.questions.closure.image import Image, Matrix, Span, image_of
+from m2bridge.questions.closure.image import Image, Matrix, image_of
 from m2bridge.questions.closure.monomials import (
     DegreePart,
     Ints,
@@ -32,42 +31,10 @@ from m2bridge.questions.closure.monomials import (
     weight_hashes,
 )
 from m2bridge.questions.closure.symmetry import coordinate_permutations, torus_weights
+from m2bridge.questions.closure.wire import Polynomial
 
-Polynomial = Mapping[tuple[int, ...], int]
-"""A sparse polynomial: exponents (one for each coordinate of the span) -> coefficient in (0, p)."""
 EXTRA_POINTS = 12
 """Points beyond the number of unknowns: a wrong equation of degree D survives with probability at most (D/p)^12."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interpolation:
-    """Equations of an image up to a degree, over F_p.
-
-    Attributes
-    ----------
-    span: the coordinates in which the equations are written, and the linear forms that give the others.
-    generators: degree -> minimal generators of that degree, in the order of their weights.
-    hilbert_function: dimension of the image's coordinate ring in degrees 0, 1, ..., `degree_reached`, by evaluation ranks.
-    degree_reached: every degree up to this one was finished. `limit`: why no more, when a limit was the reason.
-    weight_spaces: degree -> (number of weight spaces, number solved, size of the largest solved).
-    """
-
-    span: Span
-    prime: int
-    seed: int
-    generators: Mapping[int, tuple[Polynomial, ...]]
-    hilbert_function: tuple[int, ...]
-    degree_reached: int
-    limit: str | None = None
-    grading: tuple[tuple[int, ...], ...] = ()
-    permutations: tuple[tuple[int, ...], ...] = ()
-    weight_spaces: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
-    seconds: Mapping[int, float] = field(default_factory=dict)
-
-    @property
-    def counts(self) -> dict[int, int]:
-        """Degree -> number of minimal generators, degrees without any left out."""
-        return {degree: len(found) for degree, found in self.generators.items() if found}
 
 
 @dataclass(slots=True)
@@ -80,26 +47,10 @@ class _Solved:
     free: tuple[int, ...]
 
 
-def interpolate(
-    model: Model | Image,
-    max_degree: int,
-    *,
-    prime: int = MACAULAY2_PRIME,
-    seed: int = 0,
-    clock: Clock | None = None,
-    symmetric: bool = True,
-    hilbert_only_above: int | None = None,
-    listener: Callable[[str], None] | None = None,
-) -> Interpolation:
+def interpolate(model: Model | Image, max_degree: int, **options: Any) -> Interpolation:
     """Minimal generators, up to `max_degree`, of the ideal of the closure of a model's image over F_p.
 
-    Parameters
-    ----------
-    prime: below 2^23.
-    symmetric: whether to use coordinate permutations that preserve the image; the answer is the same without.
-    hilbert_only_above: above this degree only the Hilbert function of the image is computed, no generators are sought.
-    clock: limits; when they are reached the degrees finished before are returned, with `limit` set.
-    listener: told of each step.
+    The options are those of :class:`Interpolation`. When limits are reached, the degrees finished before are there.
 
     Examples
     --------
@@ -108,30 +59,36 @@ def interpolate(
     >>> found.counts, found.hilbert_function
     ({4: 1}, (1, 6, 21, 56, 125))
     """
-    tell = listener or (lambda _: None)
-    work = Interpolator(model, prime=prime, seed=seed, clock=clock, symmetric=symmetric)
-    while work.degree_reached < max_degree and work.limit is None:
-        tell(f"degree {work.degree_reached + 1}")
-        work.advance(generators=hilbert_only_above is None or work.degree_reached < hilbert_only_above)
-    return work.snapshot()
+    found = Interpolation(model, **options)
+    found.reach(max_degree)
+    return found
 
 
-class Interpolator:
-    """Interpolation one degree at a time; see :func:`interpolate`. Linear forms, torus and permutations are found at once."""
+class Interpolation:
+    """Equations of an image up to a degree, over F_p, found one degree at a time by :meth:`advance`.
+
+    Parameters
+    ----------
+    prime: below 2^23.
+    clock: limits.
+    symmetric: whether to use coordinate permutations that preserve the image; the answer is the same without.
+
+    Attributes
+    ----------
+    span: the coordinates in which the equations are written, and the linear forms that give the others.
+    grading, permutations: the torus that acts on the image, and permutations of the coordinates that preserve it.
+    generators: degree -> minimal generators of that degree, in the order of their weights.
+    limit: why no more degrees were finished, when a limit was the reason.
+    weight_spaces: degree -> (number of weight spaces, number solved, size of the largest solved).
+    """
 
     def __init__(
-        self,
-        model: Model | Image,
-        *,
-        prime: int = MACAULAY2_PRIME,
-        seed: int = 0,
-        clock: Clock | None = None,
+        self, model: Model | Image, *, prime: int = MACAULAY2_PRIME, seed: int = 0, clock: Clock | None = None,
         symmetric: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         check_prime(prime)
-        started = time.monotonic()
         self.image = model if isinstance(model, Image) else image_of(model)
-        self.p, self.seed, self.clock = prime, seed, clock or Clock()
+        self.p, self.clock = prime, clock or Clock()
         self.rng = np.random.default_rng(seed)
         self.span = self.image.span(self.rng, prime)
         self.grading = torus_weights(self.image, self.span, self.rng)
@@ -141,42 +98,44 @@ class Interpolator:
         self.hashes = weight_hashes(self.grading)
         self.keys = variable_keys(self.span.dim)
         self.generators: dict[int, tuple[Polynomial, ...]] = {}
-        self.hilbert_function = [1, self.span.dim]
+        self.hilbert_function: tuple[int, ...] = (1, self.span.dim)
         self.weight_spaces: dict[int, tuple[int, int, int]] = {}
         self.previous = split_degree(self.grading, self.permutations, 1)
         self.solved: dict[int, _Solved] = {}
-        self.seconds = {1: time.monotonic() - started}
         self.limit: str | None = None
 
     @property
     def degree_reached(self) -> int:
+        """Every degree up to this one was finished; the Hilbert function of the image, by evaluation ranks, goes as far."""
         return len(self.hilbert_function) - 1
 
-    def advance(self, *, generators: bool = True) -> bool:
+    @property
+    def counts(self) -> dict[int, int]:
+        """Degree -> number of minimal generators, degrees without any left out."""
+        return {degree: len(found) for degree, found in self.generators.items() if found}
+
+    @property
+    def polynomials(self) -> tuple[Polynomial, ...]:
+        """All minimal generators found so far, by degree."""
+        return tuple(f for degree in sorted(self.generators) for f in self.generators[degree])
+
+    def reach(self, degree: int) -> bool:
+        """Go on up to a degree; False when a limit was reached before."""
+        while self.degree_reached < degree and self.advance():
+            pass
+        return self.limit is None
+
+    def advance(self) -> bool:
         """Do the next degree; False, with `limit` set and nothing else changed, when a limit was reached."""
-        degree = self.degree_reached + 1
-        begun = time.monotonic()
         try:
-            self._solve(degree, generators=generators)
+            self._solve(self.degree_reached + 1)
         except LimitReached as reached:
             self.limit = reached.reason
         except MemoryError:
             self.limit = "memory ran out"
-        if self.limit is None:
-            self.seconds[degree] = time.monotonic() - begun
         return self.limit is None
 
-    def snapshot(self) -> Interpolation:
-        """What is known now."""
-        return Interpolation(
-            span=self.span, prime=self.p, seed=self.seed, generators=dict(self.generators),
-            hilbert_function=tuple(self.hilbert_function), degree_reached=self.degree_reached, limit=self.limit,
-            grading=tuple(tuple(int(x) for x in row) for row in self.grading),
-            permutations=tuple(tuple(int(x) for x in s) for s in self.permutations),
-            weight_spaces=dict(self.weight_spaces), seconds=dict(self.seconds),
-        )  # fmt: skip
-
-    def _solve(self, degree: int, *, generators: bool) -> None:
+    def _solve(self, degree: int) -> None:
         """Find the equations of one degree; nothing changes unless the whole degree is finished."""
         part = split_degree(self.grading, self.permutations, degree, self.clock)
         orbit_sizes = part.orbit_sizes
@@ -198,11 +157,9 @@ class Interpolator:
             held += 4 * basis.size
             self.clock.reserve(held, f"the equations of degree {degree}")
             solved[index] = _Solved(space, basis.astype(np.int32), pivots, free)
-            if generators:
-                new[index] = self._new_columns(part, solved[index], degree)
-        if generators:
-            self.generators[degree] = tuple(self._translate(part, solved, new))
-        self.hilbert_function.append(rank_total)
+            new[index] = self._new_columns(part, solved[index], degree)
+        self.generators[degree] = tuple(self._translate(part, solved, new))
+        self.hilbert_function = (*self.hilbert_function, rank_total)
         self.weight_spaces[degree] = (len(part.weights), len(representatives), largest)
         self.previous, self.solved = part, solved
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from m2bridge.errors import InputError
 from m2bridge.models.base import Model
 from m2bridge.models.lightning import Lightning
 from m2bridge.questions.closure.image import Image, Span
-from m2bridge.questions.closure.wire import from_lists
+from m2bridge.questions.closure.monomials import Ints
+from m2bridge.questions.closure.wire import Polynomial, polynomials_in
 from m2bridge.questions.kernel import Asking
 
 TEMPLATE = "closure_kernel"
@@ -26,7 +25,7 @@ class Kernel:
     """Equations found inside Macaulay2, by degree, in coordinates `basis` (indices among all coordinates)."""
 
     basis: tuple[int, ...]
-    polynomials: tuple[dict[tuple[int, ...], Any], ...]
+    polynomials: tuple[Polynomial, ...]
     codim: int | None = None
     degree: int | None = None
     hilbert_function: tuple[int, ...] | None = None
@@ -44,10 +43,6 @@ def best_source(model: Model) -> Model:
     return model
 
 
-def _question(p: int, hilbert_degrees: int) -> dict[str, object]:
-    return {"p": p, "hilbertDegrees": hilbert_degrees}
-
-
 def kernel(
     asking: Asking,
     model: Model,
@@ -57,12 +52,13 @@ def kernel(
     seconds: float | None = None,
 ) -> tuple[Kernel | None, str | None]:
     """The ideal of the closure as the kernel of the ring map, over F_p or (p = 0) QQ; None and the reason at a limit."""
-    values, limit = asking.ask(TEMPLATE, _question(p, hilbert_degrees), best_source(model), seconds=seconds)
+    request = {"p": p, "hilbertDegrees": hilbert_degrees}
+    values, limit = asking.ask(TEMPLATE, request, best_source(model), seconds=seconds)
     if "generators" not in values:
         return None, limit
     basis = values.integers("span")
     found = Kernel(
-        basis=basis, polynomials=tuple(from_lists(values, "generators", len(basis), p)),
+        basis=basis, polynomials=tuple(polynomials_in(values["generators"], len(basis), p, "generators", values)),
         codim=values.get("codim"), degree=values.get("degree"),
         hilbert_function=values.integers("hilbert_function") if "hilbert_function" in values else None,
         seconds=asking.last_seconds,
@@ -71,7 +67,7 @@ def kernel(
 
 
 def graded_kernel(
-    asking: Asking, image: Image, span: Span, grading: Sequence[Sequence[int]], max_degree: int, *, p: int,
+    asking: Asking, image: Image, span: Span, grading: Ints, max_degree: int, *, p: int,
     seconds: float | None = None,
 ) -> tuple[Kernel | None, str | None]:  # fmt: skip
     """Generators up to a degree by Macaulay2's MultigradedImplicitization; None and the reason at a limit.
@@ -88,7 +84,7 @@ def graded_kernel(
     request = {
         "p": p,
         "chosen": list(span.basis),
-        "grading": [list(row) for row in grading],
+        "grading": grading.tolist(),
         "maxDegree": max_degree,
     }
     values, limit = asking.ask("closure_graded", request, image.source, seconds=seconds)
@@ -99,5 +95,5 @@ def graded_kernel(
         )
     if "generators" not in values:
         return None, limit
-    polynomials = tuple(from_lists(values, "generators", span.dim, p))
+    polynomials = tuple(polynomials_in(values["generators"], span.dim, p, "generators", values))
     return Kernel(basis=span.basis, polynomials=polynomials, seconds=asking.last_seconds), limit

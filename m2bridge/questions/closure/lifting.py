@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import lcm
@@ -10,9 +10,9 @@ from typing import Any
 
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.lifting import rational
+from m2bridge.linear.residues import residue
 from m2bridge.questions.clock import Clock
-
-Residues = Mapping[tuple[int, ...], int]
+from m2bridge.questions.closure.wire import Polynomial, exponents_of, factors
 
 
 def combine(residues: Sequence[int], moduli: Sequence[int]) -> tuple[int, int]:
@@ -22,14 +22,14 @@ def combine(residues: Sequence[int], moduli: Sequence[int]) -> tuple[int, int]:
     (17, 35)
     """
     value, modulus = 0, 1
-    for residue, m in zip(residues, moduli, strict=True):
-        value += modulus * ((residue - value) * pow(modulus, -1, m) % m)
+    for r, m in zip(residues, moduli, strict=True):
+        value += modulus * ((r - value) * pow(modulus, -1, m) % m)
         modulus *= m
     return value, modulus
 
 
 def lift_polynomials(
-    systems: Sequence[Sequence[Residues]], primes: Sequence[int]
+    systems: Sequence[Sequence[Polynomial]], primes: Sequence[int]
 ) -> list[dict[tuple[int, ...], Fraction]] | None:
     """Rational polynomials from their residues modulo several primes, or None when these do not determine them.
 
@@ -47,23 +47,19 @@ def lift_polynomials(
             fraction = rational(value, modulus)
             if fraction is None or fraction.denominator % primes[-1] == 0:
                 return None
-            expected = fraction.numerator * pow(fraction.denominator, -1, primes[-1]) % primes[-1]
-            if expected != versions[-1].get(monomial, 0):
+            if residue(fraction, primes[-1]) != versions[-1].get(monomial, 0):
                 return None
             polynomial[monomial] = fraction
         lifted.append(polynomial)
     return lifted
 
 
-def reduce_polynomial(polynomial: Mapping[tuple[int, ...], Fraction], p: int) -> dict[tuple[int, ...], int]:
+def reduce_polynomial(polynomial: Polynomial, p: int) -> dict[tuple[int, ...], int]:
     """Residues of a rational polynomial modulo a prime that divides no denominator."""
-    residues = {m: c.numerator * pow(c.denominator, -1, p) % p for m, c in polynomial.items()}
-    return {m: c for m, c in residues.items() if c}
+    return {m: r for m, c in polynomial.items() if (r := residue(c, p))}
 
 
-def vanishes_exactly(
-    polynomial: Mapping[tuple[int, ...], Fraction], coordinates: Sequence[Any], clock: Clock | None = None
-) -> bool:
+def vanishes_exactly(polynomial: Polynomial, coordinates: Sequence[Any], clock: Clock | None = None) -> bool:
     """Whether a rational polynomial in the coordinates is the zero polynomial in the weights: exact substitution over ZZ.
 
     `coordinates` are python-flint integer polynomials in the weights, one for each variable of `polynomial`.
@@ -74,22 +70,21 @@ def vanishes_exactly(
     for monomial, coefficient in polynomial.items():
         if clock is not None:
             clock.check()
-        factors = tuple(i for i, e in enumerate(monomial) for _ in range(e))
-        total = total + _product(factors, coordinates, products) * int(coefficient * common)
+        total = total + _product(factors(monomial), coordinates, products) * int(coefficient * common)
     return bool(total == 0)
 
 
 def _product(
-    factors: tuple[int, ...], coordinates: Sequence[Any], products: dict[tuple[int, ...], Any]
+    chosen: tuple[int, ...], coordinates: Sequence[Any], products: dict[tuple[int, ...], Any]
 ) -> Any:
-    if not factors:
+    if not chosen:
         return coordinates[0] * 0 + 1
-    if factors not in products:
-        products[factors] = _product(factors[:-1], coordinates, products) * coordinates[factors[-1]]
-    return products[factors]
+    if chosen not in products:
+        products[chosen] = _product(chosen[:-1], coordinates, products) * coordinates[chosen[-1]]
+    return products[chosen]
 
 
-def generated_rank(polynomials: Sequence[Mapping[tuple[int, ...], Fraction]], degree: int, count: int) -> int:
+def generated_rank(polynomials: Sequence[Polynomial], degree: int, count: int) -> int:
     """The dimension over QQ of what homogeneous polynomials in `count` variables generate in a degree: an exact rank.
 
     >>> generated_rank([{(2, 0): Fraction(1)}, {(1, 1): Fraction(1, 2)}], 3, 2)
@@ -99,11 +94,10 @@ def generated_rank(polynomials: Sequence[Mapping[tuple[int, ...], Fraction]], de
     rows: list[dict[int, int]] = []
     for f in polynomials:
         common = lcm(*(c.denominator for c in f.values()))
-        for factors in combinations_with_replacement(range(count), degree - sum(next(iter(f)))):
-            shift = [factors.count(i) for i in range(count)]
+        for shift in combinations_with_replacement(range(count), degree - sum(next(iter(f)))):
             row: dict[int, int] = {}
             for monomial, c in f.items():
-                product = tuple(a + b for a, b in zip(monomial, shift, strict=True))
+                product = exponents_of((*factors(monomial), *shift), count)
                 row[columns.setdefault(product, len(columns))] = int(c * common)
             rows.append(row)
     table = [[row.get(i, 0) for i in range(len(columns))] for row in rows]

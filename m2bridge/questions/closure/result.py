@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from m2bridge.errors import InputError
+from m2bridge.linear.residues import residue
 from m2bridge.questions.closure import formats
 from m2bridge.questions.closure.equations import Equation
 from m2bridge.results import Result, register_result
@@ -146,12 +147,9 @@ class Closure(Result):
         p = self.characteristic
         if not p:
             return Membership(verdict=all(f.at(values) == 0 for f in self._equations()), arithmetic="exact")
-        residues = [
-            v % p if isinstance(v, int) else v.numerator * pow(v.denominator, -1, p) % p for v in values
-        ]
-        return Membership(
-            verdict=all(f.at(residues) % p == 0 for f in self._equations()), arithmetic=f"mod {p}"
-        )
+        residues = [residue(v, p) for v in values]
+        vanish = all(f.at(residues) % p == 0 for f in self._equations())
+        return Membership(verdict=vanish, arithmetic=f"mod {p}")
 
     @property
     def summary(self) -> str:

@@ -7,7 +7,7 @@ points of every component, over extensions of F_p: ranks of the differential, an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,8 +19,8 @@ from m2bridge.questions.closure.image import Span
 from m2bridge.questions.closure.kernels import HILBERT_DEGREES, UNION_TEMPLATE
 from m2bridge.questions.closure.lifting import reduce_polynomial
 from m2bridge.questions.closure.result import ImageComponent
-from m2bridge.questions.closure.wire import from_lists
-from m2bridge.questions.closure.work import Work, written_equations
+from m2bridge.questions.closure.wire import Polynomial, polynomials_in
+from m2bridge.questions.closure.work import Work, as_polynomials
 from m2bridge.questions.source import (
     PointField,
     Source,
@@ -31,14 +31,12 @@ from m2bridge.questions.source import (
     rank_evidence,
     with_points,
 )
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Certainty, Evidence, said
 
 _TRIED_PRIMES = 6
 _MOST_CHECKED = 40
 _COMPARED_SECONDS = 15.0
 """For the kernels over QQ when the answer is over F_p: they are a comparison then."""
-
-Coefficients = Mapping[tuple[int, ...], Any]
 
 
 def by_components(work: Work, max_degree: int | None, *, seconds: float | None, chosen: bool) -> bool:
@@ -55,18 +53,18 @@ def by_components(work: Work, max_degree: int | None, *, seconds: float | None, 
     over_q = decomposed(model, work.asking, characteristic=0, seconds=seconds)
     if work.rational and over_q is None:
         work.rational = False
-        work.not_shown.append("anything over QQ: the source could not be decomposed over QQ in time")
+        work.lacks("anything over QQ: the source could not be decomposed over QQ in time")
     work.tell("kernels")
     if work.rational and over_q is not None:
         source, (values, work.limit) = over_q, _kernels(work, model, over_q, max_degree, seconds)
     else:
         found = _modulo_p(work, model, over_q, max_degree, seconds=seconds, chosen=chosen)
         if found is None:
-            work.not_shown.append("the components of the source: Macaulay2 did not find them in time")
+            work.lacks("the components of the source: Macaulay2 did not find them in time")
             return False
         source, values, work.limit = found
     if "generators" not in values or "hilbert_function" not in values:
-        work.not_shown.append("the kernels of the source's components: Macaulay2 did not finish them in time")
+        work.lacks("the kernels of the source's components: Macaulay2 did not finish them in time")
         return False
     source = with_points(model, source, work.asking, prime=work.prime, seed=work.seed, seconds=seconds)
     work.kernel_used = True
@@ -119,21 +117,19 @@ def _modulo_p(
         if same_source and same_image:
             break
     if over_q is None:
-        work.not_shown.append(f"the source over QQ: it was decomposed over F_{work.prime} only")
+        work.lacks(f"the source over QQ: it was decomposed over F_{work.prime} only")
     elif not same_source:
-        work.not_shown.append(
+        work.lacks(
             f"that F_{work.prime} is like QQ: {over_q.sentence}, and {found.sentence}; use another prime"
         )
     elif not same_image:
-        work.not_shown.append(
+        work.lacks(
             f"that F_{work.prime} is like QQ: there the image has another Hilbert function; use another prime"
         )
     elif expected is not None:
-        work.shown.append(
-            "over QQ the span, the codimension, the degree and the Hilbert function are the same"
-        )
+        work.shows("over QQ the span, the codimension, the degree and the Hilbert function are the same")
     else:
-        work.not_shown.append("that these numbers are the same over QQ: the kernels over QQ took too long")
+        work.lacks("that these numbers are the same over QQ: the kernels over QQ took too long")
     return found, values, limit
 
 
@@ -142,7 +138,7 @@ def _take(work: Work, values: Values, p: int) -> None:
     basis = values.integers("span")
     ambient = values.integer("ambient_dim")
     work.span = Span(basis=basis, linear_forms=tuple(_forms(values, p)), ambient=ambient)
-    polynomials = from_lists(values, "generators", len(basis), p)
+    polynomials = polynomials_in(values["generators"], len(basis), p, "generators", values)
     work.codim, work.degree = values.integer("codim"), values.integer("degree")
     work.cone_dim = len(basis) - work.codim
     work.counts = dict(sorted(Counter(values.integers("generator_degrees")).items()))
@@ -151,23 +147,15 @@ def _take(work: Work, values: Values, p: int) -> None:
     if p:
         work.polynomials = polynomials
     else:
-        unit = [[int(i == j) for j in range(ambient)] for i in range(ambient)]
-        work.lifted = polynomials
-        work.lifted_forms = [
-            {tuple(unit[i]): Fraction(c) for i, c in form.items()} for form in work.span.linear_forms
-        ]
+        work.lifted, work.lifted_forms = polynomials, as_polynomials(work.span)
     work.components = tuple(
         ImageComponent(
             dim=dim - work.image.homogenized, degree=degree, source_component=number,
-            equations=written_equations(work, from_lists(_listed(values, gens), "gens", len(basis), p), p),
+            equations=work.written(polynomials_in(gens, len(basis), p, "images", values), p),
         )
         for number, (dim, degree, inside, gens) in enumerate(values["images"], start=1)
         if not inside
     )  # fmt: skip
-
-
-def _listed(values: Values, generators: Any) -> Values:
-    return Values({"gens": generators}, True, values.run)
 
 
 def _forms(values: Values, p: int) -> list[dict[int, Any]]:
@@ -187,24 +175,23 @@ def _witness(work: Work, model: PolynomialMap, source: Source, values: Values) -
     p = source.characteristic
     over = source.field
     covered = bool(values["covered"]) and bool(values["inside"]) and source.covered is not False
-    work.shown.append(source.sentence)
+    work.shows(source.sentence)
     if covered:
-        work.shown.append(
+        work.shows(
             "removing these components from the source leaves nothing (saturation): they are all of it"
         )
-        work.shown.append(f"the ideal is the intersection of the kernels of the components over {over}")
+        work.shows(f"the ideal is the intersection of the kernels of the components over {over}")
     else:
         work.evidence += lost_component(over, p)
-    work.evidence.append(Evidence(
-        quantity="image_dim", witness="macaulay2", method=f"dimension of the intersected kernels over {over}",
-        value=work.cone_dim - work.image.homogenized, prime=p or None,
-        certainty=Certainty.PROBABLE if p else Certainty.PROVED, seconds=work.asking.last_seconds,
-    ))  # fmt: skip
+    work.say(
+        "image_dim", work.cone_dim - work.image.homogenized, "macaulay2", f"dimension of the intersected kernels over {over}",
+        prime=p or None, certainty=Certainty.PROBABLE if p else Certainty.PROVED, seconds=work.asking.last_seconds,
+    )  # fmt: skip
     ranks = [rank_at(model, source, point) for point in source.points]
     work.evidence += rank_evidence(source, ranks, over)
     unseen = sorted(set(range(len(source.components))) - {r.component for r in ranks if r.rank is not None})
     if unseen:
-        work.not_shown.append(
+        work.lacks(
             f"a second witness for the components {', '.join(str(i + 1) for i in unseen)}: no smooth point of them was found"
         )
     vanishing = _vanishing(work, model, source)
@@ -218,7 +205,7 @@ def _vanishing(work: Work, model: PolynomialMap, source: Source) -> list[Evidenc
     if not source.points:
         return []
     prime = source.points[0].prime
-    equations: Sequence[Coefficients] = work.lifted if work.lifted is not None else work.polynomials
+    equations: Sequence[Polynomial] = work.lifted if work.lifted is not None else work.polynomials
     if work.lifted is not None:
         equations = [reduce_polynomial(f, prime) for f in work.lifted if _reduces(f, prime)]
     constant = len(model.polynomials)
@@ -229,14 +216,11 @@ def _vanishing(work: Work, model: PolynomialMap, source: Source) -> list[Evidenc
         chosen = [image[i if i < constant else constant] for i in work.span.basis]
         verdicts.append(all(here.value(f, chosen) == 0 for f in equations[:_MOST_CHECKED]))
     method = f"equations at {len(verdicts)} points of the components, over extensions of F_p"
-    item = Evidence(quantity="vanishing", witness="modular", method=method, value=all(verdicts), prime=prime)
+    item = said("vanishing", all(verdicts), "modular", method, prime=prime)
     if item.value:
         return [item]
-    claim = Evidence(
-        quantity="vanishing", witness="kernel", method="intersection of kernels", value=True, prime=prime
-    )
-    return [claim, item]
+    return [said("vanishing", True, "kernel", "intersection of kernels", prime=prime), item]
 
 
-def _reduces(f: Mapping[tuple[int, ...], Fraction], p: int) -> bool:
+def _reduces(f: Polynomial, p: int) -> bool:
     return all(Fraction(c).denominator % p for c in f.values())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,12 @@ from m2bridge.questions.closure import accounting, degrees
 from m2bridge.questions.closure.accounting import Account
 from m2bridge.questions.closure.equations import Equation, equation
 from m2bridge.questions.closure.image import Image, Span
-from m2bridge.questions.closure.interpolation import Interpolation, Interpolator, Polynomial
+from m2bridge.questions.closure.interpolation import Interpolation
 from m2bridge.questions.closure.result import Closure, Completeness, ImageComponent
+from m2bridge.questions.closure.wire import Polynomial
 from m2bridge.questions.kernel import Asking
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Certainty, Evidence, said
 
-Rational = Mapping[tuple[int, ...], Fraction]
 _DEGREE_CAP = 12
 SHORT_EQUATION = 160
 """A single equation that is not longer is part of every answer."""
@@ -29,6 +28,8 @@ _DEGREE_CAP_UNKNOWN = 6
 _SMALL_SPAN = 14
 _LARGE_SPACE = 250
 _SMALLEST_SECTION_PRIME = 1000
+_COUNTED = ("formula", "parametrization")
+"""Witnesses that count the degree without equations."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,8 +48,8 @@ class Work:
     shown: list[str] = field(default_factory=list)
     not_shown: list[str] = field(default_factory=list)
     polynomials: Sequence[Polynomial] = ()
-    lifted: Sequence[Rational] | None = None
-    lifted_forms: Sequence[Rational] | None = None
+    lifted: Sequence[Polynomial] | None = None
+    lifted_forms: Sequence[Polynomial] | None = None
     span: Span = field(init=False)
     cone_dim: int = field(init=False)
     codim: int | None = None
@@ -69,8 +70,28 @@ class Work:
         return self.asking.seed
 
     def tell(self, step: str) -> None:
-        if self.asking.progress is not None:
-            self.asking.progress(step)
+        self.asking.announce(step)
+
+    def say(self, quantity: str, value: Any, witness: str, method: str, **more: Any) -> None:
+        """Add a witness's word, over the prime of the computation unless said otherwise."""
+        self.evidence.append(said(quantity, value, witness, method, **{"prime": self.prime, **more}))
+
+    def say_counts(self, witness: str, method: str, counts: Mapping[int, int], p: int | None) -> None:
+        """Add how many minimal generators of which degree a witness found."""
+        self.say("generators", {str(k): v for k, v in sorted(counts.items())}, witness, method, prime=p)
+
+    def shows(self, sentence: str) -> None:
+        """Add to what is shown."""
+        self.shown.append(sentence)
+
+    def lacks(self, sentence: str) -> None:
+        """Add to what is not shown."""
+        self.not_shown.append(sentence)
+
+    @property
+    def constant(self) -> int | None:
+        """The coordinate that is constantly 1, where the image was no cone."""
+        return self.span.ambient - 1 if self.image.homogenized else None
 
     def other_primes(self, count: int) -> list[int]:
         """Large primes that divide nothing that was given, other than the one of the computation."""
@@ -89,18 +110,14 @@ class Work:
         method = "rank of the parametrization's Jacobian at a random point"
         sure = Certainty.PROBABLE if self.image.constrained else Certainty.PROVED
         for rank, p, over in (
-            (self.cone_dim, best, "QQ"), (ranks[self.prime], self.prime, f"F_{self.prime}"),
-        ):  # fmt: skip
-            self.evidence.append(Evidence(
-                quantity="image_dim", witness="modular", method=method, value=rank - self.image.homogenized, relation=">=",
-                certainty=sure, prime=p, field=over,
-            ))  # fmt: skip
+            (self.cone_dim, best, "QQ"),
+            (ranks[self.prime], self.prime, f"F_{self.prime}"),
+        ):
+            dim = rank - self.image.homogenized
+            self.say("image_dim", dim, "modular", method, relation=">=", certainty=sure, prime=p, field=over)
         formula = self.model.formula
         if formula is not None and formula.applies and formula.value is not None:
-            self.evidence.append(Evidence(
-                quantity="image_dim", witness="formula", method=formula.citation, value=formula.value,
-                certainty=Certainty.PROBABLE, field="QQ",
-            ))  # fmt: skip
+            self.say("image_dim", formula.value, "formula", formula.citation, prime=None, field="QQ")
 
     def codim_in(self, span: Span) -> int:
         """Codimension of the image in its linear span; over an unlucky prime the span is smaller than the image.
@@ -127,14 +144,11 @@ class Work:
         formula = degrees.formula_degree(self.model)
         if formula is not None:
             self.evidence.append(formula)
-            if not self.thorough:
-                self.degree = self.known_degree
-                return
+        self.degree = self.known_degree
+        if formula is not None and not self.thorough:
+            return
         if self.prime < _SMALLEST_SECTION_PRIME:
-            self.not_shown.append(
-                f"an independent count of the degree: {self.prime} is too small for random sections"
-            )
-            self.degree = self.known_degree
+            self.lacks(f"an independent count of the degree: {self.prime} is too small for random sections")
             return
         self.tell("degree of the parametrization")
         counted = degrees.section_degree(
@@ -143,7 +157,7 @@ class Work:
         if counted is not None:
             self.evidence.append(counted)
         elif formula is None:
-            self.not_shown.append(
+            self.lacks(
                 "an independent count of the degree: no formula, and no section of the parametrization in time"
             )
         self.degree = self.known_degree
@@ -151,31 +165,31 @@ class Work:
     @property
     def known_degree(self) -> int | None:
         """The independently counted degree, when the counts agree."""
-        values = {
-            e.value
-            for e in self.evidence
-            if e.quantity == "degree" and e.witness in ("formula", "parametrization")
-        }
+        counted = [e for e in self.evidence if e.quantity == "degree" and e.witness in _COUNTED]
+        values = {e.value for e in counted}
         return int(values.pop()) if len(values) == 1 else None
 
     # -- interpolation ----------------------------------------------------------------------------------------
 
+    def interpolation(self, p: int) -> Interpolation:
+        """Nothing but the span yet, over one prime."""
+        return Interpolation(self.image, prime=p, seed=self.seed, clock=self.asking.clock)
+
     def by_interpolation(self, max_degree: int | None) -> Interpolation:
         """Interpolate degree by degree until the account is settled, then lift when equations over QQ are wanted."""
         self.measure()
-        interpolator = Interpolator(self.image, prime=self.prime, seed=self.seed, clock=self.asking.clock)
-        self.span = interpolator.span
+        found = self.interpolation(self.prime)
+        self.span = found.span
         self.codim = self.codim_in(self.span)
         self.count_degree()
-        account_ = self._advance(interpolator, max_degree)
-        found = interpolator.snapshot()
+        account_ = self._advance(found, max_degree)
         self._take(found)
         if account_ is None and self.limit is None:
             account_ = self.account()
         self.conclude(account_)
         return found
 
-    def _advance(self, interpolator: Interpolator, max_degree: int | None) -> Account | None:
+    def _advance(self, interpolator: Interpolation, max_degree: int | None) -> Account | None:
         """Go on to `max_degree`, or until a degree brings nothing new and dimension and degree are those of the image.
 
         Macaulay2 is asked only when the equations already define the image near a general point, and not before a degree
@@ -194,7 +208,7 @@ class Work:
                 return None
             if max_degree is not None:
                 continue
-            self._take(interpolator.snapshot())
+            self._take(interpolator)
             fresh = bool(interpolator.generators[interpolator.degree_reached])
             large = interpolator.weight_spaces[interpolator.degree_reached][2] > _LARGE_SPACE
             if (fresh and not large and interpolator.degree_reached < bound) or asked == len(
@@ -213,10 +227,8 @@ class Work:
         return None
 
     def _take(self, found: Interpolation) -> None:
-        self.polynomials = tuple(f for degree in sorted(found.generators) for f in found.generators[degree])
-        self.counts = found.counts
-        self.hilbert_function = found.hilbert_function
-        self.degree_bound = found.degree_reached
+        self.polynomials, self.counts = found.polynomials, found.counts
+        self.hilbert_function, self.degree_bound = found.hilbert_function, found.degree_reached
 
     def account(self) -> Account:
         self.tell("accounting")
@@ -225,64 +237,61 @@ class Work:
             hilbert_degrees=self.degree_bound + 1,
         )  # fmt: skip
 
-    def claim_vanishing(self, witness: str, method: str) -> None:
-        """The method's own word that its equations vanish on the image, to be contradicted by the others."""
-        self.evidence.append(
-            Evidence(quantity="vanishing", witness=witness, method=method, value=True, prime=self.prime)
-        )
-
     def conclude(self, account_: Account | None) -> None:
         """Weigh Macaulay2's account: what is shown, what is not."""
-        self.claim_vanishing("interpolation", "solutions of linear equations at random image points")
+        method = (
+            "solutions of linear equations at random image points"  # its own word, for others to contradict
+        )
+        self.say("vanishing", True, "interpolation", method)
         self.evidence.append(
             accounting.vanish_at_fresh_points(self.polynomials, self.image, self.span, self.prime, self.seed)
         )
-        self.shown.append(
+        self.shows(
             f"every equation of degree at most {self.degree_bound} over F_{self.prime} is generated by these"
         )
         if account_ is None:
-            self.not_shown.append("codimension and degree of the equations' ideal: a limit came first")
+            self.lacks("codimension and degree of the equations' ideal: a limit came first")
             return
         self.evidence += account_.evidence
         self.evidence += accounting.hilbert_evidence(account_, self.hilbert_function, self.prime)
         if account_.codim is None or account_.degree is None:
             self.limit = self.limit or account_.limit
-            self.not_shown.append("codimension and degree of the equations' ideal: Macaulay2 reached a limit")
+            self.lacks("codimension and degree of the equations' ideal: Macaulay2 reached a limit")
             return
         dims = account_.codim == self.codim
         known = self.known_degree
         if dims:
-            self.shown.append("the equations' ideal has the dimension of the image")
+            self.shows("the equations' ideal has the dimension of the image")
             if known is None or account_.degree == known:
                 self.degree = account_.degree
         else:
-            self.not_shown.append(
+            self.lacks(
                 f"the equations found so far define a larger set, of codimension {account_.codim}: more exist in higher degree"
             )
         if known is not None:
             self.degree = known
         same_degree = dims and known is not None and account_.degree == known
         if same_degree:
-            self.shown.append("the equations' ideal has the degree of the image, counted independently")
+            self.shows("the equations' ideal has the degree of the image, counted independently")
         elif dims and known is not None:
-            self.not_shown.append(f"the equations' ideal has degree {account_.degree}, the image {known}")
+            self.lacks(f"the equations' ideal has degree {account_.degree}, the image {known}")
         if not self._settle_hypersurface():
             self._settle_unmixedness(account_, same_degree)
-        item = accounting.degree_evidence(
-            account_, self.cone_dim, self.span, self.prime, complete=self.complete
-        )
-        self.evidence += [item] if item is not None else []
+        if dims:  # an upper bound of the closure's degree, because the dimensions agree
+            relation = "=" if self.complete else "<="
+            method = "degree of the equations' ideal (Groebner basis)"
+            self.say("degree", account_.degree, "macaulay2", method, relation=relation)
 
     def _settle_hypersurface(self) -> bool:
         """A prime ideal of codimension one is generated by its element of lowest degree, whatever the degree of the image."""
         if self.codim == 0:
-            self.shown.append("the image is dense in its linear span")
+            self.shows("the image is dense in its linear span")
             self.complete, self.degree = True, 1
             self.proved = True
             return True
         if self.codim != 1 or sum(self.counts.values()) != 1:
             return False
-        self.shown.append(
+        self.shows(
             "the closure is a hypersurface, and its ideal is generated by its equation of lowest degree"
         )
         self.complete = self.proved = True
@@ -293,7 +302,7 @@ class Work:
         if not same_degree:
             return
         if account_.cohen_macaulay:
-            self.shown.append(
+            self.shows(
                 "its coordinate ring is Cohen-Macaulay, so the ideal is unmixed and equals the prime ideal of the closure"
             )
             self.complete = True
@@ -306,16 +315,12 @@ class Work:
             self.tell("unmixedness")
             verdict = accounting.unmixed(self.asking, self.span, self.polynomials, self.prime, self.patience)
         if verdict:
-            self.shown.append(
-                "the ideal is unmixed (topComponents), so it equals the prime ideal of the closure"
-            )
+            self.shows("the ideal is unmixed (topComponents), so it equals the prime ideal of the closure")
             self.complete = True
         elif verdict is False:
-            self.not_shown.append(
-                "the ideal has embedded or smaller components: equations of higher degree exist"
-            )
+            self.lacks("the ideal has embedded or smaller components: equations of higher degree exist")
         else:
-            self.not_shown.append(
+            self.lacks(
                 "that the ideal is unmixed (not Cohen-Macaulay; the general test was not tried or took too long)"
             )
 
@@ -331,7 +336,7 @@ class Work:
         self.shown = [
             "the equations vanish at the points of the source that were found by solving its equations in turn"
         ]
-        self.not_shown.append(
+        self.lacks(
             "that these points lie on every component of the source: the equations are not known to hold on all of it, "
             "dimension and degree are not known either, and the image may be larger; use --method kernel"
         )
@@ -371,26 +376,13 @@ class Work:
 
     def _equations(self, lifted: bool) -> tuple[Equation, ...]:
         p = 0 if lifted else self.prime
-        everything = range(self.span.ambient)
-        constant = self.span.ambient - 1 if self.image.homogenized else None
-        forms: Sequence[Mapping[tuple[int, ...], Any]] = as_polynomials(self.span)
-        if lifted and self.lifted_forms is not None:
-            forms = self.lifted_forms
-        polynomials: Sequence[Mapping[tuple[int, ...], Any]] = self.polynomials
-        if lifted and self.lifted is not None:
-            polynomials = self.lifted
-        return (
-            *(equation(f, everything, p=p, constant=constant) for f in forms),
-            *(equation(f, self.span.basis, p=p, constant=constant) for f in polynomials),
-        )
+        forms: Sequence[Polynomial] = (self.lifted_forms if lifted else None) or as_polynomials(self.span)
+        linear = (equation(f, range(self.span.ambient), p=p, constant=self.constant) for f in forms)
+        return *linear, *self.written((self.lifted or ()) if lifted else self.polynomials, p)
 
-
-def written_equations(
-    work: Work, polynomials: Sequence[Mapping[tuple[int, ...], Any]], p: int
-) -> tuple[Equation, ...]:
-    """Polynomials in the coordinates of the span as equations in all coordinates; over QQ for p = 0."""
-    constant = work.span.ambient - 1 if work.image.homogenized else None
-    return tuple(equation(f, work.span.basis, p=p, constant=constant) for f in polynomials)
+    def written(self, polynomials: Sequence[Polynomial], p: int) -> tuple[Equation, ...]:
+        """Polynomials in the coordinates of the span as equations in all coordinates; over QQ for p = 0."""
+        return tuple(equation(f, self.span.basis, p=p, constant=self.constant) for f in polynomials)
 
 
 def as_polynomials(span: Span) -> list[dict[tuple[int, ...], int]]:
@@ -413,13 +405,3 @@ def with_fields(evidence: Sequence[Evidence], prime: int) -> list[Evidence]:
         else:
             found.append(replace(item, field=f"F_{item.prime}" if item.prime else "QQ"))
     return found
-
-
-def counts_evidence(witness: str, method: str, counts: Mapping[int, int], p: int | None) -> Evidence:
-    return Evidence(
-        quantity="generators",
-        witness=witness,
-        method=method,
-        value={str(k): v for k, v in sorted(counts.items())},
-        prime=p,
-    )

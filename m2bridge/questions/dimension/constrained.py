@@ -17,7 +17,7 @@ from m2bridge.models.custom import PolynomialMap
 from m2bridge.questions.dimension.result import Dimension
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.source import Source, lost_component, rank_at, rank_evidence, source_of
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Certainty, Evidence, said
 
 _DRAWS = 12
 
@@ -27,10 +27,10 @@ def constrained_dimension(ask: Asking, model: PolynomialMap, p: int) -> Dimensio
     source = _decomposed(ask, model, p)
     ask.evidence += [_ambient(model), *_drawn(model, p=p, seed=ask.seed)]
     ask.evidence += [_expected(model)] if source is None else _by_components(model, source)
-    said = ask.evidence
-    lower = max([0, *(e.value for e in said if e.relation == ">=" and e.certainty is Certainty.PROVED)])
-    upper = min(e.value for e in said if e.relation == "<=" and e.certainty is Certainty.PROVED)
-    answer = max([0, *(e.value for e in said if e.quantity == "image_dim" and e.relation == ">=")])
+    proved = [e for e in ask.evidence if e.certainty is Certainty.PROVED]
+    lower = max([0, *(e.value for e in proved if e.relation == ">=")])
+    upper = min(e.value for e in proved if e.relation == "<=")
+    answer = max([0, *(e.value for e in ask.evidence if e.quantity == "image_dim" and e.relation == ">=")])
     parameters, fiber = _sizes(model, source, answer)
     return ask.answer(
         Dimension,
@@ -73,10 +73,10 @@ def _by_components(model: PolynomialMap, source: Source) -> list[Evidence]:
     sure = over_q and source.covered is True
     bound = max(min(c.dim, model.coordinate_count) for c in source.components)
     found = [
-        Evidence(
-            quantity="image_dim", witness="components", method=f"dimension of the source's largest component over {source.field}",
-            value=bound, relation="<=", certainty=Certainty.PROVED if sure else Certainty.PROBABLE,
-            prime=source.characteristic or None, detail={"dims": [c.dim for c in source.components]},
+        said(
+            "image_dim", bound, "components", f"dimension of the source's largest component over {source.field}",
+            relation="<=", certainty=Certainty.PROVED if sure else Certainty.PROBABLE, prime=source.characteristic or None,
+            detail={"dims": [c.dim for c in source.components]},
         )
     ]  # fmt: skip
     if source.covered is False:
@@ -85,19 +85,18 @@ def _by_components(model: PolynomialMap, source: Source) -> list[Evidence]:
 
 
 def _ambient(model: PolynomialMap) -> Evidence:
-    return Evidence(
-        quantity="image_dim", witness="ambient", method="number of coordinates, number of variables",
-        value=min(model.coordinate_count, len(model.variables)), relation="<=", certainty=Certainty.PROVED,
-    )  # fmt: skip
+    bound, method = (
+        min(model.coordinate_count, len(model.variables)),
+        "number of coordinates, number of variables",
+    )
+    return said("image_dim", bound, "ambient", method, relation="<=", certainty=Certainty.PROVED)
 
 
 def _expected(model: PolynomialMap) -> Evidence:
     """Variables minus constraints: a proved bound where the constraints are few enough to be seen through without Macaulay2."""
-    return Evidence(
-        quantity="image_dim", witness="parameters", method="number of variables minus number of constraints",
-        value=model.parameter_dim, relation="<=",
-        certainty=Certainty.PROVED if model.parameter_dim_proved else Certainty.PROBABLE,
-    )  # fmt: skip
+    sure = Certainty.PROVED if model.parameter_dim_proved else Certainty.PROBABLE
+    method = "number of variables minus number of constraints"
+    return said("image_dim", model.parameter_dim, "parameters", method, relation="<=", certainty=sure)
 
 
 def _drawn(model: PolynomialMap, *, p: int, seed: int) -> list[Evidence]:
@@ -125,12 +124,8 @@ def _drawn(model: PolynomialMap, *, p: int, seed: int) -> list[Evidence]:
         best = rank if best is None else max(best, rank)
     if best is None:
         return []
-    return [
-        Evidence(
-            quantity="image_dim", witness="modular", method="rank at points of the source that lift to characteristic zero",
-            value=best, relation=">=", certainty=Certainty.PROVED, prime=p,
-        )
-    ]  # fmt: skip
+    method = "rank at points of the source that lift to characteristic zero"
+    return [said("image_dim", best, "modular", method, relation=">=", certainty=Certainty.PROVED, prime=p)]
 
 
 def _sizes(model: PolynomialMap, source: Source | None, answer: int) -> tuple[int, int]:
@@ -147,17 +142,16 @@ def _sizes(model: PolynomialMap, source: Source | None, answer: int) -> tuple[in
 
 def _statement(source: Source | None, *, lower: int, upper: int, answer: int) -> str:
     if source is None:
-        said = "The components of the source were not computed: only points that solving its equations in turn meets were seen, "
-        said += "perhaps of one component only."
-    elif source.covered is None:
-        said = f"{source.sentence[0].upper()}{source.sentence[1:]}; that these are all was not checked a second time."
+        told = "The components of the source were not computed: only points that solving its equations in turn meets were seen, "
+        told += "perhaps of one component only."
     else:
-        said = f"{source.sentence[0].upper()}{source.sentence[1:]}."
+        unchecked = "; that these are all was not checked a second time" if source.covered is None else ""
+        told = f"{source.sentence[0].upper()}{source.sentence[1:]}{unchecked}."
     if lower == upper:
-        return f"The dimension is {answer}: a lower and an upper bound meet, both proved. {said}"
+        return f"The dimension is {answer}: a lower and an upper bound meet, both proved. {told}"
     rest = (
         "not known to be more"
         if source is None
         else "probable, being the largest rank at random points of all components"
     )
-    return f"The dimension is proved to lie between {lower} and {upper}; {answer} is {rest}. {said}"
+    return f"The dimension is proved to lie between {lower} and {upper}; {answer} is {rest}. {told}"

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -20,8 +21,9 @@ from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.proofs import BallProof, prove_rank
 from m2bridge.programs.ranks import GenericRank, generic_rank
 from m2bridge.questions.dimension.result import NumericWitness
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Certainty, Evidence, said
 
+_image_dim = partial(said, "image_dim", scope="generic")
 MOST_NUMERIC_COLUMNS = 700
 MOST_BALL_COLUMNS = 6000
 _REPEATS = 2
@@ -49,26 +51,17 @@ def lower_bounds(
         free.program, p=p, seed=seed, held=free.gauge, upper=upper, samples=samples,
         memory_limit=limits.memory_bytes, report=report,
     )  # fmt: skip
-    item = Evidence(
-        quantity="image_dim",
-        witness="modular",
-        method="heuristic: Jacobian rank with random units for exponentials"
-        if found.heuristic
-        else "Jacobian rank at a random integer point" + (" of the slice" if free.gauge.count else ""),
-        value=found.rank,
-        relation=">=",
+    method = "Jacobian rank at a random integer point" + (" of the slice" if free.gauge.count else "")
+    if found.heuristic:
+        method = "heuristic: Jacobian rank with random units for exponentials"
+    item = _image_dim(
+        found.rank, "modular", method, relation=">=", prime=p, seconds=found.seconds,
         certainty=Certainty.PROBABLE if found.heuristic else Certainty.PROVED,
-        prime=p,
-        seconds=found.seconds,
-        scope="generic",
         detail={
-            "samples": found.samples,
-            "columns": len(found.columns),
-            "tokens": len(found.token_pivots),
-            "settled": found.settled,
-            "heuristic": found.heuristic,
+            "samples": found.samples, "columns": len(found.columns), "tokens": len(found.token_pivots),
+            "settled": found.settled, "heuristic": found.heuristic,
         },
-    )
+    )  # fmt: skip
     if not found.heuristic:
         if found.rank >= upper:
             return Found(evidence=(item,), likely=found.rank, rank=found)
@@ -77,23 +70,14 @@ def lower_bounds(
     ball = _balls(free, found, seed=seed, report=report)
     if ball is None:
         return Found(evidence=(item,), likely=found.rank, rank=found)
-    proof = Evidence(
-        quantity="image_dim",
-        witness="ball",
-        method="non-zero minor of the Jacobian at a dyadic point, in balls",
-        value=ball.rank,
-        relation=">=",
-        certainty=Certainty.PROVED,
-        seconds=ball.seconds,
-        scope="generic",
+    proof = _image_dim(
+        ball.rank, "ball", "non-zero minor of the Jacobian at a dyadic point, in balls",
+        relation=">=", certainty=Certainty.PROVED, seconds=ball.seconds,
         detail={
-            "precision": ball.precision,
-            "residual": ball.residual,
-            "samples": ball.point.samples,
-            "columns": len(ball.columns),
-            "bits": ball.point.bits,
+            "precision": ball.precision, "residual": ball.residual, "samples": ball.point.samples,
+            "columns": len(ball.columns), "bits": ball.point.bits,
         },
-    )
+    )  # fmt: skip
     return Found(evidence=(proof, item), likely=max(found.rank, ball.rank), rank=found, ball=ball)
 
 
@@ -108,14 +92,8 @@ def _balls(model: Model, found: GenericRank, *, seed: int, report: Report | None
         return None
     point = model.dyadic_point(found.samples, seed)
     return prove_rank(
-        model.program,
-        point,
-        found.columns,
-        layer=layer,
-        outputs=outputs,
-        precisions=model.precisions,
-        report=report,
-    )
+        model.program, point, found.columns, layer=layer, outputs=outputs, precisions=model.precisions, report=report
+    )  # fmt: skip
 
 
 def _repeated(
@@ -141,21 +119,12 @@ def _repeated(
     best = max([found, *runs], key=lambda run: run.rank)
     primes = [found.p, *others]
     degree = degrees(model.program)[1]
-    generic = Evidence(
-        quantity="image_dim",
-        witness="modular",
-        method="Jacobian rank at random points, several primes and seeds",
-        value=best.rank,
-        relation="=",
-        certainty=Certainty.PROBABLE,
+    assumed = "no minor of the generic rank has all its coefficients divisible by every one of the primes"
+    generic = _image_dim(
+        best.rank, "modular", "Jacobian rank at random points, several primes and seeds",
         error_probability=math.prod(min(1.0, upper * degree / q) for q in primes),
-        seconds=time.perf_counter() - start,
-        scope="generic",
-        detail={
-            "primes": primes,
-            "assumes": "no minor of the generic rank has all its coefficients divisible by every one of the primes",
-        },
-    )
+        seconds=time.perf_counter() - start, detail={"primes": primes, "assumes": assumed},
+    )  # fmt: skip
     if best is found:
         return found, (generic,)
     larger = replace(generic, method=f"Jacobian rank modulo {best.p}", relation=">=", prime=best.p)
@@ -181,7 +150,7 @@ def float_witness(
     weights, inputs = free.real_point(samples, seed)
     given = {name: Lettered("", value) for name, value in weights.items()}
     given |= {name: Lettered("N", value) for name, value in inputs.items()}
-    size, said = (0, width), NumericRank(rank=None, gap=0.0, candidate=0)
+    size, told = (0, width), NumericRank(rank=None, gap=0.0, candidate=0)
     try:
         with np.errstate(over="raise", under="raise", invalid="raise", divide="raise"):
             entries = (
@@ -192,25 +161,19 @@ def float_witness(
             matrix = jacobian_block(
                 program, Floats(), given, columns, layer=layer, outputs=outputs, entries=entries
             )
-        size, said = matrix.shape, numeric_rank(matrix)
+        size, told = matrix.shape, numeric_rank(matrix)
     except FloatingPointError:  # out of float64's range: no contradiction, no answer
         pass
     rest = (layer.outputs - outputs) * layer.width if layer else 0
     if rest and len(found.token_pivots) < (layer.width if layer else 0):
-        said = NumericRank(rank=None, gap=said.gap, candidate=said.candidate)
-    rank = None if said.rank is None else said.rank + rest
-    gap = said.gap if math.isfinite(said.gap) else None
-    item = Evidence(
-        quantity="image_dim",
-        witness="numpy",
-        method="float64 rank of the Jacobian, rows and columns scaled",
-        value=rank,
-        relation="=",
-        certainty=Certainty.NUMERIC,
-        seconds=time.perf_counter() - start,
-        scope="generic",
-        detail={"gap": gap, "candidate": said.candidate + rest, "rows": size[0], "columns": size[1]},
-    )
+        told = NumericRank(rank=None, gap=told.gap, candidate=told.candidate)
+    rank = None if told.rank is None else told.rank + rest
+    gap = told.gap if math.isfinite(told.gap) else None
+    item = _image_dim(
+        rank, "numpy", "float64 rank of the Jacobian, rows and columns scaled",
+        certainty=Certainty.NUMERIC, seconds=time.perf_counter() - start,
+        detail={"gap": gap, "candidate": told.candidate + rest, "rows": size[0], "columns": size[1]},
+    )  # fmt: skip
     return NumericWitness(rank=rank, gap=gap, rows=size[0], columns=size[1]), (item,)
 
 

@@ -7,6 +7,8 @@ whole Jacobian.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from m2bridge.errors import EngineError, NoEngineError
@@ -18,7 +20,7 @@ from m2bridge.programs.macaulay2 import multiplications, program_for_macaulay2
 from m2bridge.programs.points import draw_inputs
 from m2bridge.protocol import Values
 from m2bridge.questions.kernel import Asking
-from m2bridge.results import Ancestry, Certainty, Evidence, Relation
+from m2bridge.results import Ancestry, Certainty, Evidence, said
 from m2bridge.scripts import Script, render
 
 TEMPLATE = "dimension"
@@ -117,24 +119,11 @@ def _ranks(values: Values, p: int, spent: float, ancestry: Ancestry, *, stopped:
             "stopped by its limit" if stopped else "too many weights for it to compute the whole Jacobian"
         )
         return [_nothing(reason, seconds=spent)]
-    statements: list[tuple[str, Relation, Certainty, float]] = [
-        ("rank of the Jacobian at a random point", ">=", Certainty.PROVED, spent),
-        ("that rank is generic unless the point is special", "=", Certainty.PROBABLE, 0.0),
-    ]
+    say = partial(said, "image_dim", rank, "macaulay2", prime=p, ancestry=ancestry)
+    bound = "rank of the Jacobian at a random point"
     return [
-        Evidence(
-            quantity="image_dim",
-            witness="macaulay2",
-            method=method,
-            value=rank,
-            relation=relation,
-            certainty=certainty,
-            prime=p,
-            seconds=seconds,
-            ancestry=ancestry,
-            field=f"F_{p}" if relation == "=" else None,
-        )
-        for method, relation, certainty, seconds in statements
+        say(bound, relation=">=", certainty=Certainty.PROVED, seconds=spent),
+        say("that rank is generic unless the point is special", field=f"F_{p}"),
     ]
 
 
@@ -152,24 +141,15 @@ def _meetings(values: Values, probe: Probe, ancestry: Ancestry) -> list[Evidence
         if quantity not in values:
             continue
         forms = _forms(sum(map(len, ours)), probe.p, probe.seed)
-        said: list[tuple[str, Ancestry, str, list[list[int]]]] = [
+        where = ", at random weights and inputs" + (", by random forms" if forms else "")
+        for witness, stands_on, method, listed in (
             ("macaulay2", ancestry, how, values[quantity]),
             ("modular", "program", "the recorded program", ours),
-        ]
-        for witness, stands_on, method, listed in said:
-            found.append(
-                Evidence(
-                    quantity=quantity,
-                    witness=witness,
-                    method=f"{method}, at random weights and inputs" + (", by random forms" if forms else ""),
-                    value=_condensed(listed, forms, probe.p),
-                    certainty=Certainty.PROVED,
-                    prime=probe.p,
-                    scope="at-point",
-                    field=f"F_{probe.p}",
-                    ancestry=stands_on,
-                )
-            )
+        ):
+            found.append(said(
+                quantity, _condensed(listed, forms, probe.p), witness, method + where, certainty=Certainty.PROVED,
+                prime=probe.p, scope="at-point", field=f"F_{probe.p}", ancestry=stands_on,
+            ))  # fmt: skip
     return found
 
 
@@ -190,12 +170,4 @@ def _condensed(listed: list[list[int]], forms: list[list[int]], p: int) -> list[
 
 
 def _nothing(reason: str, seconds: float = 0.0) -> Evidence:
-    return Evidence(
-        quantity="image_dim",
-        witness="macaulay2",
-        method=reason,
-        value=None,
-        relation=">=",
-        certainty=Certainty.PROBABLE,
-        seconds=seconds,
-    )
+    return said("image_dim", None, "macaulay2", reason, relation=">=", seconds=seconds)

@@ -27,7 +27,14 @@ from m2bridge.questions.fiber.request import (
     estimated_terms,
     family_parameters,
 )
-from m2bridge.questions.fiber.resolve import AtOption, StratumOption, one_of, resolve, stratum_point
+from m2bridge.questions.fiber.resolve import (
+    AtOption,
+    RationalizeOption,
+    StratumOption,
+    one_of,
+    resolve,
+    stratum_point,
+)
 from m2bridge.questions.fiber.result import Fiber, FiberComponent, RealPoint
 from m2bridge.questions.fiber.skew import counterexample, same_function
 from m2bridge.questions.fiber.slices import slice_of
@@ -63,6 +70,7 @@ def fiber(
     *,
     at: AtOption = None,
     stratum: StratumOption = None,
+    rationalize: RationalizeOption = None,
     force: ForceOption = False,
 ) -> Fiber:
     """The fiber of the parametrization through a point: all weights with the same function.
@@ -74,7 +82,7 @@ def fiber(
     """
     prime = MACAULAY2_PRIME if ask.prime is None else ask.prime
     asked, model = model, _by_coordinates(model)
-    point = resolve(model, one_of(at, stratum), ask.seed)
+    point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
     p, note = good_prime(point, prime)
     ask.require_engine()
     ask.announce("symmetries")

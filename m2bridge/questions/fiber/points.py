@@ -18,8 +18,9 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.linear.residues import residue
 from m2bridge.models import DeepLightning, Lightning, Mod, Model
+from m2bridge.models.attention import Attention
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.virtual import from_queries, virtual_weights
+from m2bridge.models.virtual import virtual_weights
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 
@@ -92,10 +93,8 @@ def _constrained(model: Model, drawn: Mapping[str, np.ndarray]) -> dict[str, np.
     """Weights of the model itself from those of its free parametrization, exactly."""
     if model.free is model:
         return dict(drawn)
-    if isinstance(model, Lightning):
-        return {"A": drawn["K"].T @ drawn["Q"], "V": drawn["V"]}
-    virtual = getattr(model, "parametrization", "") == "virtual"
-    return from_queries(drawn, model.layers, virtual=virtual)  # type: ignore[attr-defined]
+    assert isinstance(model, Attention)
+    return model.from_weights(drawn)
 
 
 # -- given weights ---------------------------------------------------------------------------------------------------------------
@@ -206,7 +205,7 @@ def virtual_point(point: Point) -> Point:
     model, weights = point.model, point.weights
     assert isinstance(model, DeepLightning)
     if model.parametrization == "weights":
-        found = from_queries(weights, model.layers, virtual=True)
+        found = replace(model, parametrization="virtual").from_weights(weights)
     else:
         layers = range(1, model.layers + 1)
         M, L = virtual_weights([weights[f"A{i}"] for i in layers], [weights[f"V{i}"] for i in layers])

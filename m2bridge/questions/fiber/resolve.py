@@ -10,14 +10,17 @@ from typing import Annotated, Any
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.models import DeepLightning, Lightning, Model
+from m2bridge.models import DeepLightning, Lightning, Model, checkpoints
 from m2bridge.questions import over_q
-from m2bridge.questions.fiber.points import Point, draw, fractions_of, given_point, random_point, read_weights
+from m2bridge.questions.fiber.points import Point, draw, fractions_of, given_point, random_point
 from m2bridge.questions.kernel import Option
 from m2bridge.questions.singular_locus.orbits import Orbit
 
 AtOption = Annotated[
-    Any, Option("weights.json: parameter names to matrices of integers or fractions as strings.", read=Path)
+    Any, Option("A file of weights: .json, .npz, .safetensors or .pt; floats are taken exactly.", read=Path)
+]
+RationalizeOption = Annotated[
+    int | None, Option("Round the numbers of --at to fractions with denominators up to 2^BITS.", least=1)
 ]
 StratumOption = Annotated[
     str | None,
@@ -27,10 +30,14 @@ StratumOption = Annotated[
 ]
 
 
-def one_of(at: Any, stratum: str | None) -> Any:
-    """The point that one of the two options names."""
+def one_of(at: Any, stratum: str | None, rationalize: int | None = None) -> Any:
+    """The point that one of the two options names; `rationalize` rounds a file's numbers."""
     if at is not None and stratum is not None:
         raise InputError("--at and --stratum name different points; give one of them")
+    if rationalize is not None:
+        if not isinstance(at, Path):
+            raise InputError("--rationalize rounds the numbers of a file: give one with --at")
+        return checkpoints.CheckpointFile(at, rationalize)
     return stratum if at is None else at
 
 
@@ -42,8 +49,9 @@ def resolve(model: Model, at: Any, seed: int) -> Point:
         if at.model != model:
             raise InputError(f"the point belongs to {at.model.spec}, not to {model.spec}")
         return replace(at)
-    if isinstance(at, Path):
-        return given_point(model, read_weights(at), detail=at.name)
+    if isinstance(at, (Path, checkpoints.CheckpointFile)):
+        found = checkpoints.read(at, model.parameters)
+        return given_point(model, found.weights, detail=found.note)
     if isinstance(at, str):
         return stratum_point(model, at, seed)
     if isinstance(at, Mapping):

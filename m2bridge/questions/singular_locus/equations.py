@@ -18,7 +18,7 @@ from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, interpolate
 from m2bridge.questions.closure.equations import equation
 from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.closure.wire import from_lists
+from m2bridge.questions.closure.wire import polynomials_in
 
 SMALLEST_PRIME = 101
 """Over fewer points, forms like x^3 y - x y^3 vanish everywhere and interpolation finds equations that are none."""
@@ -34,7 +34,9 @@ def check_field(prime: int) -> None:
 
 def read(values: Values, count: int, p: int) -> tuple[Equation, ...]:
     """The equations in `count` coordinates that the template emitted, over F_p, or over QQ for p = 0."""
-    found = from_lists(values, "equations", count, p) if "equations" in values else []
+    found = (
+        polynomials_in(values["equations"], count, p, "equations", values) if "equations" in values else []
+    )
     return tuple(equation(terms, range(count), p=p) for terms in found)
 
 

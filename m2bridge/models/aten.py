@@ -1,0 +1,420 @@
+"""The operations of PyTorch as functions of arrays, by their names in ATen.
+
+The arrays are recorded ones and constant NumPy arrays; this module needs no PyTorch. What is in :data:`REFUSED` is neither
+polynomial nor built from exp and division; the text says what to do instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt, prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import NotPolynomialError
+from m2bridge.programs.recording import Recorded
+
+Array = Any
+"""A recorded array or a constant one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """Scores of which some are -infinity, as before a softmax: the finite scores, and where they count."""
+
+    scores: Array
+    kept: np.ndarray
+
+
+def _add(a: Array, b: Array, alpha: float = 1) -> Array:
+    for scores, other in ((a, b), (b, a)):
+        if isinstance(scores, Masked):
+            return Masked(scores.scores + other, scores.kept)
+        if isinstance(other, np.ndarray) and np.isneginf(other).any():
+            masked = np.isneginf(other)
+            return Masked(scores + np.where(masked, 0, other), ~masked)
+    return a + b if alpha == 1 else a + b * alpha
+
+
+def _scaled(operation: Callable[[Array, Array], Array]) -> Callable[..., Array]:
+    """A product or quotient; masked scores may be scaled by positive numbers, which leave -infinity where it is."""
+
+    def scaled(a: Array, b: Array, rounding_mode: str | None = None) -> Array:
+        if rounding_mode is not None:
+            raise NotPolynomialError(
+                "a division that rounds is not a polynomial; divide without rounding_mode"
+            )
+        if isinstance(b, Masked) and not isinstance(a, Masked):
+            a, b = b, a
+        if not isinstance(a, Masked):
+            return operation(a, b)
+        if isinstance(b, (Masked, Recorded)) or not np.all(np.asarray(b) > 0):
+            raise NotPolynomialError(
+                "-infinity is understood only before a softmax, scaled by positive numbers"
+            )
+        return Masked(operation(a.scores, b), a.kept)
+
+    return scaled
+
+
+def _power(a: Array, exponent: Any) -> Array:
+    values = (
+        np.unique(np.asarray(exponent, dtype=float)) if not isinstance(exponent, Recorded) else np.array([])
+    )
+    if len(values) != 1 or values[0] != int(values[0]) or not isinstance(a, Recorded):
+        raise NotPolynomialError(
+            f"the power {'of a recorded exponent' if not len(values) else values[0]} is not a polynomial; "
+            "use a whole number as exponent"
+        )
+    n = int(values[0])
+    return a**n if n >= 0 else 1 / a**-n
+
+
+def _where(mask: Array, yes: Array, no: Array) -> Array:
+    if isinstance(mask, Recorded):
+        raise NotPolynomialError(
+            "torch.where on a condition that depends on weights or inputs is not a polynomial; "
+            "only constant masks are understood"
+        )
+    for keep, chosen, other in ((mask, yes, no), (~mask, no, yes)):
+        if isinstance(other, np.ndarray) and np.isneginf(other).any():
+            bias = np.where(np.isneginf(other), 0, other)
+            shape = np.broadcast_shapes(chosen.shape, mask.shape, other.shape)
+            kept = np.broadcast_to(keep | ~np.isneginf(other), shape)
+            return Masked(np.where(keep, chosen, bias), kept)
+    return np.where(mask, yes, no)
+
+
+def _sum(a: Array, dim: Any = None, keepdim: bool = False, **_: Any) -> Array:
+    return a.sum(_axes(dim), keepdims=keepdim)
+
+
+def _mean(a: Array, dim: Any = None, keepdim: bool = False, **_: Any) -> Array:
+    return a.mean(_axes(dim), keepdims=keepdim)
+
+
+def _axes(dim: Any) -> Any:
+    return None if dim is None or dim == [] else tuple(dim) if isinstance(dim, Sequence) else dim
+
+
+def _linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
+    y = x @ (weight.T if weight.ndim > 1 else weight)
+    return y if bias is None else y + bias
+
+
+def _addmm(bias: Array, x: Array, y: Array, *, beta: float = 1, alpha: float = 1) -> Array:
+    product = x @ y if alpha == 1 else (x @ y) * alpha
+    return _add(product, bias if beta == 1 else bias * beta)
+
+
+def _bilinear(x: Array, y: Array, weight: Array, bias: Array | None = None) -> Array:
+    found = np.einsum("...i,oij,...j->...o", x, weight, y)
+    return found if bias is None else found + bias
+
+
+def _expand(a: Array, sizes: Sequence[int], **_: Any) -> Array:
+    old = (1,) * (len(sizes) - a.ndim) + tuple(a.shape)
+    return np.broadcast_to(a, tuple(o if s == -1 else s for s, o in zip(sizes, old, strict=True)))
+
+
+def _at(a: Array, dim: int, key: Any) -> Array:
+    return a[(slice(None),) * (dim % a.ndim) + (key,)]
+
+
+def _slice(a: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
+    return _at(a, dim, slice(start, end, step))
+
+
+def _unsqueeze(a: Array, dim: int) -> Array:
+    return np.expand_dims(a, dim)
+
+
+def _squeeze(a: Array, dim: Any = None) -> Array:
+    given = range(a.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+    return a.squeeze(tuple(k for k in given if a.shape[k] == 1))
+
+
+def _split(a: Array, sizes: Sequence[int], dim: int = 0) -> tuple[Array, ...]:
+    starts = np.cumsum([0, *sizes])
+    return tuple(_at(a, dim, slice(int(s), int(s) + n)) for s, n in zip(starts[:-1], sizes, strict=True))
+
+
+def _unbind(a: Array, dim: int = 0) -> tuple[Array, ...]:
+    return tuple(_at(a, dim, k) for k in range(a.shape[dim]))
+
+
+def _index(a: Array, indices: Sequence[Any]) -> Array:
+    if any(isinstance(i, Recorded) for i in indices):
+        raise NotPolynomialError(
+            "an index that depends on weights or inputs is not a polynomial; index with constants"
+        )
+    return a[tuple(slice(None) if i is None else i for i in indices)]
+
+
+def _placed(a: Array, part: Array, write: Callable[[np.ndarray, np.ndarray], None]) -> Array:
+    """`a` with some entries replaced by those of `part`; `write` puts the numbers of the new entries where they go."""
+    places = np.arange(prod(a.shape)).reshape(a.shape)
+    target = places.copy()
+    write(target, prod(a.shape) + np.arange(prod(part.shape)).reshape(part.shape))
+    return np.concatenate([a.reshape(-1), part.reshape(-1)])[target]
+
+
+def _slice_scatter(
+    a: Array, part: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Array:
+    key = (slice(None),) * (dim % a.ndim) + (slice(start, end, step),)
+    return _placed(a, part, lambda target, new: target.__setitem__(key, new))
+
+
+def _select_scatter(a: Array, part: Array, dim: int, index: int) -> Array:
+    key = (slice(None),) * (dim % a.ndim) + (index,)
+    return _placed(a, part, lambda target, new: target.__setitem__(key, new))
+
+
+def _index_put(a: Array, indices: Sequence[Any], part: Array, accumulate: bool = False) -> Array:
+    if accumulate:
+        raise NotPolynomialError(
+            "index_put with accumulate=True is not understood; add with + and constant masks"
+        )
+    key = tuple(slice(None) if i is None else i for i in indices)
+    return _placed(a, part, lambda target, new: target.__setitem__(key, new))
+
+
+def _pad(a: Array, pad: Sequence[int], value: float = 0) -> Array:
+    pairs = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
+    widths = [(0, 0)] * (a.ndim - len(pairs)) + pairs
+    if any(n < 0 for pair in widths for n in pair):
+        raise NotPolynomialError("padding by a negative number is not understood; cut with a slice")
+    return np.pad(a, widths, constant_values=value)
+
+
+def _exp_of(a: Array) -> Array:
+    if isinstance(a, Masked):
+        return np.exp(a.scores) * a.kept
+    return np.exp(a)
+
+
+def _softmax(a: Array, dim: int, *_: Any, **__: Any) -> Array:
+    if isinstance(a, Masked) and not np.broadcast_to(a.kept, a.scores.shape).any(axis=dim).all():
+        raise NotPolynomialError(
+            "a softmax of scores that are all masked has no value; leave one unmasked in each row"
+        )
+    e = _exp_of(a)
+    return e / e.sum(dim, keepdims=True)
+
+
+def _sigmoid(a: Array) -> Array:
+    return 1 / (1 + np.exp(-a))
+
+
+def _tanh(a: Array) -> Array:
+    return 1 - 2 / (1 + np.exp(2 * a))
+
+
+def _attention(
+    q: Array, k: Array, v: Array, attn_mask: Array | None = None, dropout_p: float = 0, is_causal: bool = False,
+    *, scale: float | None = None, enable_gqa: bool = False,
+) -> Array:  # fmt: skip
+    """softmax(q k^T / sqrt(width)) v, with masks; the root is exact where it is rational."""
+    if dropout_p:
+        raise NotPolynomialError(f"dropout with probability {dropout_p} is random; set dropout_p=0.0")
+    if enable_gqa:
+        k, v = (np.repeat(a, q.shape[-3] // a.shape[-3], axis=-3) for a in (k, v))
+    width = q.shape[-1]
+    if scale is None:
+        exact = isqrt(width) ** 2 == width
+        scores = q @ k.swapaxes(-1, -2) * (Fraction(1, isqrt(width)) if exact else 1 / sqrt(width))
+    else:
+        scores = q @ k.swapaxes(-1, -2) * scale
+    if is_causal:
+        scores = Masked(scores, np.tril(np.ones(scores.shape[-2:], dtype=bool)))
+    elif attn_mask is not None and getattr(attn_mask, "dtype", None) == np.bool_:
+        scores = Masked(scores, attn_mask)
+    elif attn_mask is not None:
+        scores = _add(scores, attn_mask)
+    return _softmax(scores, -1) @ v
+
+
+def _windows(
+    x: Array, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
+) -> Array:
+    """The parts of an image under a moving window: axes of `x`, the last ones being places, then axes of the window."""
+    n, lead = len(kernel), x.ndim - len(kernel)
+    if any(padding):
+        x = np.pad(x, [(0, 0)] * lead + [(p, p) for p in padding])
+    keys = []
+    for axis, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True)):
+        count = (x.shape[lead + axis] - d * (k - 1) - 1) // s + 1
+        index = s * np.arange(count)[:, None] + d * np.arange(k)[None, :]
+        shape = [1] * (2 * n)
+        shape[axis], shape[n + axis] = index.shape
+        keys.append(index.reshape(shape))
+    return x[(slice(None),) * lead + tuple(keys)]
+
+
+def _convolution(
+    x: Array, weight: Array, bias: Array | None, stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], transposed: bool, _output_padding: Sequence[int], groups: int,
+) -> Array:  # fmt: skip
+    if transposed:
+        raise NotPolynomialError(
+            "a transposed convolution is not understood; write it as a matrix, or pad and use conv"
+        )
+    n = weight.ndim - 2
+    batched = x if x.ndim == n + 2 else x[None]
+    seen = _windows(batched, weight.shape[2:], stride, padding, dilation)
+    places, window = "XYZ"[:n], "klm"[:n]
+    out = seen.shape[2 : 2 + n]
+    if groups == 1:
+        y = np.einsum(f"bc{places}{window},oc{window}->bo{places}", seen, weight)
+    else:
+        parts = seen.reshape(seen.shape[0], groups, -1, *seen.shape[2:])
+        filters = weight.reshape(groups, -1, *weight.shape[1:])
+        y = np.einsum(f"bgc{places}{window},goc{window}->bgo{places}", parts, filters)
+        y = y.reshape(seen.shape[0], weight.shape[0], *out)
+    if bias is not None:
+        y = y + bias.reshape(-1, *(1,) * n)
+    return y if x.ndim == n + 2 else y[0]
+
+
+def _avg_pool2d(
+    x: Array, kernel: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0, 0),
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Array:  # fmt: skip
+    if ceil_mode or (any(padding) and not count_include_pad):
+        raise NotPolynomialError(
+            "average pooling is understood with ceil_mode=False and count_include_pad=True"
+        )
+    kernel, padding = list(kernel) * (3 - len(kernel)), list(padding) * (3 - len(padding))
+    step = list(stride) * (3 - len(stride)) if stride else kernel
+    seen = _windows(x, kernel, step, padding, (1, 1))
+    return seen.sum((-2, -1)) * Fraction(1, divisor_override or prod(kernel))
+
+
+def _batch_norm(
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    mean: Array,
+    variance: Array,
+    _momentum: float,
+    eps: float,
+) -> tuple[Array, ...]:
+    """Batch normalisation in evaluation mode, which is affine: mean and variance are constants."""
+    column = (-1, *(1,) * (x.ndim - 2))
+    y = (x - mean.reshape(column)) * (1 / np.sqrt(variance + eps)).reshape(column)
+    y = y if weight is None else y * weight.reshape(column)
+    return (y if bias is None else y + bias.reshape(column),)
+
+
+def _same(a: Array, *_: Any, **__: Any) -> Array:
+    return a
+
+
+REARRANGING: dict[str, Callable[..., Array]] = {
+    "view": lambda a, shape: a.reshape(tuple(shape)),
+    "permute": lambda a, dims: a.transpose(tuple(dims)),
+    "transpose": lambda a, i, j: a.swapaxes(i, j),
+    "t": lambda a: a.T,
+    "unsqueeze": _unsqueeze,
+    "squeeze": _squeeze,
+    "expand": _expand,
+    "select": _at,
+    "slice": _slice,
+    "clone": _same,
+    "alias": _same,
+    "detach": _same,
+    "lift_fresh_copy": _same,
+    "_to_copy": _same,
+    "repeat": lambda a, times: np.tile(a, tuple(times)),
+}  # fmt: skip
+"""Operations that move entries; they keep what is masked masked."""
+REARRANGING |= {"reshape": REARRANGING["view"], "_unsafe_view": REARRANGING["view"]}
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    **REARRANGING,
+    "add": _add,
+    "sub": lambda a, b, alpha=1: _add(a, -b if alpha == 1 else -alpha * b),
+    "rsub": lambda a, b, alpha=1: b - a * alpha,
+    "mul": _scaled(lambda a, b: a * b),
+    "div": _scaled(lambda a, b: a / b),
+    "neg": lambda a: -a,
+    "reciprocal": lambda a: 1 / a,
+    "square": lambda a: a**2,
+    "pow": _power,
+    "sum": _sum,
+    "mean": _mean,
+    "prod": lambda a, dim=None, keepdim=False, **_: a.prod(_axes(dim), keepdims=keepdim),
+    "cumsum": lambda a, dim, **_: np.cumsum(a, dim),
+    "mm": lambda a, b: a @ b,
+    "bmm": lambda a, b: a @ b,
+    "mv": lambda a, b: a @ b,
+    "dot": lambda a, b: a @ b,
+    "matmul": lambda a, b: a @ b,
+    "einsum": lambda text, arrays, **_: np.einsum(text.replace(" ", ""), *arrays),
+    "linear": _linear,
+    "addmm": _addmm,
+    "baddbmm": _addmm,
+    "addmv": _addmm,
+    "addcmul": lambda a, b, c, value=1: a + b * c * value,
+    "bilinear": _bilinear,
+    "cat": lambda arrays, dim=0: np.concatenate(list(arrays), axis=dim),
+    "stack": lambda arrays, dim=0: np.stack(list(arrays), axis=dim),
+    "split_with_sizes": _split,
+    "unbind": _unbind,
+    "flip": lambda a, dims: np.flip(a, tuple(dims)),
+    "roll": lambda a, shifts, dims=None: np.roll(a, tuple(shifts), tuple(dims) if dims else None),
+    "index": _index,
+    "embedding": lambda table, indices, *_: _index(table, [indices]),
+    "index_select": lambda a, dim, indices: _index(a, [None] * (dim % a.ndim) + [indices]),
+    "diagonal": lambda a, offset=0, dim1=0, dim2=1: a.diagonal(offset, dim1, dim2),
+    "tril": lambda a, diagonal=0: np.tril(a, diagonal),
+    "triu": lambda a, diagonal=0: np.triu(a, diagonal),
+    "where": _where,
+    "masked_fill": lambda a, mask, value: _where(mask, np.asarray(value), a),
+    "constant_pad_nd": _pad,
+    "copy": lambda old, new, *_: np.broadcast_to(new, old.shape),
+    "slice_scatter": _slice_scatter,
+    "select_scatter": _select_scatter,
+    "index_put": _index_put,
+    "exp": _exp_of,
+    "sigmoid": _sigmoid,
+    "tanh": _tanh,
+    "silu": lambda a: a * _sigmoid(a),
+    "softmax": _softmax,
+    "_softmax": _softmax,
+    "scaled_dot_product_attention": _attention,
+    "convolution": _convolution,
+    "avg_pool2d": _avg_pool2d,
+    "_native_batch_norm_legit_no_training": _batch_norm,
+    "zeros_like": lambda a, **_: np.zeros(a.shape),
+    "ones_like": lambda a, **_: np.ones(a.shape),
+    "full_like": lambda a, value, **_: np.full(a.shape, float(value)),
+}  # fmt: skip
+
+_ACTIVATION = "use a polynomial, for instance x**2, or SiLU, sigmoid or tanh, which are analytic"
+_NORM = "it divides by a square root; leave it out, or use BatchNorm in evaluation mode, which is affine"
+_VALUES = "it decides by values; use constants for what is decided"
+REFUSED: dict[str, str] = {
+    **dict.fromkeys(
+        ("relu", "leaky_relu", "hardtanh", "clamp", "clamp_min", "elu", "gelu", "abs", "prelu", "hardsigmoid",
+         "hardswish", "softplus", "erf", "_prelu_kernel", "mish", "log_sigmoid_forward"), _ACTIVATION
+    ),
+    **dict.fromkeys(("layer_norm", "native_layer_norm", "group_norm", "native_group_norm", "rms_norm",
+                     "instance_norm", "linalg_vector_norm", "sqrt", "rsqrt", "var"), _NORM),
+    **dict.fromkeys(("max_pool2d_with_indices", "max_pool2d", "max_pool3d_with_indices", "adaptive_max_pool2d"),
+                    "use average pooling, which is linear"),
+    **dict.fromkeys(("native_dropout", "bernoulli", "rand", "randn", "rand_like", "randn_like", "rrelu_with_noise"),
+                    "it is random; call module.eval() first"),
+    **dict.fromkeys(("_native_batch_norm_legit_functional", "_native_batch_norm_legit"),
+                    "in training mode it divides by the batch's deviation; call module.eval() first"),
+    **dict.fromkeys(("log", "log_softmax", "_log_softmax", "logsumexp", "log1p", "log2"),
+                    "logarithms are not understood; return the scores or the softmax itself"),
+    **dict.fromkeys(("sin", "cos"), "sines and cosines of weights or inputs are not understood; keep them in a buffer"),
+    **dict.fromkeys(("max", "amax", "min", "amin", "maximum", "minimum", "sort", "topk", "argmax", "argmin", "gt", "lt",
+                     "ge", "le", "eq", "ne", "sign", "round", "floor", "ceil", "_local_scalar_dense", "item"), _VALUES),
+}  # fmt: skip
+"""Operations that no recorded network has, with what to do instead."""

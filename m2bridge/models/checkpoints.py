@@ -1,0 +1,200 @@
+"""Weights from a file, exactly: ``.npz``, ``.safetensors``, ``.pt`` (weights only) and ``.json``.
+
+A binary float is the dyadic number that it is, a decimal in JSON is that decimal, unless it is asked that they be rounded.
+Nothing in a file is run: pickles are refused by NumPy and read as plain tensors by PyTorch.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.models.base import Shape
+from m2bridge.programs.arithmetics import object_array
+
+LARGEST_FILE = 256 * 2**20
+MOST_BITS = 52
+_KINDS = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1", "BOOL": "?",
+}  # fmt: skip
+"""The types of safetensors that NumPy has; BF16 is the upper half of an F32."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFile:
+    """A file of weights, and to how many bits its numbers are to be rounded; None for exactly."""
+
+    path: Path
+    bits: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.bits is not None and not 1 <= self.bits <= MOST_BITS:
+            raise InputError(
+                f"--rationalize {self.bits}: bits are from 1 to {MOST_BITS}", argument="rationalize"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """Weights over QQ by the names of a model, and a sentence on how they were read."""
+
+    weights: Mapping[str, Any]
+    note: str
+    ignored: tuple[str, ...] = field(default=())
+
+
+def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkpoint:
+    """The weights in a file, as nested lists of Fractions or, from JSON, as they stand.
+
+    Dots in names become underscores; what is no weight of the model, such as buffers and frozen parameters, is left out.
+    """
+    given = file if isinstance(file, CheckpointFile) else CheckpointFile(file)
+    path = given.path
+    readers = {".npz": _npz, ".safetensors": _safetensors, ".pt": _pt, ".pth": _pt, ".json": _json}
+    if path.suffix not in readers:
+        raise InputError(f"{path}: weights are read from {', '.join(readers)}", argument="at")
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise InputError(
+                f"{path} is larger than {LARGEST_FILE // 2**20} MB; weights are treated exactly, so they are few"
+            )
+        found = readers[path.suffix](path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    if path.suffix == ".json":
+        return Checkpoint(weights=_rounded_lists(found, given.bits), note=_said(path, "numbers", given.bits))
+    named, ignored = _by_name(found, parameters)
+    weights = {name: _exact(path, name, array, given.bits) for name, array in named.items()}
+    return Checkpoint(weights=weights, note=_said(path, "binary floats", given.bits), ignored=ignored)
+
+
+def _said(path: Path, what: str, bits: int | None) -> str:
+    if bits is None:
+        return f"{path.name}, {what} taken exactly as they stand"
+    return f"{path.name}, {what} rounded to the nearest fractions with denominators up to 2^{bits}"
+
+
+def _by_name(
+    found: Mapping[str, np.ndarray], parameters: Mapping[str, Shape]
+) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """Arrays under the names of the model's weights, and the names that it does not have."""
+    named, ignored = {}, []
+    for key, array in found.items():
+        plain = re.sub(r"[^A-Za-z0-9_]", "_", key)
+        name = next((n for n in (key, plain, f"p{plain}") if n in parameters), None)
+        if name is None:
+            ignored.append(key)
+        else:
+            named[name] = array
+    if not named:
+        raise InputError(
+            f"the file has {', '.join(list(found)[:6]) or 'nothing'}; the model's weights are {', '.join(list(parameters)[:6])}"
+        )
+    return named, tuple(ignored)
+
+
+def _exact(path: Path, name: str, array: np.ndarray, bits: int | None) -> np.ndarray:
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{path}: {name} has entries of type {array.dtype}; weights are real numbers")
+    if not np.isfinite(array).all():
+        raise InputError(f"{path}: {name} has an entry that is infinite or not a number")
+    return object_array([_rounded(Fraction(x), bits) for x in array.ravel().tolist()], array.shape)
+
+
+def _rounded(value: Fraction, bits: int | None) -> Fraction:
+    return value if bits is None else value.limit_denominator(2**bits)
+
+
+# -- the formats -----------------------------------------------------------------------------------------------------------------
+
+
+def _npz(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            return {name: found[name] for name in found.files}
+    except (ValueError, EOFError, KeyError, AttributeError, TypeError) as error:
+        raise InputError(f"{path} is not an .npz of plain arrays: {error}") from None
+    except Exception as error:  # zipfile.BadZipFile and its relatives
+        if type(error).__module__ != "zipfile":
+            raise
+        raise InputError(f"{path} is not an .npz file: {error}") from None
+
+
+def _safetensors(path: Path) -> dict[str, np.ndarray]:
+    """A header of JSON that says where each tensor lies, and their bytes."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or length > len(data) - 8:
+        raise InputError(f"{path} is not a safetensors file: its header is cut off")
+    try:
+        header = json.loads(data[8 : 8 + length])
+        header.pop("__metadata__", None)
+        return {name: _tensor(data[8 + length :], entry) for name, entry in header.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path} is not a safetensors file: {error}") from None
+
+
+def _tensor(data: bytes, entry: Mapping[str, Any]) -> np.ndarray:
+    start, stop = entry["data_offsets"]
+    part, shape = data[start:stop], tuple(entry["shape"])
+    if entry["dtype"] == "BF16":
+        return (np.frombuffer(part, "<u2").astype("<u4") << 16).view("<f4").reshape(shape)
+    if entry["dtype"] not in _KINDS:
+        raise ValueError(f"tensors of type {entry['dtype']} are not read")
+    return np.frombuffer(part, _KINDS[entry["dtype"]]).reshape(shape)
+
+
+def _pt(path: Path) -> dict[str, np.ndarray]:
+    from m2bridge.models.pytorch import pytorch
+
+    torch = pytorch()
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise InputError(
+            f"{path} holds more than weights, or is damaged; save it with torch.save(module.state_dict(), ...)"
+            f"\n  PyTorch says: {str(error).splitlines()[0][:200]}"
+        ) from None
+    state = found.get("state_dict", found) if isinstance(found, Mapping) else found
+    if not isinstance(state, Mapping) or not all(isinstance(v, torch.Tensor) for v in state.values()):
+        raise InputError(
+            f"{path} holds no dictionary of tensors; save it with torch.save(module.state_dict(), ...)"
+        )
+    return {str(k): (v.double() if v.is_floating_point() else v).detach().numpy() for k, v in state.items()}
+
+
+def _json(path: Path) -> dict[str, Any]:
+    def constant(text: str) -> NoReturn:
+        raise InputError(f"{path} has the entry {text}; weights are finite numbers")
+
+    def decimal(text: str) -> Fraction:
+        _, _, exponent = text.lower().partition("e")
+        if len(text) > 4000 or abs(int(exponent or 0)) > 4000:
+            raise InputError(f"{path} has the entry {text[:40]}, which is out of all proportion")
+        return Fraction(text)
+
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"), parse_float=decimal, parse_constant=constant)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise InputError(
+            f"{path} should hold an object that maps weights to matrices, not a {type(found).__name__}"
+        )
+    return found
+
+
+def _rounded_lists(value: Any, bits: int | None) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded_lists(item, bits) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded_lists(item, bits) for item in value]
+    return _rounded(value, bits) if isinstance(value, Fraction) else value

@@ -1,0 +1,336 @@
+"""A PyTorch module as a model: ``torch.export`` writes down what it does, and that is played on recording arrays.
+
+Trainable parameters are the weights; frozen ones and buffers are exact constants. Everything that depends on neither weights nor
+inputs is computed by PyTorch itself, in float64. What was recorded is compared with the module at random weights and inputs
+before it is given to anyone.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import logging
+import operator
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from m2bridge.errors import DisagreementError, InputError, M2BridgeError, NotPolynomialError
+from m2bridge.models import evaluation
+from m2bridge.models.aten import Masked
+from m2bridge.models.own import OwnNetwork
+from m2bridge.models.torch_graph import (
+    ADVICE,
+    applied,
+    arrays,
+    first_line,
+    free_name,
+    holds_recorded,
+    mapped,
+    operation_name,
+    place_of_node,
+)
+from m2bridge.programs.recording import Recorded, Recording, record_call
+
+if TYPE_CHECKING:
+    from m2bridge.models.base import Shape
+
+_WHOLE = (
+    "linear", "matmul", "einsum", "bilinear", "softmax", "scaled_dot_product_attention", "silu", "square",
+    "layer_norm", "group_norm", "rms_norm", "instance_norm", "gelu", "softplus", "leaky_relu", "elu", "mish", "hardtanh",
+    "log_softmax", "log_sigmoid",
+)  # fmt: skip
+"""Operations that are not taken apart: they are recorded as people write them, or refused by their own name."""
+_CLOSE = 1e-8
+_COMPARED = 2
+
+
+def from_torch(
+    module: Any, input_shape: int | Sequence[int] | Sequence[Sequence[int]], *, name: str | None = None
+) -> OwnNetwork:
+    """A model from a ``torch.nn.Module``; needs the extra ``torch``.
+
+    Parameters
+    ----------
+    module
+        Parameters that require a gradient become the weights, with underscores for dots in their names; tied ones occur once.
+        Frozen parameters and buffers are constants, exactly the binary numbers that they are.
+    input_shape
+        The exact shape of the tensor that ``forward`` is given, with the batch axis if it wants one; several as a list.
+    name
+        A title; by default the name of the module's class.
+
+    Raises
+    ------
+    NotPolynomialError
+        A part is neither polynomial nor built from exp and division; the message names the submodule and what to do.
+    InputError
+        The module cannot be run or exported; the message says what to change.
+    DisagreementError
+        The recorded program does not compute what the module computes.
+    """
+    torch = pytorch()
+    given = _shapes(input_shape)
+    _check(torch, module)
+    with _quiet_float64(torch):
+        traced = _Traced(torch, module, given)
+        recording = traced.recorded()
+        traced.compare(recording)
+    label = name or type(module).__name__
+    said = [re.sub(r" \(aten\.py, line \d+\)", "", note) for note in recording.notes]
+    return OwnNetwork(recorded=recording.program, name=label, notes=(*said, *traced.notes))
+
+
+@contextmanager
+def _quiet_float64(torch: Any) -> Iterator[None]:
+    """New tensors are made in float64, as the module's are, and PyTorch's own warnings are kept from the user."""
+    before, level = torch.get_default_dtype(), logging.root.manager.disable
+    torch.set_default_dtype(torch.float64)
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        torch.set_default_dtype(before)
+        logging.disable(level)
+
+
+def pytorch() -> Any:
+    """The package torch, or an error that says how to get it."""
+    try:
+        import torch
+    except ImportError:
+        raise InputError("PyTorch is not installed here; pip install 'm2bridge[torch]'") from None
+    return torch
+
+
+def _shapes(given: Any) -> list[Shape]:
+    if isinstance(given, int):
+        given = (given,)
+    given = list(given)
+    shapes = [(n,) for n in given] if not given else given if not isinstance(given[0], int) else [given]
+    found = [tuple(shape) for shape in shapes]
+    if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for shape in found for n in shape):
+        raise InputError(f"input_shape {given} should hold positive whole numbers", argument="input_shape")
+    return found
+
+
+def _check(torch: Any, module: Any) -> None:
+    """Refuse what has no values to compute with."""
+    if not isinstance(module, torch.nn.Module):
+        what = f"the class {module.__name__}; make one: {module.__name__}(...)" if isinstance(module, type) else (
+            f"the {type(module).__name__} {str(module)[:40]!r}"
+        )  # fmt: skip
+        raise InputError(f"from_torch takes a torch.nn.Module, not {what}")
+    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+        if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+            raise InputError(
+                f"{name} is lazy and has no shape yet; run the module once on a tensor of the right shape"
+            )
+        if tensor.device.type == "meta":
+            raise InputError(
+                f"{name} is on the device 'meta', which has no numbers; make the module on the CPU, "
+                "or call module.to_empty(device='cpu') and initialise it"
+            )
+        if tensor.is_complex():
+            raise InputError(f"{name} is complex; write its real and imaginary parts as two parameters")
+
+
+class _Traced:
+    """A module in float64 on the CPU, with the graph of what it does."""
+
+    def __init__(self, torch: Any, module: Any, shapes: list[Shape]) -> None:
+        self.torch, self.shapes = torch, shapes
+        self.notes: list[str] = []
+        try:
+            self.module = copy.deepcopy(module).cpu()
+        except Exception as error:
+            raise InputError(f"the module cannot be copied: {first_line(error)}") from error
+        self._say_precision()
+        self.module.double()
+        self.kept: list[int] = []
+        arguments = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
+        self.exported = self._export(arguments)
+        signature = self.exported.graph_signature
+        self._check_mutations(signature)
+        self.weights = self._named_weights(signature)
+        self.inputs = self._named_inputs(signature)
+
+    def _say_precision(self) -> None:
+        kinds = sorted({str(p.dtype).removeprefix("torch.") for p in self.module.parameters()})
+        if half := [kind for kind in kinds if kind in ("float16", "bfloat16")]:
+            self.notes.append(
+                f"The module is in {half[0]}; it is read in float64, without the roundings of {half[0]}."
+            )
+
+    def _export(self, arguments: list[Any]) -> Any:
+        torch = self.torch
+        try:
+            with torch.no_grad():
+                copy.deepcopy(self.module)(*[a.clone() for a in arguments])
+        except Exception as error:
+            raise self._explained(error) from error
+        table = torch.export.default_decompositions()
+        for operation in list(table.keys()):
+            if operation_name(operation) in _WHOLE:
+                table.pop(operation)
+        try:
+            exported = torch.export.export(self.module, tuple(arguments), strict=False)
+            return exported.run_decompositions(table)
+        except Exception as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: Exception) -> InputError:
+        """What PyTorch could not do, and what to change."""
+        text = f"{type(error).__name__} {error}"
+        shown = ", ".join(str(shape) for shape in self.shapes)
+        for pattern, advice in ADVICE:
+            if re.search(pattern, text, re.IGNORECASE):
+                return InputError(f"{advice.format(shapes=shown)}\n  PyTorch says: {first_line(error)}")
+        return InputError(f"torch.export cannot read the module: {first_line(error)}")
+
+    def _check_mutations(self, signature: Any) -> None:
+        if changed := list(signature.user_inputs_to_mutate.values()):
+            raise InputError(
+                f"forward changes its input {changed[0]!r} in place; make a new tensor: x = x + 1 for x += 1, x * 2 for x.mul_(2)"
+            )
+        if changed := [
+            *signature.buffers_to_mutate.values(),
+            *getattr(signature, "parameters_to_mutate", {}).values(),
+        ]:
+            owner = self.module.get_submodule(changed[0].rpartition(".")[0])
+            raise InputError(
+                f"forward changes {changed[0]!r} ({type(owner).__name__}), so that the function depends on what was computed "
+                "before; call module.eval() first, or keep state outside forward"
+            )
+
+    def _named_weights(self, signature: Any) -> dict[str, tuple[str, Any]]:
+        """Placeholder -> name of the weight and the parameter; tied parameters have one name."""
+        found: dict[str, tuple[str, Any]] = {}
+        names: dict[int, str] = {}
+        for placeholder, path in signature.inputs_to_parameters.items():
+            parameter = self.module.get_parameter(path)
+            if not parameter.requires_grad:
+                continue
+            if id(parameter) not in names:
+                names[id(parameter)] = free_name(path, names.values())
+            found[placeholder] = (names[id(parameter)], parameter)
+        if not found:
+            raise InputError(
+                "the module has no trainable parameters: nothing is to be varied; see requires_grad_()"
+            )
+        return found
+
+    def _named_inputs(self, signature: Any) -> dict[str, str]:
+        """Placeholder -> name of the input."""
+        taken = [name for name, _ in self.weights.values()]
+        found: dict[str, str] = {}
+        for placeholder in signature.user_inputs:
+            found[placeholder] = free_name(str(placeholder), [*taken, *found.values()])
+        return found
+
+    # -- playing the graph ------------------------------------------------------------------------------
+
+    def recorded(self) -> Recording:
+        weights = {name: tuple(parameter.shape) for name, parameter in self.weights.values()}
+        inputs = dict(zip(self.inputs.values(), self.shapes, strict=True))
+        used = {node.name for node in self.exported.graph.nodes if node.op == "placeholder" and node.users}
+        unused = [name for p, (name, _) in self.weights.items() if p not in used]
+        if unused := [n for n in unused if n not in {m for p, (m, _) in self.weights.items() if p in used}]:
+            self.notes.append(f"forward does not use {', '.join(unused)}.")
+        return record_call(self._played, weights, inputs)
+
+    def _played(self, weights: dict[str, Recorded], inputs: dict[str, Recorded]) -> Any:
+        values: dict[Any, Any] = {}
+        constants = self._constants()
+        for node in self.exported.graph.nodes:
+            if node.op == "placeholder":
+                if node.name in self.weights:
+                    values[node] = weights[self.weights[node.name][0]]
+                elif node.name in self.inputs:
+                    values[node] = inputs[self.inputs[node.name]]
+                else:
+                    values[node] = constants.get(node.name)
+            elif node.op == "output":
+                return self._outputs([values.get(n) for n in node.args[0]])
+            elif node.op == "get_attr":
+                values[node] = operator.attrgetter(node.target)(self.exported.graph_module)
+            else:
+                values[node] = self._value(node, values)
+        raise AssertionError("a graph ends with its output")
+
+    def _constants(self) -> dict[str, Any]:
+        signature, state = (
+            self.exported.graph_signature,
+            {**self.exported.state_dict, **self.exported.constants},
+        )
+        places = {
+            **signature.inputs_to_parameters,
+            **signature.inputs_to_buffers,
+            **signature.inputs_to_lifted_tensor_constants,
+        }
+        return {name: state[path] for name, path in places.items() if name not in self.weights}
+
+    def _outputs(self, found: list[Any]) -> Any:
+        self.kept = [k for k, value in enumerate(found) if isinstance(value, Recorded)]
+        wanted = [found[k] for k in self.kept]
+        if any(isinstance(value, Masked) for value in found):
+            raise NotPolynomialError(
+                "the module returns scores of -infinity; return what comes after the softmax"
+            )
+        if not wanted:
+            raise InputError("the module's output depends on neither weights nor inputs")
+        return wanted[0] if len(wanted) == 1 else wanted
+
+    def _value(self, node: Any, values: dict[Any, Any]) -> Any:
+        args = mapped(node.args, lambda n: values[n], type(node))
+        kwargs = mapped(dict(node.kwargs), lambda n: values[n], type(node))
+        if node.target is operator.getitem:
+            return args[0][args[1]] if args[0] is not None else None
+        if not holds_recorded((args, kwargs)):
+            with self.torch.no_grad():
+                return node.target(*args, **kwargs)
+        base = operation_name(node.target)
+        if base.startswith(("_assert", "sym_")):
+            return None
+        try:
+            result = applied(base, *arrays((args, kwargs), self.torch))
+        except M2BridgeError as error:
+            kind = NotPolynomialError if isinstance(error, NotPolynomialError) else InputError
+            raise kind(f"{place_of_node(node)}: {error.message.rpartition(chr(10))[2]}") from None
+        except Exception as error:
+            raise InputError(
+                f"{place_of_node(node)}: {base} cannot be recorded: {first_line(error)}"
+            ) from error
+        return self.torch.as_tensor(result) if isinstance(result, np.ndarray) else result
+
+    # -- the comparison ---------------------------------------------------------------------------------
+
+    def compare(self, recording: Recording) -> None:
+        """Refuse a program that computes something else than the module, in float64 at random weights and inputs."""
+        rng = np.random.default_rng(0)
+        program = recording.program
+        for _ in range(_COMPARED):
+            weights: dict[str, np.ndarray] = {}
+            with self.torch.no_grad():
+                for name, parameter in self.weights.values():
+                    scale = np.sqrt(max(1, parameter.shape[-1] if parameter.ndim else 1))
+                    weights[name] = rng.normal(size=tuple(parameter.shape)) / scale
+                    parameter.copy_(self.torch.as_tensor(weights[name]))
+                inputs = [rng.normal(size=shape) for shape in self.shapes]
+                said = self.module(*[self.torch.as_tensor(x) for x in inputs])
+            given = inputs[0] if len(inputs) == 1 else np.concatenate([x.ravel() for x in inputs])
+            own = np.asarray(evaluation.run(program, weights, given)).ravel()
+            leaves = self.torch.utils._pytree.tree_leaves(said)
+            theirs = np.concatenate([leaves[k].numpy().ravel() for k in self.kept])
+            if own.shape != theirs.shape or not np.allclose(own, theirs, rtol=_CLOSE, atol=_CLOSE):
+                gap = np.abs(own - theirs).max() if own.shape == theirs.shape else "another shape"
+                raise DisagreementError(
+                    f"the recorded program differs from the module by {gap} at random weights and inputs; "
+                    "does forward depend on something else than its inputs, or change precision?"
+                )

@@ -1,0 +1,152 @@
+"""Two checkpoints: do they compute one function, and does a known symmetry carry one to the other?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.models import Model
+from m2bridge.questions.canonical import Move, NormalForm, normal_form
+from m2bridge.questions.equal import Comparison, compared, same_certificate
+from m2bridge.questions.fiber.resolve import AtOption, RationalizeOption, one_of, resolve
+from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.results import Certainty, Result, Value, register_result
+from m2bridge.views import View, cut
+
+OtherOption = Annotated[Any, Option("The second file of weights.", flag="--and", read=Path)]
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Same(Result):
+    """Whether two weights compute one function.
+
+    Attributes
+    ----------
+    first, second: the weights, exact.
+    verdict: same, different, or undecided.
+    example: for different functions an input and both outputs, exact, where one was found.
+    carried: whether symmetries carry one to the other: True when both have one normal form; False when the normal forms differ
+        and every known group was used up, so that no known symmetry does; None when this was not decided.
+    first_moves, second_moves: the elements that bring each to the normal form; empty unless `carried`.
+    certificate: the pair as a certificate of equal functions, or None.
+    """
+
+    ANALYSIS: ClassVar[str] = "same"
+    VERSION: ClassVar[int] = 1
+
+    first: Mapping[str, Any]
+    second: Mapping[str, Any]
+    verdict: Literal["same", "different", "undecided"]
+    example: Mapping[str, Any] | None
+    carried: bool | None
+    first_moves: tuple[Move, ...]
+    second_moves: tuple[Move, ...]
+    certificate: Mapping[str, Value] | None
+
+    def view(self) -> View:
+        answer = {
+            "same": "one function: both weights compute the same",
+            "different": "different functions",
+            "undecided": "undecided",
+        }[self.verdict]
+        facts = []
+        if self.example is not None:
+            words = [
+                f"{key} {cut(str(value).replace(chr(39), ''), 80)}" for key, value in self.example.items()
+            ]
+            facts.append(("they differ at", ", ".join(words)))
+        for which, moves in (("first", self.first_moves), ("second", self.second_moves)):
+            facts += [(f"{which}, {m.group}", cut(str(m.element).replace("'", ""), 100)) for m in moves]
+        notes = {
+            True: ("Symmetries carry one to the other: these elements bring both to one normal form.",),
+            False: ("No symmetry that the model names carries one to the other.",),
+            None: (),
+        }[self.carried if self.verdict == "same" else None]
+        to_prove = "all coefficients are too many to be compared, or the network is not polynomial"
+        return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=to_prove)
+
+
+@question(
+    asks="Whether two weights compute one function, and whether symmetries carry one to the other.",
+    quantities={"same_function": "whether both weights compute one function"},
+    example="m2bridge same 'mlp(widths=[2,3,2],r=2)' --at a.npz --and b.npz",
+    needs_engine=False,
+    takes_prime=False,
+)
+def same(
+    ask: Asking,
+    model: Model,
+    *,
+    at: AtOption = None,
+    other: OtherOption = None,
+    rationalize: RationalizeOption = None,
+) -> Same:
+    """Whether two weights compute one function: all coefficients are compared over QQ, where they can be listed.
+
+    Different functions are shown by an input where they differ. Equal ones are shown as a certificate; where the weights have one
+    normal form under the known symmetries (see :func:`~m2bridge.questions.canonical.canonical`), so are the elements.
+
+    Examples
+    --------
+    >>> a, b = {"W1": [[3], [2]], "W2": [[1, 1]]}, {"W1": [[1], [6]], "W2": [["4", "1/4"]]}
+    >>> found = same("mlp(widths=[1,2,1],r=2)", at=a, other=b, engine=False)
+    >>> found.verdict, found.carried
+    ('same', True)
+    >>> found = same("mlp(widths=[1,2,1],r=2)", at=a, other={"W1": [[1], [1]], "W2": [[12, 1]]}, engine=False)
+    >>> found.verdict, found.carried
+    ('same', False)
+    """
+    if at is None or other is None:
+        raise InputError("same compares two weights: give them with --at and --and")
+    first, second = (resolve(model, one_of(given, None, rationalize), ask.seed) for given in (at, other))
+    comparison = compared(model, first.weights, second.weights, ask.seed)
+    forms = _normal_forms(model, first.weights, second.weights, ask.seed, comparison)
+    carried = None if forms is None else _carried(*forms)
+    ask.say(
+        "same_function", comparison.same, comparison.witness, comparison.method, certainty=comparison.certainty, scope="at-point"
+    )  # fmt: skip
+    if carried:
+        ask.say(
+            "same_function", True, "symmetry", "one normal form under the known symmetries", certainty=Certainty.PROVED,
+            scope="at-point", ancestry="symmetries",
+        )  # fmt: skip
+    proved = comparison.certainty is Certainty.PROVED or bool(carried)
+    return ask.answer(
+        Same,
+        model=model.spec,
+        options={"rationalize": rationalize},
+        certainty=Certainty.PROVED if proved and comparison.same is not None else Certainty.PROBABLE,
+        first=first.document(None),
+        second=second.document(None),
+        verdict="undecided" if comparison.same is None else "same" if comparison.same else "different",
+        example=comparison.example,
+        carried=carried,
+        first_moves=forms[0].moves if forms is not None and carried else (),
+        second_moves=forms[1].moves if forms is not None and carried else (),
+        certificate=same_certificate(model, first.vector, second.vector) if comparison.proved_same else None,
+    )
+
+
+def _normal_forms(
+    model: Model,
+    first: Mapping[str, np.ndarray],
+    second: Mapping[str, np.ndarray],
+    seed: int,
+    found: Comparison,
+) -> tuple[NormalForm, NormalForm] | None:
+    """The normal forms of both, when they compute one function and there are symmetries."""
+    if not found.same or not model.symmetries:
+        return None
+    return normal_form(model, first, seed), normal_form(model, second, seed)
+
+
+def _carried(first: NormalForm, second: NormalForm) -> bool | None:
+    if all((first.weights[name] == second.weights[name]).all() for name in first.weights):
+        return True
+    return None if first.left or second.left else False

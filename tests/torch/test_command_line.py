@@ -1,0 +1,104 @@
+"""Modules and their checkpoints from the command line, and the transformer that the benchmark times, made smaller."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from m2bridge import cli, dimension, from_torch
+from m2bridge.errors import InputError
+from m2bridge.models.checkpoints import read
+from m2bridge.models.code import model_from_code
+
+FILE = """
+from torch import nn
+
+class Square(nn.Module):
+    def forward(self, x):
+        return x**2
+
+def build():
+    return nn.Sequential(nn.Linear(2, 3, bias=False), Square(), nn.Linear(3, 1, bias=False)), (2,)
+
+def shapeless():
+    return build()[0]
+
+def broken():
+    raise ValueError("no data")
+
+module = build()[0]
+module.input_shape = (2,)
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "my_net.py"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+def test_a_module_is_named_on_the_command_line(file, capsys):
+    assert cli.main(["dimension", f"torch:{file}:build", "--no-engine", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["image_dim"], document["certainty"]) == (3, "proved")
+    assert document["model"].startswith("program:")
+    assert model_from_code(f"torch:{file}:module") == model_from_code(f"torch:{file}:build")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("shapeless", "input_shape"), ("broken", "line 15: ValueError: no data")]
+)
+def test_what_is_wrong_with_the_function_is_said(file, name, message):
+    with pytest.raises(InputError, match=message):
+        model_from_code(f"torch:{file}:{name}")
+
+
+def test_a_checkpoint_of_torch_is_read_exactly(tmp_path):
+    module = nn.Linear(2, 1)
+    with torch.no_grad():
+        module.weight.copy_(torch.tensor([[0.1, 0.5]]))
+    path = tmp_path / "w.pt"
+    torch.save(module.state_dict(), path)
+    found = read(path, {"weight": (1, 2)})
+    assert found.weights["weight"].tolist() == [[Fraction(13421773, 134217728), Fraction(1, 2)]]
+    assert found.ignored == ("bias",)
+
+
+def test_a_pickled_module_is_refused(tmp_path):
+    path = tmp_path / "w.pt"
+    torch.save(nn.Linear(2, 1), path)
+    with pytest.raises(InputError, match="state_dict"):
+        read(path, {"weight": (1, 2)})
+
+
+def test_two_checkpoints_of_one_module(file, tmp_path, capsys):
+    state = {
+        "0.weight": torch.tensor([[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]),
+        "2.weight": torch.tensor([[1.0, 2.0, -1.0]]),
+    }
+    torch.save(state, tmp_path / "a.pt")
+    scaled = {"0.weight": state["0.weight"][[1, 0, 2]] * 2, "2.weight": state["2.weight"][:, [1, 0, 2]] / 4}
+    torch.save(scaled, tmp_path / "b.pt")
+    files = ["--at", str(tmp_path / "a.pt"), "--and", str(tmp_path / "b.pt")]
+    assert cli.main(["same", f"torch:{file}:build", *files, "--no-engine"]) == 0
+    assert "one function" in capsys.readouterr().out
+
+
+def test_a_causal_transformer_of_two_blocks():
+    """Parameters minus GL(2) on (Q, K) and on (V, O) of 2 heads in 2 blocks, minus scalings of 3 neurons in 2 blocks."""
+    source = Path(__file__).parents[2] / "benchmarks" / "pytorch.py"
+    spec = importlib.util.spec_from_file_location("benchmark", source)
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    module = nn.Sequential(benchmark.Block(4, 3), benchmark.Block(4, 3))
+    found = dimension(from_torch(module, (benchmark.TOKENS, 4)), engine=False)
+    expected = found.parameters - 2 * (2 * 4 + 2 * 4 + 3)
+    assert found.lower_bound == found.image_dim == expected
+    assert found.upper_bound >= expected

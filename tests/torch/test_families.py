@@ -1,0 +1,112 @@
+"""One ``nn.Module`` for each built-in family is the family's own function, by evaluation at random points."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from m2bridge import from_torch
+from m2bridge.linear.mod import Mod
+from m2bridge.models import parse_spec
+
+P = 2_147_483_629
+
+
+class Lightning(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.Q, self.K, self.V = (nn.Parameter(torch.randn(n, 3)) for n in (2, 2, 1))
+
+    def forward(self, X: Tensor) -> Tensor:
+        return self.V @ X @ (self.K @ X).mT @ self.Q @ X
+
+
+class Deep(nn.Module):
+    """Layers of attention with columns for tokens: plain, with skips, with heads, or normalised."""
+
+    def __init__(self, *, heads: int = 0, layers: int = 2, skip: bool = False, softmax: bool = False) -> None:
+        super().__init__()
+        lead = (heads,) if heads else ()
+        for i in range(1, layers + 1):
+            for letter, rows in (("Q", 2), ("K", 2), ("V", 3)):
+                setattr(self, f"{letter}{i}", nn.Parameter(torch.randn(*lead, rows, 3)))
+        self.heads, self.layers, self.skip, self.softmax = heads, layers, skip, softmax
+
+    def forward(self, X: Tensor) -> Tensor:
+        for i in range(1, self.layers + 1):
+            Q, K, V = (getattr(self, f"{letter}{i}") for letter in "QKV")
+            scores = (K @ X).mT @ (Q @ X)
+            attention = functional.softmax(scores, -1).mT if self.softmax else scores
+            output = V @ (X @ attention)
+            output = output.sum(0) if self.heads else output
+            X = X + output if self.skip else output
+        return X
+
+
+class Perceptron(nn.Module):
+    def __init__(self, r: int, *widths: int) -> None:
+        super().__init__()
+        for i, (before, after) in enumerate(pairwise(widths), start=1):
+            setattr(self, f"W{i}", nn.Parameter(torch.randn(after, before)))
+        self.r, self.layers = r, len(widths) - 1
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = functional.linear(x, self.W1)
+        for i in range(2, self.layers + 1):
+            x = functional.linear(x.pow(self.r), getattr(self, f"W{i}"))
+        return x
+
+
+class Convolution(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w1, self.w2, self.w3 = (nn.Parameter(torch.randn(n)) for n in (3, 2, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for w, stride in ((self.w1, 2), (self.w2, 1), (self.w3, 1)):
+            x = functional.conv1d(x[None, None], w[None, None], stride=stride)[0, 0]
+            x = x**2 if w is not self.w3 else x
+        return x
+
+
+POLYNOMIAL = [
+    ("lightning(d=3,dp=1,a=2,t=2)", Lightning, (3, 2)),
+    ("deep-lightning(d=[3,3,3],a=[2,2],t=2)", Deep, (3, 2)),
+    ("multi-head(d=3,dp=3,a=2,heads=2,t=2)", lambda: Deep(heads=2, layers=1), (3, 2)),
+    ("skip-lightning(d=[3,3,3],a=[2,2],t=2)", lambda: Deep(skip=True), (3, 2)),
+    ("mlp(widths=[2,3,3,2],r=3)", lambda: Perceptron(3, 2, 3, 3, 2), (2,)),
+    ("linear(widths=[3,2,3])", lambda: Perceptron(1, 3, 2, 3), (3,)),
+    ("convolution(filters=[3,2,2],r=2,strides=[2,1,1])", Convolution, (7,)),
+]
+
+
+@pytest.mark.parametrize(
+    ("spec", "make", "shape"), POLYNOMIAL, ids=[spec.split("(")[0] for spec, _, _ in POLYNOMIAL]
+)
+def test_a_module_of_a_polynomial_family_is_that_family(spec, make, shape):
+    model, own = parse_spec(spec), from_torch(make(), shape)
+    assert own.polynomial
+    assert own.parameters == model.parameters
+    assert own.input_shape == model.input_shape
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        weights = {name: Mod(w, P) for name, w in model.draw_weights(rng, P).items()}
+        x = Mod(rng.integers(0, P, size=shape), P)
+        theirs = model.forward(weights, x).values
+        assert (own.forward(weights, x).values == theirs).all()
+        assert theirs.any()
+
+
+def test_a_module_of_normalised_attention_is_that_family():
+    model, own = parse_spec("softmax(d=[3,3,3],a=[2,2],t=3)"), from_torch(Deep(softmax=True), (3, 3))
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(3, 3))
+    weights = {name: rng.normal(size=shape) for name, shape in model.parameters.items()}
+    scaled = {name: w / float(model.temperature) if name[0] == "Q" else w for name, w in weights.items()}
+    assert not own.polynomial
+    np.testing.assert_allclose(own.forward(scaled, x), model.forward(weights, x), rtol=1e-10)

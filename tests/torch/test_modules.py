@@ -1,0 +1,208 @@
+"""Modules of the kind people write: each is compared with PyTorch at weights and inputs that from_torch has not seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from m2bridge import dimension, from_torch
+
+
+def agree(module: nn.Module, *shapes: tuple[int, ...]):
+    """The network of a module, after a comparison at the module's own weights."""
+    own = from_torch(module, list(shapes))
+    module = module.double()
+    names = {name.replace(".", "_"): p for name, p in module.named_parameters() if p.requires_grad}
+    weights = {
+        name: names[name if name in names else name.removeprefix("p")].detach().numpy()
+        for name in own.parameters
+    }
+    rng = np.random.default_rng(7)
+    inputs = [rng.normal(size=shape) for shape in shapes]
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        said = module(*[torch.as_tensor(x) for x in inputs])
+    finally:
+        torch.set_default_dtype(before)
+    said = said if isinstance(said, tuple) else (said,)
+    theirs = np.concatenate([t.detach().numpy().ravel() for t in said])
+    given = inputs[0] if len(inputs) == 1 else np.concatenate([x.ravel() for x in inputs])
+    np.testing.assert_allclose(np.asarray(own.forward(weights, given)).ravel(), theirs, rtol=1e-9, atol=1e-10)
+    return own
+
+
+class Written(nn.Module):
+    """A module around one function of a linear layer and the input."""
+
+    def __init__(self, function, d: int = 3) -> None:
+        super().__init__()
+        self.l, self.function = nn.Linear(d, d), function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(self.l, x)
+
+
+class Square(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x**2
+
+
+def test_linear_layers_with_bias_and_a_square():
+    own = agree(nn.Sequential(nn.Linear(2, 3), Square(), nn.Linear(3, 1, bias=False)), (2,))
+    assert own.parameters == {"p0_weight": (3, 2), "p0_bias": (3,), "p2_weight": (1, 3)}
+    assert own.polynomial
+
+
+def test_multihead_attention():
+    own = agree(nn.MultiheadAttention(4, 2, batch_first=True), (1, 3, 4), (1, 3, 4), (1, 3, 4))
+    assert own.parameter_count == 80
+    assert not own.polynomial
+
+
+def test_multihead_self_attention_with_a_causal_mask():
+    class Causal(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention = nn.MultiheadAttention(4, 2, batch_first=True, bias=False)
+            self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.attention(x, x, x, attn_mask=self.mask, need_weights=False)[0]
+
+    own = agree(Causal(), (1, 3, 4))
+    x = np.random.default_rng(0).normal(size=(1, 3, 4))
+    weights = {name: np.random.default_rng(1).normal(size=shape) for name, shape in own.parameters.items()}
+    first = own.forward(weights, x)[0, 0]
+    x[0, 1:] += 1
+    np.testing.assert_array_equal(own.forward(weights, x)[0, 0], first)
+
+
+@pytest.mark.parametrize(
+    ("module", "shape"),
+    [
+        (nn.Conv1d(2, 3, 2), (1, 2, 5)),
+        (nn.Conv1d(2, 4, 2, groups=2, dilation=2), (2, 5)),
+        (nn.Conv2d(1, 2, 3, padding=1, stride=2), (1, 1, 4, 4)),
+        (nn.Conv2d(2, 2, (2, 3), padding="same"), (1, 2, 4, 3)),
+        (
+            nn.Sequential(nn.Conv2d(1, 2, 2), Square(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(2, 1)),
+            (1, 1, 3, 3),
+        ),
+    ],
+)
+def test_convolutions(module, shape):
+    assert agree(module, shape).polynomial
+
+
+def test_bilinear():
+    assert agree(nn.Bilinear(2, 3, 2), (2,), (3,)).polynomial
+
+
+def test_tied_weights_occur_once():
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.down, self.up = nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False)
+            self.up.weight = self.down.weight
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.up(self.down(x) ** 2)
+
+    own = from_torch(Tied(), (3,))
+    assert list(own.parameters) == ["down_weight"]
+    assert agree(Tied(), (3,)).parameter_count == 9
+
+
+def test_frozen_parameters_and_buffers_are_exact_constants():
+    class Frozen(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(2, 2, bias=False), nn.Linear(2, 1, bias=False)
+            self.first.weight = nn.Parameter(torch.tensor([[0.5, -3.0], [0.1, 2.0]]), requires_grad=False)
+            self.register_buffer("shift", torch.tensor([7.0, 0.25]))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.last((self.first(x) + self.shift) ** 2)
+
+    own = from_torch(Frozen(), (2,))
+    assert own.parameters == {"last_weight": (1, 2)}
+    assert "7 1/4" in own.recorded.text
+    assert "13421773/134217728" in own.recorded.text, "0.1 in float32 is this dyadic number"
+    assert any("exact dyadic" in note for note in own.notes)
+
+
+def test_causal_attention_of_torch_itself():
+    own = agree(
+        Written(lambda f, x: functional.scaled_dot_product_attention(f(x), x, x, is_causal=True), 4),
+        (1, 3, 4),
+    )
+    assert "scale 1/2" in own.recorded.text
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [
+        (lambda f, x: x + f(x) ** 3, (3,)),
+        (lambda f, x: (f(x) @ x.mT).masked_fill(torch.ones(3, 3).triu(1).bool(), float("-inf")).softmax(-1) @ x, (3, 3)),
+        (lambda f, x: ((f(x) @ x.mT + torch.full((3, 3), float("-inf")).triu(1)) / 2).softmax(-1) @ x, (3, 3)),
+        (lambda f, x: functional.silu(f(x)) + torch.tanh(x) * torch.sigmoid(f(x)), (3,)),
+        (lambda f, x: torch.einsum("ij,kj,kl->il", f(x), x, x), (2, 3)),
+        (lambda f, x: torch.stack([f(x)[1], x[0]]).flip(0).roll(1, 0)[:, ::2].reshape(4).unsqueeze(0), (2, 3)),
+        (lambda f, x: torch.cat(f(x).chunk(2, -2), -1).permute(1, 0) * torch.arange(6.0)[:, None], (2, 3)),
+        (lambda f, x: f(x).mean(0, keepdim=True) - x.sum(-1, keepdim=True) * x.prod(-1, keepdim=True), (2, 3)),
+        (lambda f, x: 1 / (1 + f(x) ** 2) + x**-2, (3,)),
+        (lambda f, x: functional.pad(f(x), (1, 2))[..., 1:4].cumsum(-1).tril(), (3, 3)),
+        (lambda f, x: f(f.weight.diagonal()) * x, (3,)),
+    ],
+)  # fmt: skip
+def test_functions_of_torch(function, shape):
+    agree(Written(function), shape)
+
+
+def test_filling_a_new_tensor_in_place():
+    def filled(f, x):
+        z = torch.zeros(2, 3)
+        z[0] = f(x)
+        z[1, :2] = x[1:]
+        return z
+
+    assert agree(Written(filled), (3,)).polynomial
+
+
+def test_constant_embeddings_and_positions():
+    class Embedded(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(5, 3)
+            self.register_buffer("tokens", torch.tensor([4, 0, 4]))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + self.table(self.tokens)
+
+    assert agree(Embedded(), (3, 3)).parameters == {"table_weight": (5, 3)}
+
+
+def test_batch_normalisation_in_evaluation_mode_is_affine():
+    own = agree(nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), Square()).eval(), (2, 3))
+    assert own.polynomial
+
+
+def test_half_precision_is_said():
+    own = from_torch(nn.Linear(2, 2).half(), (2,))
+    assert any("float16" in note for note in own.notes)
+
+
+def test_unused_parameters_are_said():
+    module = Written(lambda f, x: x @ f.weight)
+    own = from_torch(module, (3,))
+    assert any("does not use l_bias" in note for note in own.notes)
+
+
+def test_dimension_of_a_module_of_torch():
+    module = nn.Sequential(nn.Linear(2, 3, bias=False), Square(), nn.Linear(3, 1, bias=False))
+    found = dimension(from_torch(module, (2,)), engine=False)
+    assert (found.image_dim, found.certainty.value) == (3, "proved"), "all quadratic forms in two variables"

@@ -1,0 +1,120 @@
+"""Weights from files: exactly the numbers that they are, or rounded where that was asked."""
+
+from __future__ import annotations
+
+import json
+import struct
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from m2bridge import from_callable, singular_point
+from m2bridge.errors import InputError
+from m2bridge.models.checkpoints import CheckpointFile, read
+
+SHAPES = {"layer_weight": (2, 1), "p0_bias": (1,)}
+
+
+def safetensors(path: Path, **tensors: tuple[str, list[int], bytes]) -> Path:
+    """A file in the format of the library safetensors, from its description: header length, header, bytes."""
+    header, data = {}, b""
+    for name, (kind, shape, raw) in tensors.items():
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps({"__metadata__": {"format": "pt"}, **header}).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return path
+
+
+def test_binary_floats_are_the_dyadic_numbers_that_they_are(tmp_path):
+    path = tmp_path / "w.npz"
+    np.savez(
+        path,
+        **{
+            "layer.weight": np.array([[0.1], [0.5]]),
+            "0.bias": np.array([3], dtype=np.int32),
+            "more": np.ones(2),
+        },
+    )
+    found = read(path, SHAPES)
+    assert found.weights["layer_weight"].tolist() == [[Fraction(0.1)], [Fraction(1, 2)]]
+    assert found.weights["layer_weight"][0, 0] != Fraction(1, 10)
+    assert found.weights["p0_bias"].tolist() == [Fraction(3)]
+    assert found.ignored == ("more",)
+    assert "exactly" in found.note
+
+
+def test_rounding_is_asked_for_and_said(tmp_path):
+    path = tmp_path / "w.npz"
+    np.savez(path, **{"layer.weight": np.array([[1 / 3], [0.1]])})
+    found = read(CheckpointFile(path, 10), SHAPES)
+    assert found.weights["layer_weight"].tolist() == [[Fraction(1, 3)], [Fraction(1, 10)]]
+    assert "2^10" in found.note
+
+
+def test_safetensors_without_the_library(tmp_path):
+    half = struct.pack("<2H", 0x3F80, 0xC000)  # 1 and -2 in bfloat16
+    path = safetensors(
+        tmp_path / "w.safetensors",
+        **{"layer.weight": ("BF16", [2, 1], half), "0.bias": ("F32", [1], struct.pack("<f", 0.1))},
+    )
+    found = read(path, SHAPES)
+    assert found.weights["layer_weight"].tolist() == [[1], [-2]]
+    assert found.weights["p0_bias"].tolist() == [Fraction(13421773, 134217728)], "0.1 in float32"
+
+
+def test_a_decimal_in_json_is_that_decimal(tmp_path):
+    path = tmp_path / "w.json"
+    path.write_text('{"layer_weight": [[0.1], ["1/3"]], "p0_bias": [2]}', encoding="utf-8")
+    assert read(path, SHAPES).weights["layer_weight"] == [[Fraction(1, 10)], ["1/3"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("w.npz", b"nothing", "npz"),
+        ("w.safetensors", b"\xff" * 12, "cut off"),
+        ("w.safetensors", struct.pack("<Q", 2) + b"[]", "not a safetensors"),
+        ("w.json", b'{"a": NaN}', "finite"),
+        ("w.json", b'{"a": 1e999999999}', "proportion"),
+        ("w.json", b"[1]", "object"),
+        ("w.bin", b"", "weights are read from"),
+    ],
+)
+def test_files_that_are_no_weights(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read(path, SHAPES)
+
+
+def test_pickles_are_not_run(tmp_path):
+    path = tmp_path / "w.npz"
+    np.savez(path, layer_weight=np.array([Path("x")], dtype=object))
+    with pytest.raises(InputError, match="plain arrays"):
+        read(path, SHAPES)
+
+
+def test_infinite_weights_and_other_names_are_refused(tmp_path):
+    path = tmp_path / "w.npz"
+    np.savez(path, layer_weight=np.array([[np.inf], [0]]))
+    with pytest.raises(InputError, match="infinite"):
+        read(path, SHAPES)
+    np.savez(path, other=np.ones(2))
+    with pytest.raises(InputError, match="the model's weights are layer_weight"):
+        read(path, SHAPES)
+    with pytest.raises(InputError, match="cannot be read"):
+        read(tmp_path / "missing.npz", SHAPES)
+
+
+def test_a_critical_checkpoint_is_called_critical(tmp_path, engine):
+    """At equal neurons the differential of a b^T + c d^T, which fills 2 x 2, has rank 3 = dim of the tangent space of rank 1."""
+    model = from_callable(lambda U, V: U @ V, {"U": (2, 2), "V": (2, 2)})
+    path = tmp_path / "w.npz"
+    np.savez(path, U=np.array([[1.0, 1.0], [0.5, 0.5]]), V=np.array([[0.25, 2.0], [0.25, 2.0]]))
+    found = singular_point(model, at=path, engine=engine)
+    assert (found.jacobian_rank, found.image_dim, found.critical) == (3, 4, True)
+    assert any("it loses 1" in text for _, text in found.view().facts)
+    assert "exactly" in found.at["detail"]

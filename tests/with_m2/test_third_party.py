@@ -1,0 +1,102 @@
+"""A question from outside the package: the two blocks of CONTRIBUTING.md, copied into a directory, are a full citizen."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
+JOBS = """\
+[[grid]]
+analysis = "linear-span"
+model = "lightning"
+d = 2
+dp = [1, 2]
+extra = 3
+"""
+
+
+def blocks() -> dict[str, str]:
+    """The template and the Python file that CONTRIBUTING.md shows as a new question."""
+    section = CONTRIBUTING.read_text().partition("## A new question")[2].partition("\n## ")[0]
+    found = dict(re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL))
+    return {"linear_span.m2.j2": found["macaulay2"], "linear_span.py": found["python"]}
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    site = tmp_path / "site"
+    site.mkdir()
+    for name, text in blocks().items():
+        (site / name).write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("M2BRIDGE_PLUGINS", "linear_span")
+
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, "-m", "m2bridge", *map(str, arguments)]
+        return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+
+    return call
+
+
+def test_it_is_listed_described_and_answers(run: Run) -> None:
+    assert "linear-span" in run("--help").stdout
+    assert "--extra" in run("linear-span", "--help").stdout
+    done = run("linear-span", "--d", 2, "--dp", 1)
+    assert done.returncode == 0, done.stderr
+    # 2 choices of x_1's coordinate times 3 monomials of x_2, and no linear relation among their coefficients
+    assert done.stdout.startswith("the linear span has dimension 6; probable")
+    assert "witnesses agree" in done.stdout
+
+
+def test_its_json_fits_the_schema_made_from_its_type(run: Run) -> None:
+    schema = json.loads(run("schema", "linear-span").stdout)
+    done = run("linear-span", "lightning(d=2,dp=2)", "--json", "--seed", 3)
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, schema)
+    assert (document["span_dim"], document["agreement"], document["seed"]) == (12, True, 3)
+
+
+def test_it_is_rendered_saved_and_explained(run: Run, tmp_path: Path) -> None:
+    script = run("render", "linear-span", "--d", 3, "--dp", 1).stdout
+    assert script == run("linear-span", "--d", 3, "--dp", 1, "--script").stdout
+    assert "d = 3;" in script
+    assert "rank lift(last coefficients coordinates, kk)" in script
+    assert run("linear-span", "--d", 2, "--dp", 1, "--save", tmp_path / "records").returncode == 0
+    (record,) = (tmp_path / "records").glob("*.json")
+    explained = run("explain", record)
+    assert explained.returncode == 0, explained.stderr
+    assert "the linear span has dimension 6" in explained.stdout
+    assert "emit(" in explained.stdout
+
+
+def test_it_runs_in_a_batch_and_its_template_is_part_of_the_key(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "jobs.toml").write_text(JOBS)
+    first = run("batch", "jobs.toml", "--store", "store", "--workers", 1)
+    assert first.returncode == 0, first.stderr
+    listed = json.loads(run("results", "store", "--format", "json").stdout)
+    assert sorted(row["span_dim"] for row in listed) == [6, 12]
+    assert "0 to run" in run("batch", "jobs.toml", "--store", "store", "--dry-run").stdout
+    template = tmp_path / "site" / "linear_span.m2.j2"
+    template.write_text(template.read_text() + "-- a later thought\n")
+    assert "2 to run" in run("batch", "jobs.toml", "--store", "store", "--dry-run").stdout
+
+
+def test_limits_and_mistakes_have_their_exit_codes(run: Run, tmp_path: Path) -> None:
+    large = run("linear-span", "--d", 9, "--dp", 9, "--timeout", "1s")
+    assert large.returncode == 5, large.stdout + large.stderr
+    assert "partial answer" in large.stderr
+    assert run("linear-span", "--d", 2, "--dp", 1, "--extra", -1).returncode == 2
+    template = tmp_path / "site" / "linear_span.m2.j2"
+    template.write_text(template.read_text().replace("rank lift", "1 + rank lift"))
+    wrong = run("linear-span", "--d", 2, "--dp", 1)
+    assert wrong.returncode == 3
+    assert "witnesses disagree" in wrong.stderr
