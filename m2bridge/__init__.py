@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from m2bridge.questions.same import Same, same
     from m2bridge.questions.singular_locus import SingularLocus, singular_locus
     from m2bridge.questions.singular_point import SingularPoint, singular_point
+    from m2bridge.questions.symmetries import Symmetries, symmetries
     from m2bridge.records import load as load_record
     from m2bridge.records import save as save_record
     from m2bridge.results import Certainty, Evidence, Result
@@ -64,6 +65,7 @@ __all__ = [
     "SingularLocus",
     "SingularPoint",
     "Softmax",
+    "Symmetries",
     "__version__",
     "boundary",
     "canonical",
@@ -81,6 +83,7 @@ __all__ = [
     "save_record",
     "singular_locus",
     "singular_point",
+    "symmetries",
 ]
 
 _RENAMED = {"load_record": "load", "save_record": "save"}
@@ -94,6 +97,7 @@ _MODULES = {
     "questions.same": ("Same", "same"),
     "questions.singular_locus": ("SingularLocus", "singular_locus"),
     "questions.singular_point": ("SingularPoint", "singular_point"),
+    "questions.symmetries": ("Symmetries", "symmetries"),
     "claims.ledger": ("Ledger",),
     "engine": ("Limits", "open_engine"),
     "models": (

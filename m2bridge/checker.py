@@ -1250,6 +1250,7 @@ def check_upper(program: Program, argument: Any, network: Network | None = None)
     kinds: dict[Any, tuple[Callable[..., int], tuple[str, ...]]] = {
         "parameters": (lambda program: program.parameters, ()),
         "coordinates": (coordinates_bound, ()),
+        "span": (span_bound, ()),
         "symmetries": (symmetries_bound, ("prime", "weights", "groups")),
         "fields": (symmetries_bound, ("prime", "weights", "groups", "fields")),
         "composition": (composition_bound, ("prime", "weights", "groups", "fields", "cut", "first", "second", "samples")),
@@ -1316,10 +1317,14 @@ def composition_bound(program: Program, p: int, at: list[int], groups: Any, vect
     sides = program.instructions[cut].operands != [] and cut not in program.outputs
     need(sides, "there is nothing on one side of the cut")
     parts = [part(program, [cut], None), part(program, program.outputs, cut)]
-    bounds = [check_upper(own, upper) for (own, _), upper in zip(parts, (first, second), strict=True)]
+    one_equation = second == {"kind": "hypersurface"}
+    bounds = [
+        check_upper(parts[0][0], first),
+        hypersurface_bound(parts[0][0], parts[1][0]) if one_equation else check_upper(parts[1][0], second),
+    ]
     vectors = symmetry_vectors(program, at, p, groups, vector_fields)
     moved: list[dict[Any, int]] = [{} for _ in vectors]
-    for number, (own, places) in enumerate(parts if vectors else ()):
+    for number, (own, places) in enumerate(parts[: 1 if one_equation else 2] if vectors else ()):
         if not own.polynomial:
             continue  # fewer rows make k smaller
         run, count = Evaluator(own, Residues(p)), samples if own.input_size else 1
@@ -1334,6 +1339,42 @@ def composition_bound(program: Program, p: int, at: list[int], groups: Any, vect
             sums = [sum(row[c] * x for c, x in terms) % p for row in table]
             found |= {(number, r): x for r, x in enumerate(sums) if x}
     return sum(bounds) - sparse_rank(moved, p)
+
+
+def span_bound(program: Program) -> int:
+    """A last linear layer V z: the m outputs are combinations of the n entries of z, so that the m x M matrix of their
+    coefficients has rank at most n; such matrices have dimension n (m + M - n).
+    """
+    last = program.instructions[program.outputs[0]]
+    linear = len(program.outputs) == 1 and last.operation == "einsum" and last.words == ["ab", "b", "a"]
+    linear = (
+        linear and program.input_size > 0 and program.instructions[last.operands[0]].operation == "weight"
+    )
+    need(linear, "the program does not end in a weight times a vector")
+    m, n = program.instructions[last.operands[0]].shape
+    each = coordinates_bound(program) // m
+    return n * (m + each - n) if n < min(m, each) else m * each
+
+
+def hypersurface_bound(first: Program, second: Program) -> int:
+    """How many coefficients of a second part matter behind n + 1 forms of degree d in n variables. Their image lies in a
+    hypersurface of degree D = d^(n-1) (Bezout); second parts of degree e that differ by a multiple of its equation give
+    one function.
+    """
+    n = first.input_size
+    need(n >= 2 and second.input_size == n + 1, "the cut is not of one entry more than the inputs")
+    need(len(second.named("input")) == 1 and first.size(*first.outputs) == n + 1, "inputs bypass the cut")
+    degrees = []
+    for own in (first, second):
+        afford(own.work * max(1, highest_degree(own)) * 100)
+        values = Evaluator(own, Degrees()).values([1] * own.parameters, [2] * own.input_size)
+        masks = set(flat_outputs(own, values))
+        mask = masks.pop() if len(masks) == 1 else 0
+        need(mask.bit_count() == 1 and mask > 1, "a part is not homogeneous of one degree")
+        degrees.append(mask.bit_length() - 1)
+    d, e = degrees[0] ** (n - 1), degrees[1]
+    need(d <= e, "the second part has too small a degree for the equation")
+    return second.size(*second.outputs) * (comb(e + n, n) - comb(e - d + n, n))
 
 
 def part(program: Program, outputs: list[int], cut: int | None) -> tuple[Program, list[int]]:
@@ -1467,8 +1508,21 @@ def flattening(name: Any, n: int, m: int, r: int) -> tuple[dict[int, list[tuple[
                 for b, v in enumerate(columns):
                     put(j, tuple(map(sum, zip(u, v, strict=True))), j * len(rows) + a, b, 1)
         return table, m * len(rows), len(columns)
+    if (
+        name == ["strassen"] and m == 3 and r == 2
+    ):  # quadrics A_0, A_1, A_2 in the places of a skew 3 x 3 matrix
+        for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+            for e in index:
+                x, y = [variable for variable, times in enumerate(e) for _ in range(times)]
+                for row, column in {(x, y), (y, x)}:
+                    put(i, e, j * n + row, k * n + column, 1)
+                    put(i, e, k * n + row, j * n + column, -1)
+        return table, 3 * n, 3 * n
     odd = m == 1 and r % 2 == 1 and r > 1 and n % 2 == 1
-    need(name == ["koszul"] and odd, "a flattening is [catalecticant, s] or [koszul]")
+    need(
+        name == ["koszul"] and odd,
+        "a flattening is [catalecticant, s], [koszul] or, for three quadrics, [strassen]",
+    )
     q, half = (n - 1) // 2, monomials(n, (r - 1) // 2)
     limit(n * comb(n, q) * len(half) ** 2, 10**6)
     small, large = list(combinations(range(n), q)), list(combinations(range(n), q + 1))

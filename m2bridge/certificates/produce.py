@@ -7,14 +7,13 @@ numbers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from m2bridge.certificates.statements import FORMAT, VERSION, narrow_matrices
+from m2bridge.certificates.statements import FORMAT, VERSION
 from m2bridge.models import Model
 from m2bridge.programs import Program
 from m2bridge.programs.arithmetics import Floats
@@ -34,8 +33,13 @@ MOST_INTERVAL_COLUMNS = 400
 Document = dict[str, Any]
 
 
-def certificate_for(model: Model, found: Found, uppers: list[Evidence]) -> Document | None:
-    """The certificate of a proved dimension, or None where the format has no words for its proof."""
+def certificate_for(
+    model: Model, found: Found, uppers: list[Evidence], searched: Mapping[str, Any] | None = None
+) -> Document | None:
+    """The certificate of a proved dimension, or None where the format has no words for its proof.
+
+    `searched` is the argument of the upper bound with the witness ``found``.
+    """
     free = model.free
     value = min(item.value for item in uppers)
     lower = (
@@ -46,7 +50,7 @@ def certificate_for(model: Model, found: Found, uppers: list[Evidence]) -> Docum
     known = sorted(
         (item for item in uppers if item.value == value), key=lambda item: _ORDER.index(item.witness)
     )
-    upper = next((u for item in known if (u := _upper(free, item, found.rank))), None)
+    upper = next((u for item in known if (u := _upper(free, item, found.rank, searched))), None)
     if lower is None or upper is None:
         return None
     return {
@@ -165,10 +169,12 @@ def _samples(point: DyadicPoint, program: Program, used: Sequence[int]) -> list[
 
 # -- upper bounds ----------------------------------------------------------------------------------------
 
-_ORDER = ("parameters", "ambient", "symmetry", "slice", "virtual", "layers", "equations", "literature")
+_ORDER = ("parameters", "ambient", "symmetry", "slice", "virtual", "layers", "found", "literature")
 
 
-def _upper(model: Model, item: Evidence, rank: GenericRank) -> Document | None:
+def _upper(
+    model: Model, item: Evidence, rank: GenericRank, searched: Mapping[str, Any] | None
+) -> Document | None:
     if item.witness == "parameters":
         return {"kind": "parameters"} if model.parameter_count == item.value else None
     if item.witness == "ambient":
@@ -177,15 +183,7 @@ def _upper(model: Model, item: Evidence, rank: GenericRank) -> Document | None:
         return _symmetries(model, item, rank)
     if item.witness in ("virtual", "layers"):
         return {"kind": item.witness}
-    if item.witness == "equations":
-        weights = {name: np.array(value, dtype=np.int64) for name, value in item.detail["weights"].items()}
-        point = {"entries": _listed(weights, model.parameters)}
-        if item.detail["flattening"] == "matrix":
-            return narrow_matrices(model.program)
-        degree = re.search(r"S\^(\d+)\)\*", item.detail["flattening"])
-        kind = ["catalecticant", int(degree[1])] if degree else ["koszul"]
-        return {"kind": "flattening", "flattening": kind, "prime": item.prime, "weights": point}
-    return None
+    return dict(searched) if item.witness == "found" and searched is not None else None
 
 
 def _symmetries(model: Model, item: Evidence, rank: GenericRank) -> Document | None:

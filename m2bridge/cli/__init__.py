@@ -79,7 +79,7 @@ def _sentence_of(command: str) -> str:
     """What a command does, read from its file."""
     text = (Path(__file__).parent / f"{COMMANDS[command]}.py").read_text(encoding="utf-8")
     named = re.search(rf'command\("{command}"\).*?"""(.+?)(?:"""|\n)', text, re.DOTALL)
-    found = named or re.search(r'help="(.+?)"', text)
+    found = named or re.search(r'Typer\(\s*help=f?"(.+?\.)(?=[ "])', text)
     return found[1] if found else ""
 
 

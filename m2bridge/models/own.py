@@ -6,7 +6,7 @@ job files and certificates hold the network and nothing needs the Python file ag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +47,7 @@ class OwnNetwork(Model):
     ----------
     recorded: the program; two models are equal when their programs are.
     name: a title. notes: what an answer about this network has to say, for instance that floats were taken as exact dyadics.
+    declared: symmetries that the user states, as certificates write groups and fields; they are verified before they are used.
     """
 
     family: ClassVar[str] = "program"
@@ -55,6 +56,7 @@ class OwnNetwork(Model):
     recorded: Program
     name: str = field(default="network", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
+    declared: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
 
     def __hash__(self) -> int:
         return hash(self.recorded.sha256)
@@ -176,6 +178,7 @@ def from_callable(
     *,
     inputs: Mapping[str, Shape] | None = None,
     name: str | None = None,
+    symmetries: Sequence[Mapping[str, Any]] = (),
 ) -> OwnNetwork:
     """A model from a Python function of arrays.
 
@@ -188,6 +191,8 @@ def from_callable(
         Names and shapes of the weights.
     inputs
         Names and shapes of the inputs; without them the function's values are themselves the coordinates.
+    symmetries
+        Groups or vector fields that you know, as certificates write them. They are verified, never believed.
 
     Raises
     ------
@@ -204,7 +209,9 @@ def from_callable(
     """
     label = str(name or getattr(function, "__name__", "network"))
     recording = record(function, shapes, inputs)
-    return OwnNetwork(recorded=recording.program, name=label, notes=recording.notes)
+    return OwnNetwork(
+        recorded=recording.program, name=label, notes=recording.notes, declared=tuple(symmetries)
+    )
 
 
 def read_file(path: str | Path) -> Model:

@@ -232,7 +232,8 @@ def main(seconds: float, seed: int, names: list[str]) -> None:
     )
     defined = [n for n in ast.walk(ast.parse(SOURCE)) if isinstance(n, ast.FunctionDef) and n.name in names]
     chosen = {line for node in defined for line in range(node.lineno, (node.end_lineno or 0) + 1)}
-    everything = [place for place in places() if not names or mutant(*place)[0] in chosen]
+    lines = [getattr(node, "lineno", 0) for node in ast.walk(ast.parse(SOURCE))]
+    everything = [(i, way) for i, way in places() if not names or lines[i] in chosen]
     random.Random(seed).shuffle(everything)
     survivors, tried = [], 0
     for place in everything:

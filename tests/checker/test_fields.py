@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -218,8 +219,9 @@ def test_a_lattice_of_points_is_complete(monkeypatch: pytest.MonkeyPatch) -> Non
     program = checker.read_program(text.done(text("multiply", product, v)))
     monkeypatch.setattr(checker.Polynomials, "dot", _refuse)
     monkeypatch.setattr(checker.Program, "polynomial", False)
-    with pytest.raises(checker.Rejected):
-        checker.check_field(program, [(1, 1, ())])
+    for monomial in ((), ((1, 1),), ((1, 3),)):  # v may move by 1, v or v^3
+        with pytest.raises(checker.Rejected):
+            checker.check_field(program, [(1, 1, monomial)])
 
 
 @pytest.mark.parametrize(
@@ -383,3 +385,25 @@ def test_parts_are_programs_of_their_own() -> None:
     )
     assert whole == end
     assert all(a < b for a, b in pairwise(one))
+
+
+def test_entries_that_move_by_multiples_of_entries() -> None:
+    """2 a + 3 b moves by 4 a + 6 b: twice itself; 4 a + 5 b is no multiple, and nothing is zero times anything."""
+    first, second = {(0,): 2, (1,): 3}, {(0, 1): 2}
+    assert checker.multiples([{(0,): 4, (1,): 6}, {}], [first, second]) == [(2, 0), (0, 0)]
+    assert checker.multiples([{(0, 1): -1}, {(0,): 2, (1,): 3}], [first, second]) == [
+        (Fraction(-1, 2), 1),
+        (1, 0),
+    ]
+    for wrong in ({(0,): 4, (1,): 5}, {(0,): 4}, {(2,): 1}, {(): 1}, {(0,): 2, (1,): 3, (2,): 1}):
+        assert checker.multiples([wrong, {}], [first, second]) is None
+    assert checker.multiples([{(0,): 4}], [{}]) is None
+
+
+def test_a_symmetry_inside_one_part_does_not_count() -> None:
+    """GL(2) between W1 and W2 moves neither function of a cut after W2; GL(1) at the cut moves both."""
+    text, upper = linear_composition([2, 2, 1, 2])
+    inner = {"group": "gl", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -1]}}
+    assert upper["cut"] == 5
+    assert bound(text, {**upper, "groups": []}) == bound(text, {**upper, "groups": [inner]}) == 4
+    assert bound(text, {**upper, "groups": [inner, *upper["groups"]]}) == 3 == M.generic_rank(text)

@@ -28,6 +28,7 @@ from m2bridge.errors import (
     SpecError,
     TimeLimitError,
 )
+from m2bridge.questions import sentences
 from m2bridge.results import Certainty, Conflict, Evidence
 from m2bridge.views import cut
 
@@ -219,8 +220,12 @@ def test_every_command_that_is_announced_exists_and_has_an_example_or_a_sentence
     app = typer.main.get_command(cli.build_app(whole=True))
     names = set(app.commands)  # type: ignore[attr-defined]
     assert {"singular-locus", "describe", "schema", "doctor", "engine"} <= names
-    for command in app.commands.values():  # type: ignore[attr-defined]
-        assert command.help
+    listed = typer.main.get_command(cli.build_app()).commands  # type: ignore[attr-defined]
+    assert list(listed) == [*sentences(), *cli.COMMANDS]
+    for name, command in app.commands.items():  # type: ignore[attr-defined]
+        assert command.help.startswith(
+            listed[name].help
+        )  # what the list says without importing is what the command says
 
 
 EVIDENCE = Evidence(quantity="degree", witness="a", method="m", value=3)

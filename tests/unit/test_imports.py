@@ -31,6 +31,7 @@ LEFT_OF = {
     "programs": FOUNDATION | {"linear"},
     "models": FOUNDATION | {"linear", "programs"},
     "rank": FOUNDATION | {"linear", "programs", "models"},
+    "symmetry": FOUNDATION | {"linear", "programs", "models", "results"},
     "scripts": FOUNDATION | {"models"},
     "results": FOUNDATION,
     "engine": FOUNDATION | {"models", "scripts"},

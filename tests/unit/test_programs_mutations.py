@@ -190,15 +190,18 @@ def test_the_probe_compares_two_computations() -> None:
         assert any(pushed)
 
 
-def test_a_missing_head_is_not_proved(monkeypatch: Patch) -> None:
-    """A network that forgets a head is another network: its rank does not meet the upper bound of two heads.
+def test_a_missing_head_rests_on_the_program_alone(monkeypatch: Patch) -> None:
+    """A network that forgets a head is another network: its rank does not meet the upper bounds of two heads.
 
     The two rules of differentiation agree about it, so that only Macaulay2's own definition contradicts it
-    (tests/with_m2/test_models.py); without it the answer is no more than probable.
+    (tests/with_m2/test_models.py). Without it the dimension of the recorded program is proved from the program alone, and no
+    second definition agrees.
     """
     spec = "multi-head(d=3,dp=2,a=1,heads=2,t=3)"
-    assert dimension(spec, engine=False, certify=False).certainty is Certainty.PROVED
+    right = dimension(spec, engine=False, certify=False)
+    assert (right.certainty, right.agreement, right.image_dim) == (Certainty.PROVED, True, 20)
     forget_a_head(monkeypatch)
     found = dimension(spec, engine=False, certify=False)
-    assert found.lower_bound < found.upper_bound == 20
-    assert found.certainty is Certainty.PROBABLE
+    by_family = [item.value for item in found.evidence if item.relation == "<=" and item.witness != "found"]
+    assert found.image_dim == 10 < min(by_family) == 20
+    assert found.agreement is None

@@ -11,11 +11,12 @@ import pytest
 
 from m2bridge import schemas
 from m2bridge.errors import InputError
+from m2bridge.records import result_types
 from m2bridge.results import RESULT_TYPES
 from m2bridge.schemas import schema
 
 
-@pytest.mark.parametrize("analysis", sorted(RESULT_TYPES))
+@pytest.mark.parametrize("analysis", sorted(result_types()))
 def test_schema_is_valid_and_closed(analysis: str) -> None:
     found = schema(analysis)
     jsonschema.Draft202012Validator.check_schema(found)

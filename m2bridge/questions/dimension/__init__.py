@@ -21,7 +21,7 @@ from m2bridge.questions.dimension.lower import MOST_BALL_COLUMNS, float_witness,
 from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
 from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness
 from m2bridge.questions.dimension.softmax import THEOREM, virtual_evidence
-from m2bridge.questions.dimension.upper import symmetry_rank, upper_bounds
+from m2bridge.questions.dimension.upper import found_bounds, symmetry_rank, upper_bounds
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map
 from m2bridge.results import Certainty, Evidence
@@ -62,7 +62,7 @@ def dimension(
     uppers = upper_bounds(model, p=p, seed=ask.seed)
     virtual = virtual_evidence(model, p=p, seed=ask.seed) if isinstance(model, Softmax) else ()
     bounds = [item for item in (*uppers, *virtual) if item.relation == "<="]
-    upper = min(item.value for item in bounds if item.certainty is Certainty.PROVED)
+    upper = min(item.value for item in bounds if _proved(item))
     found = None
     numeric: NumericWitness | None = None
     numeric_evidence: tuple[Evidence, ...] = ()
@@ -71,6 +71,16 @@ def dimension(
     ):  # else balls do not run, and what is left of the program is a heuristic
         found = lower_bounds(model, p=p, seed=ask.seed, upper=upper, limits=ask.limits, report=ask.progress)
         numeric, numeric_evidence = float_witness(model, found.rank, seed=ask.seed, report=ask.progress)
+    searched = None
+    if found and found.likely < min(
+        item.value for item in bounds if _proved(item) and item.witness != "literature"
+    ):
+        # also where only the literature closes the gap, because it has no certificate
+        ask.announce("searching symmetries")
+        searched = found_bounds(model, p=p, seed=ask.seed, lower=found.likely)
+    if searched is not None:
+        uppers.append(searched.evidence)
+        upper = min(upper, searched.evidence.value)
     said = (
         *(found.evidence if found else ()),
         *uppers,
@@ -91,6 +101,8 @@ def dimension(
     parameters = model.parameter_dim
     orbit = _orbit_dim(model, uppers, p=p, seed=ask.seed)
     symmetry = orbit if orbit is not None else model.gauge.count
+    if searched is not None and not model.symmetries:
+        symmetry = searched.orbit_dim
     span = _span(model)
     expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
     return ask.answer(
@@ -106,12 +118,12 @@ def dimension(
         symmetry_dim=symmetry,
         span_dim=span,
         expected_dim=expected,
-        defect=expected - answer,
+        defect=expected - answer if model.symmetries or expected == answer else None,
         formula=_formula(model, answer),
         numeric_rank=numeric.rank if numeric else None,
         numeric=numeric,
         statement=statement(model, lower=lower, upper=upper, answer=answer, by_theorem=lower > shown),
-        certificate=certificate_for(model, found, uppers)
+        certificate=certificate_for(model, found, uppers, searched.argument if searched else None)
         if found and proved and certifiable and certify
         else None,
     )
@@ -157,6 +169,10 @@ def statement(model: Model, *, lower: int, upper: int, answer: int, by_theorem: 
             "(Conjecture 3.10) is not proved by this, but in docs/conjecture-3.10.md."
         )
     return text
+
+
+def _proved(item: Evidence) -> bool:
+    return item.certainty is Certainty.PROVED
 
 
 def _proved_lower(item: Evidence) -> bool:

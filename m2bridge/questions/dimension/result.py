@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from m2bridge.results import Result, Value, register_result
-from m2bridge.views import View
+from m2bridge.views import View, known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,8 @@ class Dimension(Result):
     span_dim: dimension of the linear span of the image where it was computed, else of the ambient space; None when
         the functions do not lie in a finite-dimensional space.
     expected_dim: min(parameters - symmetry_dim, span_dim).
-    defect: expected_dim - image_dim.
+    defect: expected_dim - image_dim. None, unknown, where the network is not one of those whose symmetries are in the literature,
+        and the symmetries that were found do not explain the whole fiber.
     formula: what the literature says, or None.
     numeric_rank: the float64 rank, None when undecided or not computed; details in `numeric`.
     statement: what is proved and what is not, in a sentence.
@@ -66,7 +67,7 @@ class Dimension(Result):
     symmetry_dim: int
     span_dim: int | None
     expected_dim: int
-    defect: int
+    defect: int | None
     formula: FormulaCheck | None
     numeric_rank: int | None
     numeric: NumericWitness | None
@@ -81,7 +82,7 @@ class Dimension(Result):
         facts = [
             ("parameters", str(self.parameters)),
             ("generic fiber", f"dimension {self.generic_fiber_dim}, of which symmetries {self.symmetry_dim}"),
-            ("expected", f"{self.expected_dim}, defect {self.defect}{span}"),
+            ("expected", f"{self.expected_dim}, defect {known(self.defect)}{span}"),
             ("formula", self._formula_text()),
         ]
         if self.numeric is not None:

@@ -6,13 +6,14 @@
 * virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
 * layers: what each layer's function can depend on, for several heads and skip connections;
 * ambient: the number of target coordinates;
-* flattening: minors that vanish on sums of few powers, see :mod:`m2bridge.questions.dimension.flattening`.
+* found: vector fields and cuts that are searched in the program (:mod:`m2bridge.symmetry`), when the others leave a gap.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import comb
 from typing import Any
 
@@ -24,10 +25,67 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
 from m2bridge.models.attention import Attention
 from m2bridge.programs.points import Held
-from m2bridge.questions.dimension.flattening import flattening_bound, matrix_bound
 from m2bridge.results import Certainty, Evidence
+from m2bridge.symmetry.bounds import Bounds
+from m2bridge.symmetry.flattening import flattening_bound
+from m2bridge.symmetry.known import declared_fields, known_fields
+from m2bridge.symmetry.search import Search
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
+MOST_SEARCHED_WEIGHTS = 1500
+SEARCH_SECONDS = 20.0
+"""A search for symmetries that takes longer stops, and what it found is used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundBounds:
+    """The best upper bound from symmetries that were searched: the evidence, its argument for a certificate, and the rank of
+    the fields.
+    """
+
+    evidence: Evidence
+    argument: Mapping[str, Any] | None
+    orbit_dim: int
+
+
+def found_bounds(
+    model: Model, *, p: int, seed: int, lower: int, seconds: float = SEARCH_SECONDS
+) -> FoundBounds | None:
+    """The least upper bound from vector fields and cuts of the program, cheap arguments first, until `lower` is met.
+
+    None where nothing can be searched: analytic programs, weights that satisfy equations, very large ones.
+    """
+    program = model.free.program
+    if not program.polynomial or program.vanishing or program.parameter_count > MOST_SEARCHED_WEIGHTS:
+        return None
+    start = time.perf_counter()
+    search = Search(program, p=p, seed=seed, seconds=seconds / 2, corank=program.parameter_count - lower)
+    declared = [field for item in getattr(model, "declared", ()) for field in declared_fields(model, item)]
+    for field in [*declared, *(field for _, field in known_fields(model.free))]:
+        search.take(field)
+    best = None
+    for degree in (0, 1, 2) if model.symmetries else (1, 2):
+        search.run(degree, degree or 1)
+        found = search.guess()
+        bound = Bounds(p=p, seed=seed, seconds=seconds / 2).best(program, found.fields, lower)
+        if best is None or bound.value < best.value:
+            best = bound
+        if best.value <= lower or time.perf_counter() - start > seconds:
+            break
+    assert best is not None
+    evidence = Evidence(
+        quantity="image_dim",
+        witness="found",
+        method=best.method,
+        value=best.value,
+        relation="<=",
+        certainty=Certainty.PROVED,
+        prime=p,
+        seconds=time.perf_counter() - start,
+        ancestry="program",  # like the rank: both prove something about the program that was recorded
+        detail={"fields": len(found.fields), "orbit_dim": found.rank, "unverified": found.unverified},
+    )
+    return FoundBounds(evidence=evidence, argument=best.document, orbit_dim=found.rank)
 
 
 def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
@@ -45,16 +103,27 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
     ambient = _ambient(model)
     if ambient is not None:
         found.append(_bound("ambient", "number of target coordinates", ambient))
-    if isinstance(model, (Linear, MLP)):
-        linear = isinstance(model, Linear) or model.r == 1
-        flattened = (matrix_bound if linear else flattening_bound)(model, p=p, seed=seed)  # type: ignore[arg-type]
-        if flattened is not None:
-            found.append(flattened)
+    if isinstance(model, (Linear, MLP)) and (bound := _by_widths(model, p=p, seed=seed)) is not None:
+        found.append(bound)
     least = min(item.value for item in found)
     closed = model.dimension_bound
     if closed is not None and closed.value is not None and closed.value < least:
         found.append(_bound("literature", "closed upper bound", closed.value, citation=closed.citation))
     return found
+
+
+def _by_widths(model: Linear | MLP, *, p: int, seed: int) -> Evidence | None:
+    """What the widths alone say: matrices of bounded rank, or sums of few powers; the program is not looked at."""
+    widths, r = model.widths, model.r if isinstance(model, MLP) else 1
+    if r == 1:
+        rank = min(widths)
+        value = rank * (widths[0] + widths[-1] - rank)
+        return _bound("literature", f"matrices of rank <= {rank}", value)
+    flattened = flattening_bound(*widths, r, p=p, seed=seed) if len(widths) == 3 else None
+    if flattened is None:
+        return None
+    method = f"coordinates minus independent equations: {flattened.name} of rank <= {flattened.rank}"
+    return replace(_bound("literature", method, flattened.value), prime=p)
 
 
 def symmetry_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:

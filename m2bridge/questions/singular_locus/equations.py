@@ -10,6 +10,7 @@ from math import lcm
 import numpy as np
 
 from m2bridge.errors import InputError
+from m2bridge.linear.lifting import rational
 from m2bridge.linear.modular import eliminate
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, is_prime
 from m2bridge.models import Lightning
@@ -17,7 +18,6 @@ from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, interpolate
 from m2bridge.questions.closure.equations import equation
 from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.closure.lifting import rational
 from m2bridge.questions.closure.wire import polynomials_in
 
 SMALLEST_PRIME = 101

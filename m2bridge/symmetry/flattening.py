@@ -8,99 +8,79 @@ independent equations:
 
     dim image <= coordinates - rank {n' F(e) n}.
 
-Flattenings used: catalecticants (C^m (x) S^s)* -> S^(r-s), and for r odd the Koszul flattening that shows
-Clebsch's and Palatini's seven-summand cubics in five variables (G. Ottaviani, *An invariant regarding
-Waring's problem for cubic polynomials*, 2009).
+Flattenings used: catalecticants (C^m (x) S^s)* -> S^(r-s); for r odd the Koszul flattening that shows Clebsch's and Palatini's
+seven-summand cubics in five variables (G. Ottaviani, *An invariant regarding Waring's problem for cubic polynomials*, 2009);
+and for three quadrics Strassen's block matrix, by which eight terms in six variables do not fill.
 """
 
 from __future__ import annotations
 
-import time
+import re
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations, combinations_with_replacement
-from math import factorial, prod
+from math import comb, factorial, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import kernel_mod, rank_mod
-from m2bridge.models import MLP, Linear, Mod
-from m2bridge.results import Certainty, Evidence
+from m2bridge.linear.stream import integers
 
 MOST_ENTRIES = 4_000_000
+MOST_COORDINATES = 2000
 
 Flattening = NDArray[np.int64]
 """Shape (coordinates, rows, columns): the matrix of each coordinate function, entries integers."""
 
 
-def matrix_bound(model: Linear | MLP, *, p: int, seed: int) -> Evidence | None:
-    """A linear network is a matrix of rank at most its least width: independent minors at a random point."""
-    start = time.perf_counter()
-    n, m, rank = model.widths[0], model.widths[-1], min(model.widths)
-    if rank >= min(n, m) or model.coordinate_count > 2000:
-        return None
-    drawn = model.draw_weights(np.random.default_rng([seed, 6]), p)
-    point = model.coordinates({name: Mod(value, p) for name, value in drawn.items()}).values
-    table = np.eye(n * m, dtype=np.int64).reshape(n * m, m, n)
-    if rank_mod(point.reshape(m, n), p) != rank:
-        return None
-    equations = _conormal_rank(table, point.reshape(m, n), p)
-    return _evidence(model, "matrix", rank, equations, p, start, drawn)
+@dataclass(frozen=True, slots=True)
+class FlatteningBound:
+    """Coordinates minus independent equations from one flattening, at one point modulo p."""
+
+    value: int
+    name: str
+    rank: int
+    weights: tuple[int, ...]
+    p: int
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The bound as certificates write it."""
+        degree = re.search(r"S\^(\d+)\)\*", self.name)
+        return {
+            "kind": "flattening",
+            "flattening": ["catalecticant", int(degree[1])] if degree else [self.name.split()[0].lower()],
+            "prime": self.p,
+            "weights": {"entries": list(self.weights)},
+        }
 
 
-def flattening_bound(model: MLP, *, p: int, seed: int) -> Evidence | None:
-    """The best flattening bound of a perceptron with one hidden layer; None when none applies."""
-    if model.layers != 2 or model.r < 2 or p <= model.r:
+@lru_cache(maxsize=512)
+def flattening_bound(n: int, k: int, m: int, r: int, *, p: int, seed: int) -> FlatteningBound | None:
+    """The best flattening bound of x -> W_2 (W_1 x)^r with n inputs, k hidden neurons and m outputs; None when none applies."""
+    count = comb(n + r - 1, r) * m
+    if r < 2 or p <= r or count > MOST_COORDINATES:
         return None
-    start = time.perf_counter()
-    n, k, m = model.widths
-    rng = np.random.default_rng([seed, 6])
-    drawn = model.draw_weights(rng, p)
-    if model.coordinate_count > 2000:
-        return None
-    point = model.coordinates({name: Mod(value, p) for name, value in drawn.items()}).values
-    best: tuple[int, str, int] | None = None
-    for name, table in flattenings(n, m, model.r):
-        one = np.zeros(n, dtype=np.int64)
-        one[0] = 1
-        rho = rank_over_q(_apply(table, _power_coordinates(one, m, model.r)))  # exact: it bounds from above
+    drawn = integers(seed, 6, k * (n + m), p)
+    forms, outer = drawn[: k * n].reshape(k, n), drawn[k * n :].reshape(m, k)
+    powers = np.stack([_power_coordinates(form, 1, r, p) for form in forms])
+    point = (Mod(outer, p) @ Mod(powers, p)).values.reshape(-1)
+    one = np.zeros(n, dtype=np.int64)
+    one[0] = 1
+    best: FlatteningBound | None = None
+    for name, table in flattenings(n, m, r):
+        rho = rank_over_q(_apply(table, _power_coordinates(one, m, r)))  # exact: it bounds from above
         matrix = _apply(table, point) % p
         if k * rho >= min(matrix.shape) or rank_mod(matrix, p) != k * rho:
             continue
         equations = _conormal_rank(table, matrix, p)
-        if equations and (best is None or equations > best[0]):
-            best = (equations, name, k * rho)
-    if best is None:
-        return None
-    equations, name, rank = best
-    return _evidence(model, name, rank, equations, p, start, drawn)
-
-
-def _evidence(
-    model: Linear | MLP,
-    name: str,
-    rank: int,
-    equations: int,
-    p: int,
-    start: float,
-    drawn: dict[str, NDArray[np.int64]],
-) -> Evidence:
-    return Evidence(
-        quantity="image_dim",
-        witness="equations",
-        method=f"coordinates minus independent equations: {name} of rank <= {rank}",
-        value=model.coordinate_count - equations,
-        relation="<=",
-        certainty=Certainty.PROVED,
-        prime=p,
-        seconds=time.perf_counter() - start,
-        detail={
-            "flattening": name,
-            "rank": rank,
-            "equations": equations,
-            "weights": {key: value.tolist() for key, value in drawn.items()},
-        },
-    )
+        if equations and (best is None or count - equations < best.value):
+            best = FlatteningBound(count - equations, name, k * rho, tuple(drawn.tolist()), p)
+    return best
 
 
 def flattenings(n: int, m: int, r: int) -> list[tuple[str, Flattening]]:
@@ -115,6 +95,10 @@ def flattenings(n: int, m: int, r: int) -> list[tuple[str, Flattening]]:
         koszul = _koszul(n, r)
         if koszul is not None:
             found.append((f"Koszul flattening with Lambda^{(n - 1) // 2}", koszul))
+    if m == 3 and r == 2:
+        strassen = _strassen(n)
+        if strassen is not None:
+            found.append(("Strassen flattening", strassen))
     return found
 
 
@@ -172,16 +156,40 @@ def _koszul(n: int, r: int) -> Flattening | None:
     return table
 
 
+def _strassen(n: int) -> Flattening | None:
+    """V* (x) C^3 -> V (x) Lambda^2 C^3 of three quadrics: the block matrix with A_i in the places of a skew 3 x 3 matrix."""
+    all_of = monomials(n, 2)
+    if 3 * len(all_of) * 9 * n * n > 4 * MOST_ENTRIES:
+        return None
+    table = np.zeros((3 * len(all_of), 3 * n, 3 * n), dtype=np.int64)
+    for i, j, k, sign in (
+        (0, 1, 2, 1),
+        (1, 2, 0, 1),
+        (2, 0, 1, 1),
+        (1, 0, 2, -1),
+        (2, 1, 0, -1),
+        (0, 2, 1, -1),
+    ):
+        for place, exponents in enumerate(all_of):
+            a, b = [v for v, e in enumerate(exponents) for _ in range(e)]
+            for row, column in {(a, b), (b, a)}:
+                table[i * len(all_of) + place, j * n + row, k * n + column] = sign * _factorials(exponents)
+    return table
+
+
 def _factorials(exponents: tuple[int, ...]) -> int:
     return prod(factorial(e) for e in exponents)
 
 
-def _power_coordinates(form: NDArray[np.int64], m: int, r: int) -> NDArray[np.int64]:
-    """Coefficients of e_1 (x) l^r: by the action of GL(n) x GL(m), every term has flattenings of the same rank."""
+def _power_coordinates(form: NDArray[np.int64], m: int, r: int, p: int = 0) -> NDArray[np.int64]:
+    """Coefficients of e_1 (x) l^r, modulo p when that is given: by the action of GL(n) x GL(m), every term has flattenings of
+    the same rank.
+    """
     values = [
         factorial(r) // _factorials(e) * prod(int(x) ** k for x, k in zip(form, e, strict=True))
         for e in monomials(len(form), r)
     ]
+    values = [value % p for value in values] if p else values
     return np.array(values + [0] * (len(values) * (m - 1)), dtype=np.int64)
 
 

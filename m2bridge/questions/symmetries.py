@@ -1,0 +1,278 @@
+"""Which symmetries does a network have? They are searched in its program, verified, named, and compared with the known ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.linear.primes import given_numbers, prime_for
+from m2bridge.linear.residues import DEFAULT_PRIME, check_prime
+from m2bridge.models import Model
+from m2bridge.programs.ranks import generic_rank
+from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.results import Certainty, Evidence, Result, Value, register_result
+from m2bridge.symmetry.algebra import LieAlgebra, in_span, lie_algebra
+from m2bridge.symmetry.bounds import Bounds
+from m2bridge.symmetry.fields import VectorField, orbit_rank
+from m2bridge.symmetry.finite import FiniteSymmetry, finite_symmetries
+from m2bridge.symmetry.known import declared_fields, known_fields
+from m2bridge.symmetry.names import field_name
+from m2bridge.symmetry.search import Search
+from m2bridge.views import View
+
+SECONDS = 60.0
+"""So long a search lasts at most; what it found by then is told."""
+HIGHEST_DEGREE = 3
+_MOST_SHOWN = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundField:
+    """A verified vector field: ``[i, c, [[j, e], ...]]`` moves flat weight i by c times the monomial.
+
+    `name` is None where it is none that people know; `new` says that it is no combination of the model's known symmetries.
+    """
+
+    degree: int
+    coefficients: tuple[Value, ...]
+    name: str | None
+    verified: bool
+    new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedSymmetry:
+    """A symmetry that the model or the user names: whether its generators are verified, and whether the search found them again.
+
+    `verified` and `found` are None where that is not known.
+    """
+
+    name: str
+    verified: bool | None
+    found: bool | None
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symmetries(Result):
+    """The symmetries of a network that were found and verified.
+
+    Attributes
+    ----------
+    parameters, generic_fiber_dim: number of weights, and the generic corank of the Jacobian at random points (probable).
+    symmetry_dim: dimension of the generic orbits of the verified fields, proved as a lower bound.
+    upper_bound: a proved upper bound of the dimension of the image, from these fields and the cuts of the program.
+    explains_fiber: whether the generic fiber has the dimension of the orbits.
+    fields, finite: what was found. known, declared: what the model and the user name.
+    algebra: the Lie algebra of the affine fields. unverified: fields found modulo p whose identity was out of reach.
+    complete: whether all fields up to the degree were searched, as far as needed to explain the fiber.
+    """
+
+    ANALYSIS: ClassVar[str] = "symmetries"
+    VERSION: ClassVar[int] = 1
+
+    parameters: int
+    generic_fiber_dim: int
+    symmetry_dim: int
+    upper_bound: int
+    explains_fiber: bool
+    fields: tuple[FoundField, ...]
+    finite: tuple[FiniteSymmetry, ...]
+    known: tuple[NamedSymmetry, ...]
+    declared: tuple[NamedSymmetry, ...]
+    algebra: LieAlgebra | None
+    unverified: int
+    complete: bool
+    statement: str
+
+    def view(self) -> View:
+        facts = [
+            ("generic orbits", f"dimension {self.symmetry_dim} in {self.parameters} weights"),
+            ("generic fiber", f"dimension {self.generic_fiber_dim}"),
+            ("dimension", f"at most {self.upper_bound}"),
+        ]
+        if self.algebra is not None and self.algebra.closed:
+            a = self.algebra
+            parts = f"semisimple part {a.semisimple_dim}, radical {a.radical_dim}, center {a.center_dim}"
+            facts.append(("Lie algebra", f"of the affine fields: dimension {a.dim}, {parts}"))
+        facts += [
+            (
+                "new field" if field.new else "field",
+                field.name or f"degree {field.degree}: {str(field.coefficients)[:90]}",
+            )
+            for field in self.fields[:_MOST_SHOWN]
+        ]
+        if len(self.fields) > _MOST_SHOWN:
+            facts.append(("", f"and {len(self.fields) - _MOST_SHOWN} more (--json shows all)"))
+        facts += [("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite]
+        for item in (*self.known, *self.declared):
+            again = {True: ", found again", False: ", not found again", None: ""}[item.found]
+            verdict = {True: "verified", False: "no symmetry", None: "not decided"}[item.verified]
+            facts.append(("named", f"{item.name}: {verdict}{again}"))
+        return View(
+            answer=f"generic orbits of dimension {self.symmetry_dim}, fibers of dimension {self.generic_fiber_dim}",
+            facts=tuple(facts),
+            notes=(self.statement,),
+        )
+
+
+def _read_declared(text: str) -> list[Mapping[str, Any]]:
+    """Declared symmetries from a JSON text: one, or a list of them."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"--declared is JSON: {error}", argument="declared") from None
+    listed = found if isinstance(found, list) else [found]
+    if not all(isinstance(item, dict) for item in listed):
+        raise InputError("--declared is a JSON object or a list of them", argument="declared")
+    return listed
+
+
+@question(
+    asks="Which symmetries a polynomial network has: searched in its program, verified as identities, named.",
+    quantities={
+        "symmetry_dim": "the dimension of the generic orbits of the verified symmetries",
+        "image_dim": "the dimension of the image, affine",
+    },
+    example="m2bridge symmetries 'mlp(widths=[5,5,3,1],r=2)'",
+    needs_engine=False,
+)
+def symmetries(
+    ask: Asking,
+    model: Model,
+    *,
+    degree: Annotated[int, Option("The highest degree of vector fields.", least=1)] = 2,
+    declared: Annotated[
+        Sequence[Mapping[str, Any]] | None, Option("Symmetries that you state, as JSON.", read=_read_declared)
+    ] = None,
+) -> Symmetries:
+    """Vector fields of degree at most `degree` and finite groups that leave a polynomial network's function as it is.
+
+    Fields are searched degree by degree until the generic fiber is explained. What is `declared` is verified, never believed:
+    groups and fields as certificates write them, ``{"group": "gl", "size": 2, "axes": {"Q": [1, 0], "K": [-1, 0]}}`` or
+    ``{"field": [[0, 1, [[0, 1]]]]}``.
+
+    Examples
+    --------
+    >>> found = symmetries("mlp(widths=[2,2,1],r=2)")
+    >>> found.symmetry_dim, found.explains_fiber, [field.degree for field in found.fields]
+    (3, True, [1, 1, 2])
+    """
+    if not 1 <= degree <= HIGHEST_DEGREE:
+        raise InputError(f"the degree of fields is at most {HIGHEST_DEGREE}, not {degree}", argument="degree")
+    program = model.free.program
+    if not program.polynomial or program.vanishing:
+        raise NotPolynomialError(
+            f"{model.spec}: symmetries are searched for polynomial networks with free weights"
+        )
+    seed, chosen = ask.seed, None if ask.prime is None else check_prime(ask.prime)
+    p = prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME)
+    if p < 2 * program.parameter_count:
+        raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
+    seconds = min(SECONDS, ask.clock.remaining or SECONDS)
+    rank = generic_rank(program, p=p, seed=seed).rank
+    corank = program.parameter_count - rank
+    ask.announce(f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}")
+    search = Search(program, p=p, seed=seed, seconds=seconds, corank=corank, all_affine=True)
+    stated = _declared(model, search, declared if declared is not None else getattr(model, "declared", ()))
+    found = search.run(degree)
+    bound = Bounds(p=p, seed=seed, seconds=seconds).best(program, found.fields, rank)
+    fields = list(found.fields)
+    known = known_fields(model.free)
+    affine = [field for field in fields if field.degree <= 1]
+    ask.evidence += _evidence(found.rank, rank, bound.value, program.parameter_count, bound.method, p)
+    return ask.answer(
+        Symmetries,
+        model=model.spec,
+        options={"prime": p, "degree": degree},
+        certainty=Certainty.PROVED if found.explains_fiber else Certainty.PROBABLE,
+        parameters=program.parameter_count,
+        generic_fiber_dim=corank,
+        symmetry_dim=found.rank,
+        upper_bound=bound.value,
+        explains_fiber=found.explains_fiber,
+        fields=tuple(
+            FoundField(
+                degree=field.degree,
+                coefficients=tuple(field.document),
+                name=field_name(program, field),
+                verified=True,
+                new=not in_span(field, [item for _, item in known], p),
+            )
+            for field in fields
+        ),
+        finite=finite_symmetries(program),
+        known=_known(known, affine, search, p),
+        declared=stated,
+        algebra=lie_algebra(affine, orbit_rank(affine, search.point, p), p),
+        unverified=found.unverified,
+        complete=found.complete,
+        statement=_statement(found.rank, corank, program.parameter_count, degree, complete=found.complete),
+    )
+
+
+def _declared(model: Model, search: Search, given: Sequence[Mapping[str, Any]]) -> tuple[NamedSymmetry, ...]:
+    """Verify what the user states, and keep what holds."""
+    found = []
+    for number, item in enumerate(given, start=1):
+        name = str(item.get("name", f"declared symmetry {number}"))
+        verdicts = [search.verifier.is_symmetry(field) for field in declared_fields(model, item)]
+        verdict = None if None in verdicts else all(verdicts)
+        if verdict:
+            for field in declared_fields(model, item):
+                search.take(field)
+        found.append(NamedSymmetry(name=name, verified=verdict, found=None))
+    return tuple(found)
+
+
+def _known(
+    known: Sequence[tuple[str, VectorField]], affine: Sequence[VectorField], search: Search, p: int
+) -> tuple[NamedSymmetry, ...]:
+    groups: dict[str, list[VectorField]] = {}
+    for name, field in known:
+        groups.setdefault(name, []).append(field)
+    return tuple(
+        NamedSymmetry(
+            name=name,
+            verified=all(search.verifier.is_symmetry(field) for field in items),
+            found=all(in_span(field, affine, p) for field in items),
+        )
+        for name, items in groups.items()
+    )
+
+
+def _evidence(
+    orbits: int, rank: int, upper: int, parameters: int, method: str, p: int
+) -> tuple[Evidence, ...]:
+    return (
+        Evidence(
+            quantity="symmetry_dim", witness="found", ancestry="program", method="rank of verified vector fields at a point",
+            value=orbits, relation=">=", certainty=Certainty.PROVED, prime=p, scope="generic",
+        ),
+        Evidence(
+            quantity="symmetry_dim", witness="modular", method="weights minus the rank of the Jacobian",
+            value=parameters - rank, relation="<=", certainty=Certainty.PROVED, prime=p, scope="generic",
+        ),
+        Evidence(
+            quantity="image_dim", witness="modular", method="Jacobian rank at a random integer point",
+            value=rank, relation=">=", certainty=Certainty.PROVED, prime=p, scope="generic",
+        ),
+        Evidence(
+            quantity="image_dim", witness="found", ancestry="program", method=method, value=upper, relation="<=",
+            certainty=Certainty.PROVED, prime=p, scope="generic",
+        ),
+    )  # fmt: skip
+
+
+def _statement(orbits: int, corank: int, parameters: int, degree: int, *, complete: bool) -> str:
+    head = f"Verified vector fields have generic orbits of dimension {orbits} in {parameters} weights."
+    if orbits == corank:
+        return f"{head} They explain the generic fiber: its dimension is {corank}, proved."
+    searched = "all" if complete else "some"
+    return (
+        f"{head} The generic fiber has dimension {corank} (at most that is proved, equality is probable): "
+        f"the rest is not explained by {searched} fields of degree at most {degree}."
+    )

@@ -1,0 +1,286 @@
+"""Whether a vector field is a symmetry, decided by exact expansion of its derivative.
+
+The derivative is carried forward through the program as polynomials over QQ. Everything that does not depend on the weights in
+the field is a new variable. So is an array whose derivative is B times itself, B a matrix of numbers: after that was
+verified, the array may take any value. This is a chain through the layers: a symmetry between two layers is expanded in
+these layers alone, and where the derivative has become zero, it stays zero in all that follows. A field that is no
+symmetry for independent values of these variables may still be one; then fewer and fewer arrays are taken for variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import comb, prod
+
+import numpy as np
+from flint import Ordering, fmpq, fmpq_mpoly_ctx
+
+from m2bridge.errors import OutOfReachError
+from m2bridge.linear.lifting import rational
+from m2bridge.linear.modular import echelon_mod
+from m2bridge.linear.residues import field_of
+from m2bridge.linear.stream import integers
+from m2bridge.programs.arithmetics import Floats, Objects, Residues, object_array
+from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.points import Integers
+from m2bridge.programs.program import Instruction, Program
+from m2bridge.programs.run import apply, evaluate, tangent, tangents
+from m2bridge.symmetry.fields import VectorField, arrays_at, flat_values
+
+MOST_TERMS = 60_000
+"""No instruction may multiply more terms; such an expansion takes about a second."""
+MOST_VARIABLES = 2000
+MOST_CHAINED = 160
+"""Arrays with more entries are not compared with their derivative."""
+
+Relation = dict[int, list[tuple[int, Fraction]]]
+"""For each entry whose derivative is not zero, the combination of entries that it is."""
+
+
+class Verifier:
+    """Verifies fields of one program; what is expanded for one field is kept for those that move the same weights."""
+
+    def __init__(self, program: Program, p: int, seed: int = 0) -> None:
+        self.program, self.p = program, p
+        self.arithmetic = Residues(field_of(p))
+        self.carried: dict[VectorField, frozenset[int]] = {}
+        """For fields that were verified without looking at the whole program, the instructions that were looked at."""
+        self._expansions: dict[tuple[frozenset[str], frozenset[int], frozenset[int], bool], _Expansion] = {}
+        self.spans: list[tuple[int, int, str]] = []
+        begin = 0
+        for name, shape in program.parameters.items():
+            self.spans.append((begin, begin + prod(shape), name))
+            begin += prod(shape)
+        small = [item.size for item in program.instructions if item.size <= MOST_CHAINED]
+        self.samples = max(small, default=1) + 6
+        self.weights = integers(seed, 21, self.samples * begin, p).reshape(self.samples, begin)
+        inputs = integers(seed, 22, self.samples * _entries(program), p).reshape(self.samples, -1)
+        given = arrays_at(program.parameters, self.weights, self.arithmetic)
+        given |= arrays_at(program.input_shapes, inputs, self.arithmetic)
+        self.values = evaluate(program, self.arithmetic, given) if program.polynomial else []
+
+    def name_of(self, flat: int) -> tuple[str, int]:
+        """The weight to which a flat place belongs, and the place within it."""
+        for begin, stop, name in self.spans:
+            if begin <= flat < stop:
+                return name, flat - begin
+        raise IndexError(flat)
+
+    def is_symmetry(self, field: VectorField) -> bool | None:
+        """True and False are proved; None says that the expansion is out of reach."""
+        if self.program.vanishing or not self.program.polynomial:
+            return None
+        moves = self._moves(field)
+        alive = frozenset(moves)
+        if any(place in alive for _, place in self.program.outputs):
+            return False  # it moves an output at one point modulo p
+        names = frozenset(self.name_of(i)[0] for i in field.involved)
+        relations = self._relations(moves)
+        verdict: bool | None = False
+        for known, whole in ((relations, False), ({}, False), ({}, True)):
+            try:
+                key = (names, alive, frozenset(known), whole)
+                if key not in self._expansions:
+                    self._expansions[key] = _Expansion(self.program, names, alive, frozenset(known), whole)
+                if self._expansions[key].vanishes(field, self, known):
+                    if not whole:
+                        self.carried[field] = frozenset(self._expansions[key].carried)
+                    return True
+            except OutOfReachError:
+                verdict = None
+        return verdict
+
+    def _moves(self, field: VectorField) -> dict[int, Integers]:
+        """Derivatives along the field at random points modulo p, flat, for the places where they are not zero."""
+        moved = field.at(self.weights, self.p)
+        names = {self.name_of(i)[0] for i in field.moved}
+        arrays = arrays_at(self.program.parameters, moved, self.arithmetic)
+        given = {name: array for name, array in arrays.items() if name in names}
+        found = {}
+        for place, item in enumerate(tangents(self.program, self.arithmetic, self.values, given)):
+            if item is not None:
+                array = self._flat(item)
+                if array.any():
+                    found[place] = array
+        return found
+
+    def _flat(self, item: Lettered) -> Integers:
+        return flat_values(item, self.samples, self.arithmetic)
+
+    def _relations(self, moves: Mapping[int, Integers]) -> dict[int, Relation]:
+        """For computed places, their derivative as combinations of their entries, as far as the samples tell."""
+        found = {}
+        for place, move in moves.items():
+            item = self.program.instructions[place]
+            if item.operands and item.size <= MOST_CHAINED:
+                relation = self._relation(self._flat(self.values[place]), move)
+                if relation is not None:
+                    found[place] = relation
+        return found
+
+    def _relation(self, values: Integers, move: Integers) -> Relation | None:
+        width, alive = values.shape[1], np.flatnonzero(move.any(axis=0))
+        reduced, pivots = echelon_mod(np.concatenate([values, move[:, alive]], axis=1), self.p)
+        if pivots and pivots[-1] >= width:
+            return None
+        found: Relation = {}
+        for k, entry in enumerate(alive):
+            column = reduced[:, width + k]
+            parts = [(pivots[row], rational(int(column[row]), self.p)) for row in np.flatnonzero(column)]
+            if any(c is None for _, c in parts):
+                return None
+            found[int(entry)] = [(j, c) for j, c in parts if c is not None]
+        return found
+
+
+class _Expansion:
+    """The part of a program through which a derivative is carried, over polynomials.
+
+    `names` are the weights that the fields move or contain; `alive` the places where derivatives are expected not to vanish;
+    `chained` those whose derivative is a combination of their entries. With `whole`, only weights and inputs are variables.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        names: Iterable[str],
+        alive: frozenset[int],
+        chained: frozenset[int],
+        whole: bool,
+    ) -> None:
+        self.program, self.alive, self.chained = program, alive, chained
+        items = program.instructions
+        weights = {program.weights[name] for name in names}
+        opened = (
+            {k for k, item in enumerate(items) if item.operands} if whole else _dependent(program, weights)
+        )
+        self.carried = [k for k, item in enumerate(items) if alive.intersection(item.operands)]
+        needed = weights | {o for k in self.carried for o in items[k].operands}
+        for k in range(len(items) - 1, -1, -1):
+            if k in needed and k in opened and k not in chained:
+                needed.update(items[k].operands)
+        self.leaves = {
+            k
+            for k in needed
+            if items[k].operation != "constant" and (k in chained or k not in opened or not items[k].operands)
+        }
+        count = sum(items[k].size for k in self.leaves)
+        if count > MOST_VARIABLES:
+            raise OutOfReachError(f"an expansion in {count} variables is out of reach", estimate=count)
+        ring = fmpq_mpoly_ctx.get([f"v{i}" for i in range(count)], Ordering.lex)
+        self.arithmetic = Objects(lambda q: fmpq(q.numerator, q.denominator))
+        variables = list(ring.gens())
+        self.values: dict[int, Lettered] = {}
+        for k in sorted(needed):
+            if k in self.leaves:
+                taken, variables = variables[: items[k].size], variables[items[k].size :]
+                if k in chained:  # entries that are zero, such as masked ones, stay zero
+                    known = self._computed(k).array.reshape(-1)
+                    taken = [fmpq(0) if entry == 0 else v for entry, v in zip(known, taken, strict=True)]
+                self.values[k] = Lettered("", object_array(taken, items[k].shape), self.arithmetic)
+            else:
+                self.values[k] = self._computed(k)
+
+    def _computed(self, place: int) -> Lettered:
+        item = self.program.instructions[place]
+        operands = [self.values[o] for o in item.operands]
+        _refuse_large(item, operands)
+        return apply(self.arithmetic, item, operands)
+
+    def vanishes(self, field: VectorField, places: Verifier, relations: Mapping[int, Relation]) -> bool:
+        """Whether the derivative along the field is what is expected everywhere: zero, alive, or a combination."""
+        moves = {
+            self.program.weights[name]: Lettered("", array, self.arithmetic)
+            for name, array in self._directions(field, places).items()
+        }
+        for k in self.carried:
+            found = self._moved(k, moves)
+            if found is None:
+                continue
+            if k not in self.alive:
+                return False
+            moves[k] = found
+            if k in self.chained:
+                if k not in self.values:
+                    continue
+                if not _is_combination(found, self._computed(k), relations[k]):
+                    return False
+                moves[k] = _combination(self.values[k], relations[k])
+        return True
+
+    def _moved(self, place: int, moves: Mapping[int, Lettered]) -> Lettered | None:
+        """The derivative of one instruction; None where it is zero."""
+        item = self.program.instructions[place]
+        directions = [moves.get(o) for o in item.operands]
+        operands = [self.values[o] for o in item.operands]
+        for o, move in enumerate(directions):
+            if move is not None:
+                _refuse_large(item, [move if n == o else operand for n, operand in enumerate(operands)])
+        found = tangent(self.arithmetic, item, operands, operands[0], directions)
+        return found if found is not None and any(e != 0 for e in found.array.reshape(-1)) else None
+
+    def _directions(self, field: VectorField, places: Verifier) -> dict[str, np.ndarray]:
+        found: dict[str, np.ndarray] = {}
+        for i, c, monomial in field.terms:
+            name, place = places.name_of(i)
+            if name not in found:
+                found[name] = self.arithmetic.zeros((prod(self.program.parameters[name]),))
+            value = fmpq(c)
+            for j in monomial:
+                other, where = places.name_of(j)
+                value = value * self.values[self.program.weights[other]].array.reshape(-1)[where]
+            found[name][place] = found[name][place] + value
+        return {name: array.reshape(self.program.parameters[name]) for name, array in found.items()}
+
+
+def _combination(value: Lettered, relation: Relation) -> Lettered:
+    """The derivative of an array that the relation says."""
+    flat = value.array.reshape(-1)
+    entries = [fmpq(0)] * len(flat)
+    for k, parts in relation.items():
+        for j, c in parts:
+            entries[k] = entries[k] + flat[j] * fmpq(c.numerator, c.denominator)
+    return value.like(object_array(entries, value.array.shape))
+
+
+def _is_combination(move: Lettered, value: Lettered, relation: Relation) -> bool:
+    expected = _combination(value, relation).array.reshape(-1)
+    return all(a - b == 0 for a, b in zip(move.array.reshape(-1), expected, strict=True))
+
+
+def _dependent(program: Program, leaves: set[int]) -> set[int]:
+    found = set(leaves)
+    for place, item in enumerate(program.instructions):
+        if found.intersection(item.operands):
+            found.add(place)
+    return found
+
+
+def _entries(program: Program) -> int:
+    return sum(prod(shape) for shape in program.input_shapes.values())
+
+
+def _counts(item: Lettered) -> Lettered:
+    """The number of terms of each entry."""
+    numbers = [
+        float(entry != 0) if isinstance(entry, fmpq) else float(len(entry))
+        for entry in item.array.reshape(-1)
+    ]
+    return Lettered("", np.array(numbers).reshape(item.array.shape))
+
+
+def _refuse_large(item: Instruction, operands: Sequence[Lettered]) -> None:
+    """Refuse an instruction that would multiply too many terms, before it is expanded."""
+    counts = [_counts(operand) for operand in operands]
+    if item.operation == "power":
+        n = int(item.constants[0])
+        needed = sum(comb(int(t) + n - 1, n) for t in counts[0].array.reshape(-1) if t)
+    elif item.operation in ("multiply", "einsum") and len(counts) == 2:
+        needed = int(apply(Floats(), item, counts).array.sum())
+    else:
+        return
+    if needed > MOST_TERMS:
+        raise OutOfReachError(
+            f"{item.operation} would give {needed} terms, more than {MOST_TERMS}", estimate=needed
+        )

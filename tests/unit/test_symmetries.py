@@ -1,0 +1,121 @@
+"""The question "which symmetries?": fields with names, Lie algebra, finite groups, known and declared ones."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import m2bridge
+from m2bridge.cli import main
+from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.models.own import from_callable
+from m2bridge.records import load, save
+from m2bridge.symmetry.finite import finite_symmetries
+from tests.networks import NETWORKS
+
+
+def own(name: str) -> m2bridge.Model:
+    _, function, shapes, inputs = next(item for item in NETWORKS if item[0] == name)
+    return from_callable(function, shapes, inputs=inputs or None)
+
+
+def test_a_perceptron_with_one_output() -> None:
+    found = m2bridge.symmetries("mlp(widths=[2,2,1],r=2)")
+    assert (found.symmetry_dim, found.generic_fiber_dim, found.upper_bound, found.explains_fiber) == (
+        3,
+        3,
+        3,
+        True,
+    )
+    assert [field.name for field in found.fields] == [
+        "scaling: W1[1,:] by s, W2[:,1] by s^-2",
+        "scaling: W1[0,:] by s, W2[:,0] by s^-2",
+        "rotation, O(n), of rows 0 and 1 of W1",
+    ]
+    assert [field.new for field in found.fields] == [False, False, True]
+    assert [(item.verified, item.found) for item in found.known] == [(True, True)]
+
+
+def test_gl_between_linear_layers_is_found_whole() -> None:
+    """GL(3) between widths 2, 3, 2 has dimension 9; a generic pair has a stabilizer of dimension 1; sl(3) and the center."""
+    found = m2bridge.symmetries("linear(widths=[2,3,2])")
+    algebra = found.algebra
+    assert algebra is not None
+    assert (algebra.dim, algebra.orbit_dim, algebra.derived_dim, algebra.center_dim) == (9, 8, 8, 1)
+    assert (algebra.semisimple_dim, algebra.radical_dim) == (8, 1)
+    assert sum(str(field.name).startswith("GL between W1 and W2") for field in found.fields) == 6
+
+
+def test_weights_that_are_not_looked_at() -> None:
+    found = m2bridge.symmetries(own("gaussian moments"))
+    assert sorted(str(field.name) for field in found.fields) == [
+        f"L[{i}] is not looked at" for i in ("0,1", "0,2", "1,2")
+    ]
+
+
+def test_a_fiber_that_is_not_explained_is_said_to_be() -> None:
+    found = m2bridge.symmetries("mlp(widths=[2,3,2],r=2)")
+    assert not found.explains_fiber
+    assert (found.symmetry_dim, found.generic_fiber_dim, found.upper_bound) == (3, 6, 6)
+    assert "not explained" in found.statement
+
+
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [
+        ("tensor train", {("S_2", ("G1 axis 1", "G2 axis 0")), ("S_2", ("G2 axis 2", "G3 axis 0"))}),
+        ("cp decomposition", {("S_2", ("A axis 1", "B axis 1", "C axis 1"))}),
+        ("mixed degrees", set()),
+        ("biases", {("S_2", ("W1 axis 0", "b1 axis 0", "W2 axis 1"))}),
+        (
+            "transformer block",
+            {("S_3", ("W1 axis 0", "b1 axis 0", "W2 axis 1")), ("S_2", ("Q axis 0", "K axis 0"))},
+        ),
+    ],
+)
+def test_permutations(name: str, groups: set[Any]) -> None:
+    found = finite_symmetries(own(name).program)
+    assert {(item.group, item.acts_on) for item in found if item.group != "sign"} == groups
+
+
+def test_signs() -> None:
+    found = finite_symmetries(m2bridge.parse_spec("lightning(d=2,dp=1,a=2,t=2)").program)
+    assert {item.acts_on for item in found if item.group == "sign"} == {("Q", "K"), ("Q", "V")}
+
+
+def test_declared_symmetries_are_verified() -> None:
+    model = m2bridge.parse_spec("mlp(widths=[2,2,1],r=2)")
+    torus = {"name": "mine", "group": "torus", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -2]}}
+    wrong = {"name": "wrong", "group": "torus", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -1]}}
+    field = {"name": "field", "field": [[0, 1, [[0, 1]]], [1, 1, [[1, 1]]], [4, -2, [[4, 1]]]]}
+    found = m2bridge.symmetries(model, declared=[torus, wrong, field])
+    assert {item.name: item.verified for item in found.declared} == {
+        "mine": True,
+        "wrong": False,
+        "field": True,
+    }
+    for broken in ({"group": "so"}, {"field": [[99, 1, []]]}, {"field": []}, {"axes": {}}):
+        with pytest.raises(InputError):
+            m2bridge.symmetries(model, declared=[broken])
+
+
+def test_bad_questions() -> None:
+    with pytest.raises(InputError, match="degree"):
+        m2bridge.symmetries("mlp(widths=[2,2,1],r=2)", degree=0)
+    with pytest.raises(InputError, match="too small"):
+        m2bridge.symmetries("mlp(widths=[2,2,1],r=2)", prime=7)
+    with pytest.raises(NotPolynomialError):
+        m2bridge.symmetries("softmax(d=[2,2],a=2,t=2)")
+
+
+def test_records_and_command(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["symmetries", "mlp(widths=[2,2,1],r=2)", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["symmetry_dim"], document["upper_bound"], document["explains_fiber"]) == (3, 3, True)
+    assert main(["symmetries", "linear(widths=[2,3,2])"]) == 0
+    assert "GL between W1 and W2" in " ".join(capsys.readouterr().out.split())
+    found = m2bridge.symmetries("mlp(widths=[2,2,1],r=2)")
+    path = save(found, tmp_path)
+    assert load(path) == found

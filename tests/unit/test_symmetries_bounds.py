@@ -1,0 +1,200 @@
+"""Upper bounds from fields, cuts and equations, and the certificates that the checker verifies."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from m2bridge import checker, dimension
+from m2bridge.errors import InputError
+from m2bridge.models import MLP, parse_spec
+from m2bridge.models.own import from_callable
+from m2bridge.programs.ranks import generic_rank
+from m2bridge.symmetry.bounds import Bounds, one_hidden_layer
+from m2bridge.symmetry.cuts import cuts
+from m2bridge.symmetry.degrees import coordinate_count
+from m2bridge.symmetry.equations import equations
+from m2bridge.symmetry.search import search
+from tests.networks import NETWORKS
+
+P = 8388593
+
+
+def checked(certificate: Any) -> int:
+    """The checker's word on a certificate: 0 verified, 7 rejected, 8 out of its reach."""
+    return checker.verify(json.dumps(certificate))[0]
+
+
+# Bounds (r = 2) that the completeness argument of daokevin06/MFA_PNNs takes from computations over finite fields.
+@pytest.mark.parametrize(
+    ("widths", "most"),
+    [((5, 5, 3, 1), 32), ((3, 5, 6, 4, 3, 1), 58), ((4, 5, 5, 3, 1), 47), ((5, 4, 3, 1), 25)],
+)
+def test_bounds_that_a_completeness_argument_needs(widths: tuple[int, ...], most: int) -> None:
+    found = dimension(MLP(widths=widths, r=2), engine=False, certify=False)
+    assert (found.upper_bound, found.certainty.value) == (most, "proved")
+
+
+@pytest.mark.parametrize("item", NETWORKS, ids=lambda item: item[0])
+def test_every_network_is_proved_from_both_sides(item: Any) -> None:
+    _, function, shapes, inputs = item
+    found = dimension(from_callable(function, shapes, inputs=inputs or None), engine=False)
+    assert found.certainty.value == "proved"
+    assert found.defect == 0
+    assert checked(found.certificate) == 0
+
+
+# by fields, compositions, the span of a last layer, a plane curve, and Strassen's flattening
+@pytest.mark.parametrize(
+    "widths",
+    [
+        (5, 5, 3, 1),
+        (4, 5, 5, 3, 1),
+        (3, 2, 4),
+        (2, 3, 2, 3, 1),
+        (3, 5, 6, 4, 3, 1),
+        (2, 4, 3, 3, 5, 3, 1),
+        (6, 8, 3),
+    ],
+)
+def test_the_checker_verifies_every_kind_of_bound(widths: tuple[int, ...]) -> None:
+    found = dimension(MLP(widths=widths, r=2), engine=False)
+    assert checked(found.certificate) == 0
+
+
+@pytest.mark.parametrize(
+    ("widths", "upper"),
+    [
+        ((2, 3, 2, 3, 1), {"kind": "span"}),  # one output: nothing is saved
+        (
+            (6, 9, 3),
+            {"kind": "flattening", "flattening": ["strassen"], "prime": P, "weights": {"entries": [1] * 81}},
+        ),
+        (
+            (6, 8, 2),
+            {"kind": "flattening", "flattening": ["strassen"], "prime": P, "weights": {"entries": [1] * 64}},
+        ),
+    ],
+)
+def test_the_checker_rejects_arguments_that_do_not_fit(widths: tuple[int, ...], upper: Any) -> None:
+    certificate = dict(dimension(MLP(widths=widths, r=2), engine=False).certificate or {})
+    assert checked({**certificate, "upper": upper}) == 7
+
+
+def test_a_hypersurface_needs_its_hypotheses() -> None:
+    """Widths 2, 3, 2, 3, 1. Behind the first squares: a conic (d = 2) for forms of degree e = 4, which count C(6,2) - C(4,2) = 9.
+    The second squares have two entries; behind the third ones (d = 8) the degree is 1.
+    """
+    program = checker.read_program(MLP(widths=(2, 3, 2, 3, 1), r=2).program.text)
+    squares = [k for k, item in enumerate(program.instructions) if item.operation == "power"]
+    upper = {
+        "kind": "composition", "first": {"kind": "coordinates"}, "second": {"kind": "hypersurface"}, "groups": [],
+        "fields": [], "prime": P, "weights": {"seed": 0, "stream": 1, "fixed": []}, "samples": 1,
+    }  # fmt: skip
+    first, second, third = ({**upper, "cut": cut} for cut in squares)
+    assert checker.check_upper(program, first) == 9 + 9
+    for wrong in (second, third):
+        with pytest.raises(checker.Rejected):
+            checker.check_upper(program, wrong)
+
+
+def test_the_checker_rejects_a_composition_that_claims_too_much() -> None:
+    certificate = dict(dimension(MLP(widths=(2, 3, 2, 3, 1), r=2), engine=False).certificate or {})
+    upper = dict(certificate["upper"])
+    assert upper["kind"] == "composition"
+    doubled = [[[i, 2 * c if k else c, m] for k, (i, c, m) in enumerate(field)] for field in upper["fields"]]
+    assert checked({**certificate, "upper": {**upper, "fields": doubled}}) == 7
+    assert checked({**certificate, "upper": {**upper, "fields": upper["fields"][1:]}}) == 7
+    assert checked({**certificate, "upper": {**upper, "cut": upper["cut"] + 1}}) == 7
+
+
+@pytest.mark.parametrize(
+    "widths",
+    [(2, 2, 2, 1), (2, 3, 4, 2), (3, 2, 4, 1), (2, 4, 3, 3, 1), (4, 2, 2, 2), (2, 3, 5, 2, 1), (3, 4, 2, 3)],
+)
+@pytest.mark.parametrize("r", [2, 3])
+def test_no_bound_is_below_the_rank(widths: tuple[int, ...], r: int) -> None:
+    """Every upper bound, of the whole and of its parts, is at least the rank of the Jacobian, a lower bound."""
+    program = MLP(widths=widths, r=r).program
+    bounds = Bounds(p=P)
+    bounds.best(program, search(program, p=P, degree=1).fields)
+    parts = [part.program for cut in cuts(program) for part in (cut.first, cut.inner, cut.second)]
+    for part in [program, *parts]:
+        fields = search(part, p=P).fields
+        assert bounds.best(part, fields).value >= generic_rank(part, p=P).rank
+
+
+def test_the_same_bound_comes_for_the_same_network_written_by_hand() -> None:
+    def network(A: Any, B: Any, C: Any, x: Any) -> Any:
+        return C @ (B @ (A @ x) ** 2) ** 2
+
+    mine = from_callable(network, {"A": (5, 5), "B": (3, 5), "C": (1, 3)}, inputs={"x": (5,)})
+    found = dimension(mine, engine=False)
+    assert (found.image_dim, found.certainty.value, found.symmetry_dim, found.defect) == (32, "proved", 11, 0)
+
+
+def test_equations_prove_the_segre_surface() -> None:
+    """Rank-one 2 x 2 matrices: one quadric, so dimension 3 of 4."""
+    found = dimension("map:a,b,c,d->a*c;a*d;b*c;b*d", engine=False)
+    assert (found.image_dim, found.certainty.value, found.defect) == (3, "proved", 0)
+    program = parse_spec("map:a,b,c,d->a*c;a*d;b*c;b*d").program
+    assert equations(program, p=P, seed=0, degree=2) == [[(1, (0, 3)), (-1, (1, 2))]]
+
+
+def test_a_polynomial_that_vanishes_modulo_the_prime_alone_is_no_equation() -> None:
+    """(w, 101 w): the second coordinate is zero modulo 101, and not over QQ."""
+    program = from_callable(lambda w: [w[0], 101 * w[0] * w[1]], {"w": (2,)}).program
+    assert equations(program, p=101, seed=0, degree=1) == []
+
+
+def test_no_weight_passes_a_cut() -> None:
+    def tied(W: Any, x: Any) -> Any:
+        return W @ (W @ x) ** 2
+
+    def skip(A: Any, B: Any, x: Any) -> Any:
+        return x + B @ (A @ x) ** 2
+
+    assert cuts(from_callable(tied, {"W": (2, 2)}, inputs={"x": (2,)}).program) == []
+    between, after = cuts(from_callable(skip, {"A": (2, 2), "B": (2, 2)}, inputs={"x": (2,)}).program)
+    assert [list(part.program.parameters) for part in (between.first, between.second)] == [["A"], ["B"]]
+    assert len(between.second.program.inputs) == 2
+    assert [list(part.program.parameters) for part in (after.first, after.second)] == [["A", "B"], []]
+
+
+def test_residual_blocks() -> None:
+    """x + B (A x)^2 with three neurons in two variables is x plus any two quadrics: 6 numbers a block."""
+
+    def blocks(A: Any, B: Any, C: Any, D: Any, x: Any) -> Any:
+        h = x + B @ (A @ x) ** 2
+        return h + D @ (C @ h) ** 2
+
+    shapes = {"A": (3, 2), "B": (2, 3), "C": (3, 2), "D": (2, 3)}
+    found = dimension(from_callable(blocks, shapes, inputs={"x": (2,)}), engine=False)
+    assert (found.image_dim, found.certainty.value, found.defect) == (12, "proved", None)
+    assert checked(found.certificate) == 0
+
+
+def test_forms_of_programs() -> None:
+    assert one_hidden_layer(parse_spec("mlp(widths=[3,2,4],r=3)").program) == (3, 2, 4, 3)
+    assert one_hidden_layer(parse_spec("mlp(widths=[3,2,4,1],r=3)").program) is None
+    assert coordinate_count(parse_spec("mlp(widths=[2,3,2],r=2)").program) == 6
+
+
+def test_a_declared_symmetry_that_is_none_is_not_believed() -> None:
+    def network(W: Any, v: Any, x: Any) -> Any:
+        return v @ (W @ x) ** 2
+
+    scaling = {"group": "torus", "size": 2, "axes": {"W": [1, 0], "v": [-2]}}
+    wrong = {"group": "gl", "size": 2, "axes": {"W": [1, 0], "v": [-1]}}
+    shapes, inputs = (
+        {"W": (2, 3), "v": (2,)},
+        {"x": (3,)},
+    )  # quadrics of rank 2 in three variables: dimension 5
+    for declared in ([scaling], [wrong], [wrong, scaling]):
+        found = dimension(from_callable(network, shapes, inputs=inputs, symmetries=declared), engine=False)
+        assert (found.image_dim, found.upper_bound) == (5, 5)
+    broken = [{**scaling, "axes": {"W": [1, 0], "v": [0, -2]}}]
+    with pytest.raises(InputError, match="do not fit its shape"):
+        dimension(from_callable(network, shapes, inputs=inputs, symmetries=broken), engine=False)
