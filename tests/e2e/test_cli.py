@@ -162,7 +162,7 @@ def test_a_time_limit_prints_a_partial_answer(tmp_path: Path) -> None:
     assert document["agreement"] is not False
     for_people = command(*LAYER, "--timeout", "0.05", cwd=tmp_path)
     assert for_people.returncode == 5
-    assert "Singular locus" in for_people.stdout
+    assert "singular locus of dimension" in for_people.stdout
     assert "Traceback" not in for_people.stderr
 
 
