@@ -79,7 +79,7 @@ def _objects(arrays: list[Any], *, whole: bool) -> Setting:
         return array if array.dtype == object else elementwise(_exact, array)
 
     def leave(array: Array) -> Any:
-        if whole and all(abs(entry) < 2**62 for entry in array.reshape(-1)):
+        if whole and all(entry.denominator == 1 and abs(entry) < 2**62 for entry in array.reshape(-1)):
             return array.astype(np.int64)
         if sample is None:
             return array

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from flint import nmod_mat
 
 from m2bridge.errors import InputError
 from m2bridge.linear.residues import field_of
-from m2bridge.models import Mod, from_callable, jacobian
+from m2bridge.models import Mod, from_callable, jacobian, parse_spec
 from m2bridge.models.evaluation import unit_directions
 from m2bridge.models.symbolic import ball_array
 from m2bridge.programs import record
@@ -150,3 +151,21 @@ def test_balls_of_exact_numbers_multiply_exactly() -> None:
     assert (balls @ balls.T)[0, 0] == 4.25
     model = from_callable(lambda x: x @ x.T, {"x": (1, 2)})
     assert model.coordinates({"x": balls})[0] == 4.25
+
+
+def test_halves_at_integer_weights_are_halves() -> None:
+    model = parse_spec("map:s,t->1/2*s;s*t+1/3;s")
+    found = model.coordinates({"x": np.array([3, 5])})
+    assert found.tolist() == [Fraction(3, 2), Fraction(46, 3), 3]
+    assert model.coordinates({"x": np.array([3, 5])})[0] != model.coordinates({"x": np.array([2, 5])})[0]
+    assert model.coordinate_jacobian({"x": np.array([3, 5])}).tolist()[0] == [Fraction(1, 2), 0]
+
+
+def test_integers_at_integer_weights_are_machine_integers() -> None:
+    assert parse_spec("map:s->2*s;s^2").coordinates({"x": np.array([3])}).dtype == np.int64
+
+
+def test_a_network_with_halves_at_integers_has_halves() -> None:
+    half = from_callable(lambda x, w: w * x / 2, {"w": (1,)}, inputs={"x": (1,)})
+    assert half.forward({"w": np.array([3])}, np.array([1])).tolist() == [Fraction(3, 2)]
+    assert half.forward({"w": np.array([3])}, np.array([2])).dtype == np.int64
