@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from m2bridge.questions.closure import Closure, closure
     from m2bridge.questions.dimension import Dimension, dimension
     from m2bridge.questions.fiber import Fiber, fiber
+    from m2bridge.questions.hilbert_series import HilbertSeries, hilbert_series
     from m2bridge.questions.ideal import ideal
     from m2bridge.questions.same import Same, same
     from m2bridge.questions.singular_locus import SingularLocus, singular_locus
@@ -54,6 +55,7 @@ __all__ = [
     "Dimension",
     "Evidence",
     "Fiber",
+    "HilbertSeries",
     "Ledger",
     "Lightning",
     "Limits",
@@ -75,6 +77,7 @@ __all__ = [
     "from_callable",
     "from_sympy",
     "from_torch",
+    "hilbert_series",
     "ideal",
     "load_record",
     "open_engine",
@@ -93,6 +96,7 @@ _MODULES = {
     "questions.closure": ("Closure", "closure"),
     "questions.dimension": ("Dimension", "dimension"),
     "questions.fiber": ("Fiber", "fiber"),
+    "questions.hilbert_series": ("HilbertSeries", "hilbert_series"),
     "questions.ideal": ("ideal",),
     "questions.same": ("Same", "same"),
     "questions.singular_locus": ("SingularLocus", "singular_locus"),

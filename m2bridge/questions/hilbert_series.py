@@ -1,0 +1,177 @@
+"""The Hilbert series of the Zariski closure of the image: how many functions of each degree there are on it.
+
+The coefficient of T^s counts the polynomials of degree at most s on the closure modulo those of degree less than s. For a cone
+this is the Hilbert series of the homogeneous coordinate ring. Two witnesses: Macaulay2's kernel of the map of rings, and the
+ranks of all monomials of low degree at random points of the image, which the network's own program computes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, combinations_with_replacement
+from math import comb
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from m2bridge.errors import InputError
+from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, given_numbers, prime_for
+from m2bridge.models import Mod, Model
+from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.source import constrained_map
+from m2bridge.results import Certainty, Result
+from m2bridge.views import View
+
+TEMPLATE = "hilbert_series"
+LEAST_PRIME = 1009  # over smaller fields, monomials that differ agree at too many points
+_SPARE_POINTS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HilbertSeries(Result):
+    """numerator(T) / (1 - T)^closure_dim.
+
+    Attributes
+    ----------
+    numerator: the coefficients of T^0, T^1, ...; None when a limit came first.
+    closure_dim: the dimension of the closure; None when a limit came first.
+    hilbert_function: the coefficients of T^0, T^1, ... of the series, in the degrees where points were evaluated.
+    """
+
+    ANALYSIS: ClassVar[str] = "hilbert-series"
+    VERSION: ClassVar[int] = 1
+
+    numerator: tuple[int, ...] | None
+    closure_dim: int | None
+    hilbert_function: tuple[int, ...]
+
+    @property
+    def series(self) -> str | None:
+        """The series as a fraction, e.g. ``(1 + 2*T)/(1 - T)^2``."""
+        if self.numerator is None or self.closure_dim is None:
+            return None
+        top = polynomial_text(self.numerator)
+        top = f"({top})" if self.closure_dim and " " in top else top
+        return top + {0: "", 1: "/(1 - T)"}.get(self.closure_dim, f"/(1 - T)^{self.closure_dim}")
+
+    def view(self) -> View:
+        begins = f"{polynomial_text(self.hilbert_function)} + ..."
+        if self.series is None:
+            return View(answer=f"the Hilbert series begins {begins}")
+        return View(answer=f"the Hilbert series is {self.series}", facts=(("begins", begins),))
+
+
+@question(
+    asks="The Hilbert series of the Zariski closure of the image: how many functions of each degree it has.",
+    templates=(TEMPLATE,),
+    quantities={"hilbert_function": "the first coefficients of the Hilbert series"},
+    example="m2bridge hilbert-series 'lightning(d=2,dp=1)'",
+)
+def hilbert_series(
+    ask: Asking,
+    model: Model,
+    *,
+    max_degree: Annotated[int, Option("Largest degree of monomials at points.", least=1)] = 4,
+    max_monomials: Annotated[int, Option("Largest number of monomials at points.", least=1)] = 1000,
+) -> HilbertSeries:
+    """The Hilbert series of the Zariski closure of the image of a polynomial model.
+
+    Examples
+    --------
+    >>> hilbert_series("linear(widths=[3,1,3])").series  # doctest: +SKIP
+    '(1 + 4*T + T^2)/(1 - T)^5'
+    """
+    if constrained_map(model) is not None:
+        raise InputError(
+            f"{model.spec}: its variables satisfy equations, and random points see only a part of such a source; "
+            "give a parametrization of it instead"
+        )
+    chosen = None if ask.prime is None else check_prime(ask.prime)
+    if chosen is not None and chosen < LEAST_PRIME:
+        raise InputError(
+            f"--prime {chosen} is too small for ranks at random points; use {LEAST_PRIME} or more"
+        )
+    p = prime_for(given_numbers(model), chosen=chosen, default=MACAULAY2_PRIME)
+    ask.require_engine()
+    ask.announce("points")
+    source = model.free
+    top = _top_degree(source.coordinate_count, max_degree, max_monomials)
+    points = _image_points(source, comb(source.coordinate_count + top, top) + _SPARE_POINTS, ask.seed, p)
+    counted = hilbert_function_at(points, top, p)
+    ask.say("hilbert_function", list(counted), "modular", "ranks of monomials at random points", prime=p)
+    values, limit = ask.ask(TEMPLATE, {"p": p}, source)
+    dim, numerator = values.get("closure_dim"), values.get("numerator")
+    if numerator is not None:
+        series = expanded(numerator, dim, top)
+        ask.say("hilbert_function", list(series), "macaulay2", "leading monomials of the kernel", prime=p)
+    return ask.answer(
+        HilbertSeries,
+        model=model.spec,
+        options={"prime": p, "max_degree": max_degree, "max_monomials": max_monomials},
+        certainty=Certainty.PROBABLE,
+        limit=limit,
+        numerator=None if numerator is None else tuple(numerator),
+        closure_dim=dim,
+        hilbert_function=counted,
+    )
+
+
+def _top_degree(count: int, max_degree: int, max_monomials: int) -> int:
+    """The largest degree with few enough monomials in `count` variables; 1 at least."""
+    return max([1, *(s for s in range(2, max_degree + 1) if comb(count + s, s) <= max_monomials)])
+
+
+def _image_points(model: Model, count: int, seed: int, p: int) -> NDArray[np.int64]:
+    rng = np.random.default_rng(seed)
+    drawn = [model.draw_weights(rng, p) for _ in range(count)]
+    weights = {name: Mod(np.stack([w[name] for w in drawn]), p) for name in model.parameters}
+    points: NDArray[np.int64] = model.coordinates(weights).values
+    return points
+
+
+def hilbert_function_at(points: NDArray[np.int64], top: int, p: int) -> tuple[int, ...]:
+    """How much each degree up to `top` adds to the rank of the monomials at points (rows) over F_p.
+
+    >>> hilbert_function_at(np.array([[s**2, s**3] for s in range(9)]), 3, 10007)  # y^2 = x^3
+    (1, 2, 3, 3)
+    """
+    points = points % p
+    level: dict[tuple[int, ...], NDArray[np.int64]] = {(): np.ones(len(points), dtype=np.int64)}
+    columns, ranks = list(level.values()), [0, 1]
+    for degree in range(1, top + 1):
+        level = {
+            monomial: level[monomial[:-1]] * points[:, monomial[-1]] % p
+            for monomial in combinations_with_replacement(range(points.shape[1]), degree)
+        }
+        columns += level.values()
+        ranks.append(rank_mod(np.stack(columns, axis=1), p))
+    return tuple(np.diff(ranks).tolist())
+
+
+def expanded(numerator: Sequence[int], dim: int, top: int) -> tuple[int, ...]:
+    """The coefficients of T^0, ..., T^top of numerator(T) / (1 - T)^dim.
+
+    >>> expanded([1, 2], 2, 4)
+    (1, 4, 7, 10, 13)
+    """
+    series = [*numerator, *[0] * top][: top + 1]
+    for _ in range(dim):
+        series = list(accumulate(series))
+    return tuple(series)
+
+
+def polynomial_text(coefficients: Sequence[int]) -> str:
+    """A polynomial in T, lowest degree first.
+
+    >>> polynomial_text([1, 0, 2, -1])
+    '1 + 2*T^2 - T^3'
+    """
+    text = ""
+    for degree, c in enumerate(coefficients):
+        if c:
+            power = {0: "", 1: "T"}.get(degree, f"T^{degree}")
+            factor = "" if abs(c) == 1 and power else f"{abs(c)}{'*' if power else ''}"
+            sign = "-" if c < 0 else "+" if text else ""
+            text += (f" {sign} " if text else sign) + factor + power
+    return text or "0"
