@@ -66,7 +66,11 @@ def test_wheel_holds_the_package_its_templates_and_its_types(built: Path) -> Non
     templates = {path.name for path in (CHECKOUT / "m2_templates").glob("*.m2.j2")}
     assert {f"m2bridge/m2_templates/{name}" for name in templates} <= names
     assert len(templates) > 4
-    assert {"m2bridge/py.typed", "m2bridge/__main__.py", "m2bridge/questions/singular_locus/__init__.py"} <= names
+    assert {
+        "m2bridge/py.typed",
+        "m2bridge/__main__.py",
+        "m2bridge/questions/singular_locus/__init__.py",
+    } <= names
     sources = {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "m2bridge").rglob("*.py")}
     assert sources <= names
     shipped = {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "m2bridge").rglob("*.json")}
