@@ -1886,7 +1886,11 @@ def check_certificate(document: Any) -> tuple[list[str], dict[str, Any]]:
         network, known = read_spec(spec), {"model": spec}
         sentence = compare(program, network, shown(spec)) if network else compare_map(program, spec)
         said.append(sentence or f"The spec {shown(spec)} is not known to me: nothing is said about it.")
+    elif type(text) is str:
+        known = {"model": "program:" + ";".join(text.splitlines()[1:])}
     said += check(program, network, *claims, *given)
+    if kind == "same function":
+        known["weights"] = (program, claims[0])
     if kind == "dimension":
         n, parameters = claims[0], network.parameter_dim if network else program.parameters
         known |= {"analysis": "dimension", "certainty": "proved"}
@@ -2024,8 +2028,32 @@ def check_same_function(program: Program, _: Network | None, pair: Any, argument
     return ["The two given weights are different, and the functions are equal as polynomials in the inputs."]
 
 
+def check_pair(record: dict[str, Any], program: Program, pair: list[list[Any]]) -> tuple[str, ...]:
+    """The weights that a record compares or moves are those of its certificate, and it says that they have one function."""
+    places = {"same": ("first", "second", "verdict"), "canonical": ("at", "moved", "same_function")}
+    names = places.get(str(record.get("analysis")), ())
+    for name, weights in zip(names, pair, strict=False):
+        given = record.get(name)
+        arrays = given.get("weights") if type(given) is dict else None
+        if type(arrays) is not dict:
+            raise Rejected(f"the record has no weights under {name}")
+        flat = [entry for item in program.named("weight") for entry in entries(arrays.get(item))]
+        need(flat == [str(x) for x in weights], f"{name} is not what the certificate is about")
+    need(
+        not names or record.get(names[2]) in ("same", True),
+        "the record says something else than its certificate",
+    )
+    return names
+
+
+def entries(value: Any) -> list[str]:
+    """The entries of nested lists, one after the other, as texts."""
+    return [text for item in value for text in entries(item)] if type(value) is list else [str(value)]
+
+
 def check_record(record: dict[str, Any], known: dict[str, Any]) -> list[str]:
     """What a record says must follow from its certificate where that is possible; the rest is named."""
+    covered = check_pair(record, *known.pop("weights")) if "weights" in known else ()
     for name in sorted(set(record) & set(known)):
         same, both = type(record[name]) is type(known[name]), (shown(record[name]), shown(known[name]))
         same = same and record[name] == known[name]
@@ -2033,11 +2061,7 @@ def check_record(record: dict[str, Any], known: dict[str, Any]) -> list[str]:
     bounds = {"image_dim", "lower_bound", "upper_bound"} & set(record)
     claims = bool(bounds) or record.get("analysis") == "dimension"
     need("image_dim" in known or not claims, "the record is about a dimension, and its certificate is not")
-    model = record.get("model")
-    if "model" not in known and type(model) is str:
-        nameless = read_spec(model) is None and not model.startswith("map:")
-        need(nameless, "the record is about a network that its certificate does not name")
-    rest = [shown(name)[:40] for name in record if name not in known and name != "certificate"]
+    rest = [shown(name)[:40] for name in record if name not in {*known, *covered, "certificate"}]
     more = " and more" * (len(rest) > 60)
     return [f"Not covered by the certificate: {', '.join(rest[:60])}{more}."] if rest else []
 
@@ -2051,7 +2075,8 @@ def verify(text: str) -> tuple[int, list[str]]:
         bare = "format" in document or ("certificate" not in document and "sha256" in document)
         certificate = document if bare else document.get("certificate")
         if certificate is None:
-            return 8, ["Not proved: there is no certificate in this record."]
+            claims = " It calls itself proved." if document.get("certainty") == "proved" else ""
+            return 8, [f"Not proved: there is no certificate in this record.{claims}"]
         said, known = check_certificate(certificate)
         return 0, ["Verified.", *said, *([] if bare else check_record(document, known))]
     except Unknown as reason:
@@ -2071,7 +2096,7 @@ def verify_file(path: str) -> tuple[int, list[str]]:
             data = file.read(MOST_BYTES + 1)
         text = data.decode("utf-8")
     except OSError:
-        return 8, ["The file cannot be read."]
+        return 8, [f"The file {shown(path)} cannot be read."]
     except ValueError:
         return 7, ["The file is not UTF-8."]
     if len(data) > MOST_BYTES:

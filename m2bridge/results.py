@@ -264,9 +264,11 @@ class TheoremCheck:
         elif self.agrees:
             found = "its hypotheses hold, and it agrees"
         else:
-            place = ", ".join(
-                f"{key} = {value}" for key, value in (self.witness or {}).items() if value is not None
-            )
+            shown = {
+                key: (self.witness or {}).get(key)
+                for key in ("rank_a", "rank_v", "meet", "printed", "computed")
+            }
+            place = ", ".join(f"{key} = {value}" for key, value in shown.items() if value is not None)
             found = f"its hypotheses hold, and it FAILS{' at ' if place else ''}{place}"
         return f"{self.name}: {self.statement}; {found}."
 

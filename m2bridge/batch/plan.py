@@ -247,6 +247,10 @@ class _Builder:
 
     def job(self, section: Section, point: dict[str, Any]) -> Job:
         question = registry.job(point["analysis"])
+        if "spec" not in point and "model" not in point:
+            raise InputError(
+                'say which model: spec = "...", or model with its arguments', argument="analysis"
+            )
         rest, words = self.split(section, point)
         options = {key: plain(key, rest[key]) for key in rest if key in words}
         spec, model = self.model(

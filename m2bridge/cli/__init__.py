@@ -113,7 +113,7 @@ def _run(arguments: list[str] | None) -> int:
     if given[:1] == ["render"]:  # the older name of --script
         given = [*given[1:], "--script"]
     try:
-        if given == ["--script"]:
+        if given[-1:] == ["--script"] and given[0].startswith("-"):
             raise InputError("render needs a question: m2bridge render singular-locus --d 2 --dp 1")
         completing = any(name.startswith("_M2BRIDGE_COMPLETE") for name in os.environ)
         command = typer.main.get_command(build_app(given[0] if given else None, whole=completing))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning, Model, parse_spec
 from m2bridge.models.code import is_code, model_from_code
@@ -11,6 +13,8 @@ def read_model(spec: str) -> Model:
     """The model of a specification; nothing at all is no specification. A file of code that the user named here is run."""
     if not spec.strip():
         raise InputError("the model is missing: give a specification such as 'lightning(d=2,dp=1)'")
+    if Path(spec).suffix in (".toml", ".json") and ":" not in spec:
+        raise InputError(f"{spec} is the name of a file: write file:{spec}")
     return model_from_code(spec) if is_code(spec) else parse_spec(spec)
 
 

@@ -104,7 +104,9 @@ def canonical(
     """
     point = resolve(model, one_of(at, None, rationalize), ask.seed)
     if not model.symmetries:
-        raise InputError(f"{model.spec[:80]} names no symmetries, so that there is no slice to move to")
+        raise InputError(
+            f"{model.title} names no symmetries, so that there is no slice to move to; m2bridge symmetries finds those it has"
+        )
     found = normal_form(model, point.weights, ask.seed)
     moved = replace(point, weights=found.weights)
     comparison = compared(model, point.weights, found.weights, ask.seed)

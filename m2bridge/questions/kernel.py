@@ -375,6 +375,8 @@ class Question(Generic[S, R]):
             self(subject, engine=typing.cast(Engine, seen), **given)
         except _ScriptSeen as found:
             return found.script
+        except NoEngineError:
+            pass
         raise InputError(f"{self.name} asks Macaulay2 nothing here")
 
 

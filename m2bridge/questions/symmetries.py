@@ -188,7 +188,7 @@ def symmetries(
         Symmetries,
         model=model.spec,
         options={"prime": p, "degree": degree},
-        certainty=Certainty.PROVED if found.explains_fiber else Certainty.PROBABLE,
+        certainty=Certainty.PROVED if found.explains_fiber or bound.value == rank else Certainty.PROBABLE,
         parameters=program.parameter_count,
         generic_fiber_dim=corank,
         symmetry_dim=found.rank,

@@ -101,8 +101,13 @@ def _certificate(certificate: Any) -> list[str]:
         return [
             "It is of format 1, which this version does not read; compute the answer again to have one of format 2."
         ]
+    statement = certificate["statement"]
+    if statement["kind"] != "dimension":
+        return [
+            f"A statement of the kind `{statement['kind']}`; `m2bridge check RECORD` verifies it with a separate program."
+        ]
     lower, upper = certificate["lower"], certificate["upper"]
-    value = certificate["statement"].get("dimension")
+    value = statement["dimension"]
     over = f", modulo {lower['prime']}" if lower.get("prime") else ""
     return [
         f"At least {value}: a minor of the Jacobian at a recorded point is not zero ({lower['kind']}{over}).",

@@ -152,11 +152,12 @@ class Search:
     # -- the parts ----------------------------------------------------------------------------------------
 
     def _parts(self, degree: int) -> Iterator[Unknowns]:
-        """Unknowns of exactly this degree (in degree 1 constants too), by their character, small parts first."""
+        """Unknowns up to this degree, by their character, small parts first; smaller degrees alone were searched before."""
         count = self.program.parameter_count
-        monomials: list[Monomial] = list(combinations_with_replacement(range(count), degree))
-        if degree == 1:
-            monomials.append(())
+        degrees = range(degree, -1, -1)
+        monomials: list[Monomial] = [
+            m for k in degrees for m in combinations_with_replacement(range(count), k)
+        ]
         if len(monomials) * count > MOST_CANDIDATES:
             self.complete = False
             return
@@ -173,7 +174,9 @@ class Search:
         alone = (sizes == 1) & self._seen()[order[starts] % count]
         for which in np.argsort(np.where(alone, 0, sizes), kind="stable")[int(alone.sum()) :]:
             chosen = order[starts[which] : starts[which] + sizes[which]]
-            yield [(int(k % count), monomials[k // count]) for k in chosen]
+            unknowns = [(int(k % count), monomials[k // count]) for k in chosen]
+            if any(len(monomial) == degree for _, monomial in unknowns):
+                yield unknowns
 
     def _seen(self) -> Integers:
         """Whether each weight is seen by the function at all, at the samples."""

@@ -81,7 +81,7 @@ class Dimension(Result):
         span = "" if self.span_dim is None else f"; ambient space {self.span_dim}"
         facts = [
             ("parameters", str(self.parameters)),
-            ("generic fiber", f"dimension {self.generic_fiber_dim}, of which symmetries {self.symmetry_dim}"),
+            ("generic fiber", self._fiber_text()),
             ("expected", f"{self.expected_dim}, defect {known(self.defect)}{span}"),
             ("formula", self._formula_text()),
         ]
@@ -101,6 +101,14 @@ class Dimension(Result):
             facts=tuple(facts),
             notes=(warning,) if altered else (self.statement,),
             to_prove="an upper bound is missing: more symmetries, or equations (m2bridge closure)",
+        )
+
+    def _fiber_text(self) -> str:
+        known = f"dimension {self.generic_fiber_dim}, of which known symmetries {self.symmetry_dim}"
+        return (
+            known
+            if self.symmetry_dim >= self.generic_fiber_dim
+            else f"{known} (m2bridge symmetries searches for more)"
         )
 
     def _formula_text(self) -> str:

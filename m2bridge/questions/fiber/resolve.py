@@ -17,7 +17,11 @@ from m2bridge.questions.kernel import Option
 from m2bridge.questions.singular_locus.orbits import Orbit
 
 AtOption = Annotated[
-    Any, Option("A file of weights: .json, .npz, .safetensors or .pt; floats are taken exactly.", read=Path)
+    Any,
+    Option(
+        "Weights: .json, .npz, .safetensors or .pt; binary floats as the dyadics they are, decimals in JSON as decimals.",
+        read=Path,
+    ),
 ]
 RationalizeOption = Annotated[
     int | None, Option("Round the numbers of --at to fractions with denominators up to 2^BITS.", least=1)

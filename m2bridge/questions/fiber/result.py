@@ -139,6 +139,10 @@ class Fiber(Result):
             same = {True: ", a rescaling", False: ", not a rescaling", None: ""}[point.same_orbit]
             facts.append(("real point", f"{point.found_by}, residual {point.residual:.0e}{same}"))
         notes = [f"Note: {note}." for note in self.notes]
+        if self.verdict == "not-identifiable":
+            notes.append(
+                "This is up to the symmetries that the model names; m2bridge symmetries searches for others."
+            )
         if self.counterexample is not None:
             counter = self.counterexample
             sure = "" if counter["verified"] else " (NOT verified)"

@@ -1,0 +1,101 @@
+"""What people who tried m2bridge for the first time met."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from m2bridge import checker, from_callable, records
+from m2bridge.cli import main
+from m2bridge.models import OwnNetwork
+from m2bridge.questions.canonical import canonical
+from m2bridge.questions.dimension import dimension
+from m2bridge.questions.same import same
+from m2bridge.questions.symmetries import symmetries
+from m2bridge.report.explain import explain
+
+A = {"W1": [[3], [2]], "W2": [[1, 1]]}
+B = {"W1": [[1], [6]], "W2": [["4", "1/4"]]}
+PERCEPTRON = "mlp(widths=[1,2,1],r=2)"
+
+
+def adapter() -> OwnNetwork:
+    """A frozen matrix with a learned change of rank one."""
+    return from_callable(
+        lambda x, B, C, V: V @ ((B @ C + [[1, 2, -1]]) @ x) ** 2,
+        {"B": (1, 1), "C": (1, 3), "V": (2, 1)},
+        inputs={"x": (3,)},
+    )
+
+
+def test_fields_of_mixed_degree_are_found() -> None:
+    """dC = W0 + B C, dV = -2 B V mixes degrees 0 and 2."""
+    found = symmetries(adapter(), engine=False)
+    assert (found.symmetry_dim, found.explains_fiber, found.certainty.value) == (2, True, "proved")
+    assert dimension(adapter(), engine=False, certify=False).certainty.value == "proved"
+
+
+def test_a_fiber_that_is_proved_is_called_proved() -> None:
+    model = from_callable(
+        lambda x, W1, b1, W2, b2: W2 @ (W1 @ x + b1) ** 2 + b2,
+        {"W1": (3, 2), "b1": (3,), "W2": (1, 3), "b2": (1,)},
+        inputs={"x": (2,)},
+    )
+    found = symmetries(model, engine=False)
+    assert found.parameters - found.upper_bound == found.generic_fiber_dim == 7
+    assert found.certainty.value == "proved"
+
+
+Damage = Callable[[dict[str, Any]], Any]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda d: d.update(verdict="different"),
+        lambda d: d["first"]["weights"]["W1"][0].__setitem__(0, "7"),
+        lambda d: d.update(second=None),
+    ],
+)
+def test_an_altered_pair_is_rejected(damage: Damage) -> None:
+    document = records.to_document(same(PERCEPTRON, at=A, other=B, engine=False))
+    assert checker.verify(records.dumps(document))[0] == 0
+    altered = json.loads(records.dumps(document))
+    damage(altered)
+    assert checker.verify(records.dumps(altered))[0] == 7
+
+
+def test_altered_canonical_weights_are_rejected() -> None:
+    document = json.loads(records.dumps(records.to_document(canonical(PERCEPTRON, at=A, engine=False))))
+    assert checker.verify(records.dumps(document))[0] == 0
+    document["moved"]["weights"]["W1"][0][0] = "99"
+    assert checker.verify(records.dumps(document))[0] == 7
+
+
+def test_a_record_of_another_network_is_rejected() -> None:
+    document = json.loads(records.dumps(records.to_document(dimension(adapter(), engine=False))))
+    assert checker.verify(records.dumps(document))[0] == 0
+    document["model"] = document["model"].replace("power 2", "power 3")
+    assert checker.verify(records.dumps(document))[0] == 7
+
+
+def test_certificates_of_every_kind_are_explained() -> None:
+    assert "`same function`" in explain(same(PERCEPTRON, at=A, other=B, engine=False))
+    assert "`same function`" in explain(canonical(PERCEPTRON, at=A, engine=False))
+
+
+def test_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = tmp_path / "jobs.toml"
+    jobs.write_text('[[job]]\nanalysis = "dimension"\n')
+    assert main(["batch", str(jobs), "--dry-run"]) == 2
+    assert "say which model" in capsys.readouterr().err
+    assert main(["render", "--help"]) == 2
+    assert "render needs a question" in capsys.readouterr().err
+    assert main(["symmetries", PERCEPTRON, "--script"]) == 2
+    assert "asks Macaulay2 nothing here" in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "none.json")]) == 8
+    assert "none.json cannot be read" in capsys.readouterr().out
