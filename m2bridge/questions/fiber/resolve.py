@@ -19,7 +19,7 @@ from m2bridge.questions.singular_locus.orbits import Orbit
 AtOption = Annotated[
     Any,
     Option(
-        "Weights: .json, .npz, .safetensors or .pt; binary floats as the dyadics they are, decimals in JSON as decimals.",
+        "Weights: .json, .npz, .safetensors or .pt; binary floats as exact dyadics, decimals in JSON as they are.",
         read=Path,
     ),
 ]
