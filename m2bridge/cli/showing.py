@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -24,7 +23,6 @@ _AGREEMENT = {
     False: "[bold red]witnesses disagree[/]",
     None: "one witness",
 }
-_MOST_GROUNDS = 8
 
 
 def styled(word: str) -> str:
@@ -87,48 +85,38 @@ def _is_number(cell: str) -> bool:
 def _grounds(result: Result, quantities: Mapping[str, str]) -> Table:
     """What the answer rests on: for each reported quantity its strongest statements, one line each."""
     table = _grid()
-    lines = [(e, _strongest(e, said)) for e, said in _by_quantity(result.evidence).items() if e in quantities]
-    for quantity, items in lines:
-        for item in items[:_MOST_GROUNDS]:
+    by_quantity: dict[str, list[Evidence]] = {}
+    for item in result.evidence:
+        by_quantity.setdefault(item.quantity, []).append(item)
+    reported = {name: items for name, items in by_quantity.items() if name in quantities}
+    for quantity, items in reported.items():
+        for item in _strongest(items):
             over = f" over F_{item.prime}" if item.prime else ""
             head = f"{quantity} {_RELATION[item.relation]}{cut(item.value)}"
             table.add_row(
                 escape(head), escape(f"{item.witness}: {item.method}{over} ({item.certainty.value})")
             )
-    others = dict.fromkeys(
-        item.quantity.partition(":")[0] for item in result.evidence if item.quantity not in quantities
-    )
+    others = dict.fromkeys(name.partition(":")[0] for name in by_quantity if name not in quantities)
     if others:
         table.add_row("compared", escape(cut(", ".join(others), 120)))
-    silent = (
-        dict.fromkeys(e.quantity for e in result.evidence if e.quantity in quantities)
-        - dict((quantity, None) for quantity, items in lines if items).keys()
-    )
+    silent = [name for name, items in reported.items() if all(item.value is None for item in items)]
     if silent:
-        table.add_row("undecided", escape(", ".join(sorted(silent))))
+        table.add_row("undecided", escape(", ".join(silent)))
     return table
 
 
-def _by_quantity(evidence: Iterable[Evidence]) -> dict[str, list[Evidence]]:
-    found: dict[str, list[Evidence]] = {}
-    for item in evidence:
-        if item.value is not None:
-            found.setdefault(item.quantity, []).append(item)
-    return found
-
-
-def _strongest(_: str, items: list[Evidence]) -> list[Evidence]:
-    """One statement for each relation and ancestry: the surest, and among bounds the sharpest."""
-    order = list(Certainty)
+def _strongest(items: Iterable[Evidence]) -> list[Evidence]:
+    """Of what was decided, one statement for each relation and ancestry: the surest, and among bounds the sharpest."""
     best: dict[tuple[str, str], Evidence] = {}
     for item in items:
         key = (item.relation, item.stands_on if item.relation == "=" else "")
-        if key not in best or _better(item, best[key], order):
+        if item.value is not None and (key not in best or _better(item, best[key])):
             best[key] = item
     return list(best.values())
 
 
-def _better(item: Evidence, than: Evidence, order: list[Certainty]) -> bool:
+def _better(item: Evidence, than: Evidence) -> bool:
+    order = list(Certainty)
     if item.relation != "=" and item.value != than.value and item.certainty == than.certainty:
         return bool(item.value > than.value if item.relation == ">=" else item.value < than.value)
     return order.index(item.certainty) < order.index(than.certainty)
@@ -136,14 +124,8 @@ def _better(item: Evidence, than: Evidence, order: list[Certainty]) -> bool:
 
 def closing_line(result: Result) -> str:
     """Whether witnesses agree, how sure the answer is, which engine, seed and time; as Rich markup."""
-    options = result.options
-    over = (
-        f"p={options['prime']}, "
-        if options.get("prime")
-        else f"{options['field']}, "
-        if options.get("field")
-        else ""
-    )
+    prime, field = result.options.get("prime"), result.options.get("field")
+    over = f"p={prime}, " if prime else f"{field}, " if field else ""
     ground = f"{engine_text(result)}, {over}seed={result.seed}, {result.seconds:.1f} s"
     return f"{_AGREEMENT[result.agreement]}; {styled(result.certainty.value)}; {escape(ground)}"
 
@@ -182,10 +164,3 @@ def evidence_table(evidence: Iterable[Evidence]) -> Table:
             f"{item.seconds:.2f}",
         )
     return table
-
-
-def as_html(value: Any) -> str:
-    """A cell's text for HTML."""
-    import html
-
-    return html.escape(cut(value, 400))
