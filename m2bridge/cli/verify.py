@@ -60,7 +60,12 @@ def register(app: typer.Typer) -> None:
         ] = None,
         list_only: Annotated[bool, typer.Option("--list", help="List the claims and stop.")] = False,
         seed: common.SeedOption = 0,
-        timeout: common.TimeoutOption = "5m",
+        timeout: Annotated[
+            str,
+            typer.Option(
+                "--timeout", help="Time limit of each question that a check asks: 90, 90s, 5m, none."
+            ),
+        ] = "5m",
         memory: common.MemoryOption = "4G",
         engine: common.EngineOption = None,
         as_json: common.JsonOption = False,
