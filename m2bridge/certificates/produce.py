@@ -25,7 +25,7 @@ from m2bridge.programs.run import evaluate
 from m2bridge.results import Evidence
 
 if TYPE_CHECKING:
-    from m2bridge.questions.dimension.lower import Found
+    from m2bridge.questions.dimension.lower import LowerBounds
 
 MOST_INTERVAL_COLUMNS = 400
 """Larger minors of analytic networks are proved, but a checker in plain Python would need too long for them."""
@@ -34,7 +34,7 @@ Document = dict[str, Any]
 
 
 def certificate_for(
-    model: Model, found: Found, uppers: list[Evidence], searched: Mapping[str, Any] | None = None
+    model: Model, found: LowerBounds, uppers: list[Evidence], searched: Mapping[str, Any] | None = None
 ) -> Document | None:
     """The certificate of a proved dimension, or None where the format has no words for its proof.
 

@@ -30,7 +30,7 @@ _LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Licensed:
     """Something with a licence of its own; `texts` are files that hold the licence's words."""
 
     kind: str
@@ -69,7 +69,7 @@ def register(app: typer.Typer) -> None:
             _print_texts(parts)
 
 
-def _print_texts(parts: list[Part]) -> None:
+def _print_texts(parts: list[Licensed]) -> None:
     for part in parts:
         for name in part.texts:
             print(f"\n==== {part.name}: {name}\n")
@@ -79,10 +79,10 @@ def _print_texts(parts: list[Part]) -> None:
             print(f"\n==== {path}\n\n{path.read_text(encoding='utf-8', errors='replace').rstrip()}")
 
 
-def python_parts() -> Iterator[Part]:
+def python_parts() -> Iterator[Licensed]:
     """Python, m2bridge, and the distributions that it depends on, as far as they are installed."""
     stdlib = Path(sys.modules["os"].__file__ or "").parent
-    yield Part(
+    yield Licensed(
         kind="python",
         name="Python",
         version=platform.python_version(),
@@ -102,7 +102,7 @@ def python_parts() -> Iterator[Part]:
         except metadata.PackageNotFoundError:
             continue
         waiting += _requirements(found, _EXTRAS if name == "m2bridge" else ())
-        yield Part(
+        yield Licensed(
             kind="python",
             name=found.metadata["Name"],
             version=found.version,
@@ -153,13 +153,15 @@ def _texts(found: metadata.Distribution) -> tuple[str, ...]:
     return tuple(str(path) for path in paths if path.is_file())
 
 
-def engine_parts() -> Iterator[Part]:
+def engine_parts() -> Iterator[Licensed]:
     """The Macaulay2 of the wheel and the libraries that come with it; of another Macaulay2 its place only."""
     known = json.loads(resources.files("m2bridge").joinpath("data/engine_parts.json").read_text("utf-8"))
     for origin, binary in places():
         if not str(binary).endswith(str(WHEEL_BINARY)):
             license_ = known["Macaulay2"]["license"]
-            yield Part(kind="engine", name="Macaulay2", version=origin, license=license_, home=str(binary))
+            yield Licensed(
+                kind="engine", name="Macaulay2", version=origin, license=license_, home=str(binary)
+            )
             continue
         root = binary.parents[2]
         present = [f"bin/{path.name}" for path in sorted(binary.parent.iterdir())]
@@ -169,11 +171,11 @@ def engine_parts() -> Iterator[Part]:
             present = [file for file in present if file not in files]
             if files:
                 version = ", ".join(dict.fromkeys(filter(None, map(_library_version, files))))
-                yield Part(
+                yield Licensed(
                     kind="engine", name=name, version=version, license=about["license"], home=about["home"]
                 )
         for file in present:
-            yield Part(kind="engine", name=file, version="", license=UNKNOWN)
+            yield Licensed(kind="engine", name=file, version="", license=UNKNOWN)
         return
 
 
@@ -187,11 +189,11 @@ def _library_version(file: str) -> str:
     return f"so {found[1]}" if found else ""
 
 
-def system_parts() -> Iterator[Part]:
+def system_parts() -> Iterator[Licensed]:
     """The packages of Debian, in an image that is made of them."""
     if not Path("/.m2bridge-image").exists():
         return
     for path in sorted(_DEBIAN.glob("*/copyright")):
-        yield Part(
+        yield Licensed(
             kind="system", name=path.parent.name, version="", license="see its text", texts=(str(path),)
         )

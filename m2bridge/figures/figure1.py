@@ -21,7 +21,7 @@ MARKS = "boundary points"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class PlaneSection:
     """Everything that is drawn of one slice, and how its two descriptions compare."""
 
     cut: Slice
@@ -32,7 +32,7 @@ class Section:
     check: Check
 
 
-def section(cut: Slice, equations: Sequence[str], *, grid: int = 24) -> Section:
+def section(cut: Slice, equations: Sequence[str], *, grid: int = 24) -> PlaneSection:
     """The section of the neuromanifold by a slice.
 
     Parameters
@@ -50,7 +50,7 @@ def section(cut: Slice, equations: Sequence[str], *, grid: int = 24) -> Section:
     curves, marks = singular_curves(cut)
     check = compare(cut, polynomial, patches, curves, grid=grid)
     check.require()
-    return Section(
+    return PlaneSection(
         cut=cut,
         polynomial=polynomial,
         patches=patches,
@@ -60,7 +60,7 @@ def section(cut: Slice, equations: Sequence[str], *, grid: int = 24) -> Section:
     )
 
 
-def draw(part: Section, path: Path) -> None:
+def draw(part: PlaneSection, path: Path) -> None:
     """Write the picture; the ending of `path` chooses the format."""
     if path.suffix.lower() == ".html":
         from m2bridge.figures.interactive import interactive
@@ -82,7 +82,7 @@ def projection() -> str:
     return "3d"
 
 
-def legend(figure: Any, parts: Sequence[Section], place: tuple[float, float]) -> None:
+def legend(figure: Any, parts: Sequence[PlaneSection], place: tuple[float, float]) -> None:
     """The legend of everything that occurs in the sections, its lower middle at `place`."""
     lines = plotting.library("matplotlib.lines").Line2D
     patch = plotting.library("matplotlib.patches").Patch
@@ -124,7 +124,7 @@ def _mark(lines: Any, **more: Any) -> Any:
     )
 
 
-def paint(axes: Any, part: Section, *, small: bool = False) -> None:
+def paint(axes: Any, part: PlaneSection, *, small: bool = False) -> None:
     """Draw a section on three-dimensional axes."""
     collection = plotting.library("mpl_toolkits.mplot3d.art3d").Poly3DCollection
     polygons, normals = _polygons(part.patches)
@@ -212,7 +212,7 @@ def _shaded(normals: np.ndarray, cut: Slice) -> np.ndarray:
 COLUMNS = ("kind", "x", "y", "z", "A11", "A12", "A21", "A22", "V11", "V12")
 
 
-def data(part: Section) -> tuple[dict[str, Any], list[list[Any]]]:
+def data(part: PlaneSection) -> tuple[dict[str, Any], list[list[Any]]]:
     """What is drawn: a JSON document, and a table of a tenth of the points with their weights."""
     document = {
         "figure": "1",

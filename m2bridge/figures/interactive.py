@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from m2bridge.figures import plotting
-from m2bridge.figures.figure1 import DOTTED, MARKS, SOLID, SURFACE, Section
+from m2bridge.figures.figure1 import DOTTED, MARKS, SOLID, SURFACE, PlaneSection
 from m2bridge.figures.slices import AXES, text_of
 from m2bridge.figures.surface import Patch
 
 
-def interactive(part: Section) -> Any:
+def interactive(part: PlaneSection) -> Any:
     """A plotly figure with the weights (A, V) of each point under the pointer."""
     go = plotting.library("plotly.graph_objects")
     traces = []
@@ -72,7 +72,7 @@ def interactive(part: Section) -> Any:
     )
 
 
-def _interactive_curves(part: Section, go: Any) -> list[Any]:
+def _interactive_curves(part: PlaneSection, go: Any) -> list[Any]:
     """The singular curve: a tube where it is in the image (a line would drown in the surface), beads where it is not."""
     traces = []
     size = float(np.linalg.norm(part.cut.limits[:, 1] - part.cut.limits[:, 0]))

@@ -18,7 +18,7 @@ _FILL = {"singular": plotting.ORANGE, "smooth": plotting.SKY, "undecided": "#DDD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class OrbitNode:
     """One orbit as it is drawn."""
 
     rank_a: int
@@ -38,7 +38,7 @@ class Node:
         return f"{name}\ndim {self.orbit_dim}, T {self.tangent}"
 
 
-def nodes(locus: SingularLocus, edge: Boundary | None) -> tuple[Node, ...]:
+def nodes(locus: SingularLocus, edge: Boundary | None) -> tuple[OrbitNode, ...]:
     """The orbits with what the two records say of each; covering relations of the order by closure."""
     if edge is not None and _sizes(edge.model) != _sizes(locus.model):
         raise InputError(f"the records are of different models: {locus.model} and {edge.model}")
@@ -51,7 +51,7 @@ def nodes(locus: SingularLocus, edge: Boundary | None) -> tuple[Node, ...]:
         upper = "?" if s.tangent_upper is None else str(s.tangent_upper)
         tangent = upper if upper == str(s.tangent_lower) else f"{s.tangent_lower}–{upper}"
         found.append(
-            Node(
+            OrbitNode(
                 rank_a=s.rank_a,
                 rank_v=s.rank_v,
                 meet=s.meet,
@@ -76,7 +76,7 @@ def draw(
     locus: SingularLocus,
     edge: Boundary | None,
     path: Path,
-    sections: Mapping[str, figure1.Section] | None = None,
+    sections: Mapping[str, figure1.PlaneSection] | None = None,
 ) -> None:
     """Write the diagram; beside it, where `sections` are given, a panel for each of them."""
     drawn = nodes(locus, edge)
@@ -121,7 +121,7 @@ def _headline(locus: SingularLocus) -> str:
     return f"$\\mathcal{{M}}_{{{sizes[0]},{sizes[1]},{sizes[2]}}}$, dimension {locus.image_dim}\n{verdict}"
 
 
-def _levels(drawn: Sequence[Node]) -> dict[int, list[int]]:
+def _levels(drawn: Sequence[OrbitNode]) -> dict[int, list[int]]:
     """Orbits of each dimension, from low to high."""
     levels: dict[int, list[int]] = {}
     for index in sorted(
@@ -131,7 +131,7 @@ def _levels(drawn: Sequence[Node]) -> dict[int, list[int]]:
     return levels
 
 
-def _places(drawn: Sequence[Node], levels: Mapping[int, list[int]]) -> dict[int, tuple[float, float]]:
+def _places(drawn: Sequence[OrbitNode], levels: Mapping[int, list[int]]) -> dict[int, tuple[float, float]]:
     """Positions: one row a dimension, columns by rk A - rk V, at least one unit apart within a row."""
     places: dict[int, tuple[float, float]] = {}
     chain = all(len(members) == 1 for members in levels.values())
@@ -150,7 +150,7 @@ def _places(drawn: Sequence[Node], levels: Mapping[int, list[int]]) -> dict[int,
 
 def _diagram(
     axes: Any,
-    drawn: Sequence[Node],
+    drawn: Sequence[OrbitNode],
     levels: Mapping[int, list[int]],
     places: Mapping[int, tuple[float, float]],
 ) -> None:
@@ -190,7 +190,7 @@ def _diagram(
     axes.set_ylabel("dimension of the orbit")
 
 
-def _legend(figure: Any, drawn: Sequence[Node], centre: float, height: float) -> None:
+def _legend(figure: Any, drawn: Sequence[OrbitNode], centre: float, height: float) -> None:
     lines = plotting.library("matplotlib.lines").Line2D
     patch = plotting.library("matplotlib.patches").Patch
     present = {node.verdict for node in drawn}

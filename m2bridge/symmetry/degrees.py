@@ -10,7 +10,7 @@ from m2bridge.programs.program import Program
 from m2bridge.programs.run import evaluate
 
 
-class Degrees:
+class WeightDegrees:
     """A set of degrees as bits of an integer; sums unite such sets, products add their members."""
 
     __slots__ = ("bits",)
@@ -18,30 +18,30 @@ class Degrees:
     def __init__(self, bits: int) -> None:
         self.bits = bits
 
-    def __add__(self, other: Degrees) -> Degrees:
-        return Degrees(self.bits | other.bits)
+    def __add__(self, other: WeightDegrees) -> WeightDegrees:
+        return WeightDegrees(self.bits | other.bits)
 
-    def __mul__(self, other: Degrees) -> Degrees:
+    def __mul__(self, other: WeightDegrees) -> WeightDegrees:
         found, rest, shift = 0, other.bits, 0
         while rest:
             if rest & 1:
                 found |= self.bits << shift
             rest >>= 1
             shift += 1
-        return Degrees(found)
+        return WeightDegrees(found)
 
     @property
     def members(self) -> list[int]:
         return [d for d in range(self.bits.bit_length()) if self.bits >> d & 1]
 
 
-def output_degrees(program: Program) -> list[Degrees]:
+def output_degrees(program: Program) -> list[WeightDegrees]:
     """For each flat output, the degrees in the input entries that can occur."""
-    arithmetic = Objects(lambda q: Degrees(1 if q else 0))
+    arithmetic = Objects(lambda q: WeightDegrees(1 if q else 0))
     given = {}
     for shapes, bits in ((program.parameters, 1), (program.input_shapes, 2)):
         for name, shape in shapes.items():
-            given[name] = Lettered("", object_array([Degrees(bits)] * prod(shape), shape))
+            given[name] = Lettered("", object_array([WeightDegrees(bits)] * prod(shape), shape))
     values = evaluate(program, arithmetic, given)
     return [entry for _, place in program.outputs for entry in values[place].array.reshape(-1)]
 

@@ -42,7 +42,7 @@ def _cube_root(x: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class AttentionKernel:
     """S and its inverse, on floats or on Fractions."""
 
     forward: Callable[[Any], Any]
@@ -51,9 +51,9 @@ class Kernel:
 
 
 KERNELS = {
-    "exp(x)": Kernel(np.exp, np.log, exact=False),
-    "1+x, 1/(1-x)": Kernel(_above_and_below, _below_and_above, exact=True),
-    "1+x^3, 1/(1-x^3)": Kernel(
+    "exp(x)": AttentionKernel(np.exp, np.log, exact=False),
+    "1+x, 1/(1-x)": AttentionKernel(_above_and_below, _below_and_above, exact=True),
+    "1+x^3, 1/(1-x^3)": AttentionKernel(
         lambda x: _above_and_below(x**3), lambda y: _cube_root(_below_and_above(y)), exact=True
     ),
 }
@@ -66,7 +66,7 @@ def rational(array: np.ndarray) -> np.ndarray:
 
 
 def values(
-    model: Softmax, weights: dict[str, np.ndarray], kernel: Kernel
+    model: Softmax, weights: dict[str, np.ndarray], kernel: AttentionKernel
 ) -> Callable[[np.ndarray], np.ndarray]:
     """The program of a model with the kernel in place of the exponential function, as a function of its inputs."""
     if not kernel.exact:
@@ -83,7 +83,7 @@ def values(
 
 
 def recover(
-    network: Callable[[np.ndarray], np.ndarray], d: int, t: int, points: np.ndarray, kernel: Kernel
+    network: Callable[[np.ndarray], np.ndarray], d: int, t: int, points: np.ndarray, kernel: AttentionKernel
 ) -> tuple[Any, Any]:
     """(A, V) from the values of the network alone, for V != 0.
 
@@ -142,7 +142,7 @@ def check(size: Size, context: Context) -> Verdict:
     return out_of_reach(f"{_DRAWS} random sets of inputs were special for the weights")
 
 
-def _verdict(kernel: Kernel, error: float) -> Verdict:
+def _verdict(kernel: AttentionKernel, error: float) -> Verdict:
     computed = {"largest_error": float(f"{error:.1e}")}
     said = "the weights are recovered from values of the function"
     if not kernel.exact:

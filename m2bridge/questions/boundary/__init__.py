@@ -22,7 +22,7 @@ from m2bridge.questions.boundary.decide import Decision, Where, as_surds, decide
 from m2bridge.questions.boundary.examples import draw_examples
 from m2bridge.questions.boundary.points import Coordinates, as_point
 from m2bridge.questions.boundary.result import Boundary, Experiment, Matrix, OrbitPlace, PlacedPoint, Region
-from m2bridge.questions.boundary.search import Search, search
+from m2bridge.questions.boundary.search import RealSearch, search
 from m2bridge.questions.kernel import Asking, ForceOption, Option, question
 from m2bridge.questions.singular_locus import ask_dimension, layer_of
 from m2bridge.questions.testimony import compared, proves
@@ -173,7 +173,9 @@ def _place(
     return _placed(name, coordinates, decision, sought.distance)
 
 
-def _sought(ask: Asking, model: Lightning, coordinates: Coordinates, index: int, *, in_image: bool) -> Search:
+def _sought(
+    ask: Asking, model: Lightning, coordinates: Coordinates, index: int, *, in_image: bool
+) -> RealSearch:
     """The numerical search; not having found weights contradicts explicit ones only after a long one."""
     sought = search(model, coordinates, np.random.default_rng([ask.seed, 15, index]))
     if not in_image or sought.reached is not False:

@@ -28,7 +28,7 @@ _PATIENCE = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class RealSearch:
     """What the search found: the least distance to the point, relative to its norm, from how many starts, with which weights."""
 
     distance: float
@@ -46,7 +46,7 @@ class Search:
 
 def search(
     model: Lightning, coordinates: Sequence[Fraction], rng: np.random.Generator, *, starts: int = _STARTS
-) -> Search:
+) -> RealSearch:
     """Real weights whose network comes closest to a point in the mean square over random inputs.
 
     Raises no error when nothing comes close: the distance says so.
@@ -59,7 +59,7 @@ def search(
     best = int(np.argmin(cost))
     distance = float(np.sqrt(cost[best])) / problem.norm if problem.norm else 0.0
     height = max(abs(int(c)) for c in forms.primitive(coordinates)) if any(coordinates) else 0
-    return Search(distance=distance, starts=starts, weights=free.unflatten(flat[best]), height=height)
+    return RealSearch(distance=distance, starts=starts, weights=free.unflatten(flat[best]), height=height)
 
 
 class _Problem:

@@ -32,7 +32,7 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class LowerBounds:
     """What the lower-bound witnesses found, with the minor and the proof that a certificate needs."""
 
     evidence: tuple[Evidence, ...]
@@ -43,7 +43,7 @@ class Found:
 
 def lower_bounds(
     model: Model, *, p: int, seed: int, upper: int, limits: Limits, report: Report | None
-) -> Found:
+) -> LowerBounds:
     """The rank of the network's Jacobian at a random point: proved, or for analytic networks a heuristic and a proof by balls."""
     free = model.free
     samples = free.samples_needed()
@@ -64,12 +64,12 @@ def lower_bounds(
     )  # fmt: skip
     if not found.heuristic:
         if found.rank >= upper:
-            return Found(evidence=(item,), likely=found.rank, rank=found)
+            return LowerBounds(evidence=(item,), likely=found.rank, rank=found)
         best, more = _repeated(free, found, seed=seed, upper=upper, limits=limits)
-        return Found(evidence=(item, *more), likely=best.rank, rank=best)
+        return LowerBounds(evidence=(item, *more), likely=best.rank, rank=best)
     ball = _balls(free, found, seed=seed, report=report)
     if ball is None:
-        return Found(evidence=(item,), likely=found.rank, rank=found)
+        return LowerBounds(evidence=(item,), likely=found.rank, rank=found)
     proof = _image_dim(
         ball.rank, "ball", "non-zero minor of the Jacobian at a dyadic point, in balls",
         relation=">=", certainty=Certainty.PROVED, seconds=ball.seconds,
@@ -78,7 +78,7 @@ def lower_bounds(
             "columns": len(ball.columns), "bits": ball.point.bits,
         },
     )  # fmt: skip
-    return Found(evidence=(proof, item), likely=max(found.rank, ball.rank), rank=found, ball=ball)
+    return LowerBounds(evidence=(proof, item), likely=max(found.rank, ball.rank), rank=found, ball=ball)
 
 
 def _balls(model: Model, found: GenericRank, *, seed: int, report: Report | None) -> BallProof | None:
