@@ -103,12 +103,12 @@ def test_softmax_statement_says_what_is_not_proved() -> None:
 
 
 def test_bounds_that_do_not_meet_give_an_interval() -> None:
-    """Five cubic powers summed twice: the flattening bounds known here leave a gap for some networks."""
-    found = answer("mlp(widths=[2,2,2,1],r=2)")
-    assert found.lower_bound <= found.image_dim <= found.upper_bound
-    if found.lower_bound < found.upper_bound:
-        assert found.certainty is Certainty.PROBABLE
-        assert any(item.error_probability is not None for item in found.evidence)
+    """W^T (W x)^2 is the gradient of a third of sum_k (w_k x)^3: all binary cubics, dimension 4. No upper bound sees that."""
+    model = from_callable(lambda x, W: W.T @ (W @ x) ** 2, {"W": (3, 2)}, inputs={"x": (2,)})
+    found = dimension(model, engine=False)
+    assert (found.lower_bound, found.image_dim, found.upper_bound) == (4, 4, 6)
+    assert (found.certainty, found.certificate, found.defect) == (Certainty.PROBABLE, None, None)
+    assert any(item.error_probability is not None for item in found.evidence)
 
 
 def test_disagreement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
