@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from functools import cache
+from typing import Any
 
 from m2bridge.claims.base import Claim
 from m2bridge.errors import InputError
@@ -34,6 +35,13 @@ def claims_of(paper: str) -> tuple[Claim, ...]:
 def all_claims() -> tuple[Claim, ...]:
     """The claims of all papers."""
     return tuple(item for paper in PAPERS for item in claims_of(paper))
+
+
+def said_about(question: str, subject: Any, answer: Any) -> dict[str, Any]:
+    """Fields of an answer that say what a paper printed about it, and whether it is so; empty where no paper says anything."""
+    from m2bridge.claims.lightning_attention import said  # reads the results of questions, which ask for it
+
+    return said.ABOUT[question](subject, answer) if question in said.ABOUT else {}
 
 
 def claim(identifier: str) -> Claim:

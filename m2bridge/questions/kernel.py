@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, Concatenate, Generic, TypeVar
 
 from m2bridge import protocol, scripts
+from m2bridge.claims import said_about
 from m2bridge.engine import Engine, Limits, Run, open_engine
 from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError, LimitError, NoEngineError
@@ -333,7 +334,9 @@ class Question(Generic[S, R]):
             warm=self.warm,
         )
         try:
-            return self.function(asking, self.subject.of(subject), **options)
+            about = self.subject.of(subject)
+            answer = self.function(asking, about, **options)
+            return replace(answer, **said_about(self.name, about, answer))
         except LimitReached as error:
             raise LimitError(f"{self.name}: {error.reason}; nothing was found before") from None
         finally:

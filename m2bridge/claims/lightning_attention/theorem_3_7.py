@@ -20,6 +20,7 @@ from m2bridge.claims.base import (
     out_of_reach,
 )
 from m2bridge.claims.lightning_attention import PAPER
+from m2bridge.claims.lightning_attention.said import macaulay2_orbits
 from m2bridge.claims.lightning_attention.theorem_3_2 import witnesses_of
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import DeepLightning
@@ -66,12 +67,6 @@ def verdict_on(result: Fiber) -> Verdict:
     if computed["orbits"] == 1:
         return holds(Certainty.PROBABLE, **computed)
     return fails(Certainty.PROBABLE, computed, reason, **computed)
-
-
-def macaulay2_orbits(result: Fiber) -> int | None:
-    """The number of orbits that Macaulay2 counted; None when it did not, or not alike over different fields."""
-    found = {e.value for e in result.evidence if (e.quantity, e.witness) == ("orbits", "macaulay2")}
-    return found.pop() if len(found) == 1 and result.components is not None else None
 
 
 def check_generic(size: Size, context: Context) -> Verdict:

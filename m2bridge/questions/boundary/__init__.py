@@ -16,19 +16,17 @@ from m2bridge.models import Lightning, Model
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.protocol import Values
 from m2bridge.questions.boundary import parts as parts_of
-from m2bridge.questions.boundary import statements
-from m2bridge.questions.boundary.closedness import experiment
 from m2bridge.questions.boundary.decide import Decision, Where, as_surds, decide
 from m2bridge.questions.boundary.examples import draw_examples
 from m2bridge.questions.boundary.points import Coordinates, as_point
-from m2bridge.questions.boundary.result import Boundary, Experiment, Matrix, OrbitPlace, PlacedPoint, Region
+from m2bridge.questions.boundary.result import Boundary, Matrix, OrbitPlace, PlacedPoint, Region
 from m2bridge.questions.boundary.search import RealSearch, search
 from m2bridge.questions.kernel import Asking, ForceOption, Option, question
 from m2bridge.questions.singular_locus import ask_dimension, layer_of
 from m2bridge.questions.testimony import compared, proves
 from m2bridge.results import Certainty, labelled, settle
 
-__all__ = ["Boundary", "Decision", "Experiment", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
+__all__ = ["Boundary", "Decision", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
 
 TEMPLATE = "boundary"
 _MOST_COORDINATES = 400
@@ -105,15 +103,12 @@ def boundary(
         _place(ask, checked, name, coordinates, values, index)
         for index, (name, coordinates) in enumerate(asked.items())
     ]
-    places = statements.orbit_places(checked)
-    ask.announce("closedness")
     settled = settle(ask.evidence)
     return ask.answer(
         Boundary, model=checked.spec, options={} if given is None else {"point": [str(c) for c in given]},
         image_dim=image_dim, **dims, point=decided[-1] if given is not None else None,
         parts=parts_of.regions(checked, image_dim, dims, values), examples=tuple(decided[: len(examples)]),
-        orbits=places, theorem=statements.theorem(checked, places), corollary=statements.corollary(checked, places),
-        closedness=experiment(checked, ask.seed),
+        orbits=parts_of.orbit_places(checked),
         certainty=Certainty.weakest(settled[name].certainty for name in _REPORTED if name in settled),
         evidence=labelled(ask.evidence, ("where", "real weights")), limit=limit,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from contextlib import suppress
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model, OwnNetwork
-from m2bridge.questions.fiber import computing, lifting, partners, real, structured, theorem
+from m2bridge.questions.fiber import computing, lifting, partners, real, structured
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computed import ComputedFiber, here
 from m2bridge.questions.fiber.dimensions import dimensions_of
@@ -110,7 +110,7 @@ def fiber(
         generic_fiber_dim=dims.generic_fiber_dim, image_dim=dims.image_dim,
         verdict=verdict.word, explanation=verdict.reason, probability=verdict.probability, certainty=verdict.certainty,
         method=computed.method, inputs=computed.inputs, real_points=found,
-        theorem=theorem.compare(point, computed.components, computed.orbits, counter), counterexample=counter,
+        counterexample=counter,
         notes=tuple(([note] if note else []) + computed.notes), limit=computed.limit,
     )  # fmt: skip
 

@@ -73,7 +73,7 @@ def partner_of_rank_one(point: Point) -> dict[str, np.ndarray] | None:
 
 
 def counterexample(point: Point) -> dict[str, Any] | None:
-    """The exact partner of a point with skew M_1, two layers (Theorem 3.7 as printed does not exclude it)."""
+    """The exact partner of a point with skew M_1, two layers."""
     model = point.model
     if not (isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.layers == 2):
         return None

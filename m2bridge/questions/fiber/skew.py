@@ -1,6 +1,6 @@
-"""A pair of deep networks that Theorem 3.7 as printed does not tell apart, verified by an exact polynomial identity.
+"""Two orbits of deep networks with one function, where M_1 is skew, verified by an exact polynomial identity.
 
-The theorem excludes skew M_i for i > 1 only. But for J skew and S symmetric of size 2, S J S = det(S) J and
+For J skew and S symmetric of size 2, S J S = det(S) J and
 J S J^T = adj(S), so that with N invertible of size 2
 
     (M_1, M_2, L) = (J, N, L)    and    (N, J, L / det N)
@@ -77,12 +77,10 @@ def counterexample(M1: Any, M2: Any, L: Any, tokens: int) -> dict[str, Any] | No
         return None
     verified = same_function((M1, M2, L), other, tokens)
     return {
-        "statement": "Theorem 3.7 as printed: the fiber consists of rescalings of the weights",
         "weights": _named((exact(M1), exact(M2), exact(L))),
         "other": _named(other),
         "verified": verified,
         "method": f"all coefficients of both polynomial maps over QQ, symbolic X with {tokens} tokens",
-        "repair": "require that no M_i is skew, M_1 included",
     }
 
 
