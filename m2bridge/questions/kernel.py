@@ -24,6 +24,7 @@ from m2bridge.claims import said_about
 from m2bridge.engine import Engine, Limits, Run, open_engine
 from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError, LimitError, NoEngineError
+from m2bridge.linear.primes import LARGE_PRIME, LEAST_PRIME, check_prime
 from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
 from m2bridge.protocol import Values
@@ -265,6 +266,8 @@ class Question(Generic[S, R]):
     example: a command line.
     needs_engine: whether nothing can be answered without Macaulay2.
     takes_prime: whether it computes over a finite field that a user may choose.
+    primes: the smallest and the largest prime that a user may choose. Over a smaller field than the default's, most points are
+        special and ranks at random points mean little: a question that allows it has a guard of its own.
     warm: whether it runs many scripts, for which a Macaulay2 is kept ready.
     subject: what it is about; a model, unless said.
     formats: other texts that the answer can be printed as.
@@ -280,6 +283,7 @@ class Question(Generic[S, R]):
     example: str = ""
     needs_engine: bool = True
     takes_prime: bool = True
+    primes: tuple[int, int] = (LEAST_PRIME, LARGE_PRIME)
     warm: bool = False
     subject: Subject[S] = MODEL  # type: ignore[assignment]
     formats: tuple[str, ...] = ()
@@ -350,6 +354,8 @@ class Question(Generic[S, R]):
             )
         if prime is not None and not self.takes_prime:
             raise InputError(f"{self.name} takes no prime: it computes over QQ", argument="prime")
+        if prime is not None:
+            check_prime(prime, least=self.primes[0], most=self.primes[1])
 
     def estimate(self, subject: S | str, *, prime: int | None = None, **options: Any) -> Estimate:
         """What the answer will probably cost, from the subject's size alone; nothing is computed.

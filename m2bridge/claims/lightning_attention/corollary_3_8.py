@@ -25,8 +25,8 @@ from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import DeepLightning
 from m2bridge.models.virtual import virtual_weights
+from m2bridge.questions import over_q
 from m2bridge.questions.dimension import dimension
-from m2bridge.questions.fiber import gauge
 from m2bridge.results import Certainty
 
 
@@ -71,14 +71,12 @@ def another_orbit(model: DeepLightning, seed: int) -> dict[str, Any] | None:
     w = {name: rng.integers(-3, 4, shape).astype(object) for name, shape in model.parameters.items()}
     places = range(1, model.layers + 1)
     M, L = virtual_weights([w[f"K{i}"].T @ w[f"Q{i}"] for i in places], [w[f"V{i}"] for i in places])
-    pivots, rows = gauge.echelon(
-        gauge.exact(np.concatenate([L, *(part for m in M[1:] for part in (m, m.T))]).tolist())
-    )
+    pivots, rows = over_q.echelon(np.concatenate([L, *(part for m in M[1:] for part in (m, m.T))]))
     rank = rank_over_q(w["V1"])
     if len(pivots) >= rank:
         return None
-    E = np.array(rows[: len(pivots)], dtype=object)
-    projection = E.T @ np.array(gauge.inverse(gauge.exact((E @ E.T).tolist())), dtype=object) @ E
+    E = rows[: len(pivots)]
+    projection = E.T @ over_q.solve(E @ E.T, E)
     other = {**w, "V1": w["V1"] @ projection}
     X = rng.integers(-3, 4, model.input_shape).astype(object)
     if not np.array_equal(model.forward(w, X), model.forward(other, X)):

@@ -8,18 +8,17 @@ import numpy as np
 
 from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds
 from m2bridge.claims.lightning_attention import PAPER
-from m2bridge.questions.fiber.gauge import (
-    Matrix,
+from m2bridge.claims.lightning_attention.changes_of_basis import (
     NoChangeOfBasisError,
     attention_gauge,
     echelon,
-    exact,
     inverse,
     layer_gauges,
     times,
     transpose,
     virtual,
 )
+from m2bridge.questions.fiber.skew import Matrix, exact
 from m2bridge.results import Certainty
 
 _TRIALS = 5

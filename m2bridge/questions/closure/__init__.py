@@ -14,6 +14,7 @@ import numpy as np
 
 from m2bridge.errors import InputError, LimitError
 from m2bridge.linear.primes import (
+    LARGE_PRIME,
     LARGEST_MACAULAY2_PRIME,
     MACAULAY2_PRIME,
     check_prime,
@@ -66,6 +67,7 @@ def read_field(text: str) -> int | Literal["QQ"]:
 
 @question(
     asks="The equations of the Zariski closure of a network's functions, with what is shown about them.",
+    primes=(2, LARGE_PRIME),
     templates=(
         "closure_kernel",
         "closure_graded",

@@ -12,24 +12,27 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.linear.modular import rank_mod
-from m2bridge.linear.primes import LARGE_PRIME, LARGEST_MACAULAY2_PRIME, given_numbers, is_prime
+from m2bridge.linear.primes import (
+    LARGE_PRIME,
+    LARGEST_MACAULAY2_PRIME,
+    LEAST_PRIME,
+    check_prime,
+    given_numbers,
+    is_prime,
+)
 from m2bridge.models import Model
 from m2bridge.questions import over_q
 from m2bridge.questions.fiber.points import Point, residues
-
-SMALLEST_PRIME = 101
 
 
 def good_prime(point: Point, p: int) -> tuple[int, str | None]:
     """`p`, or the next smaller prime at which the point keeps its entries and ranks, with a note that says so."""
     largest = LARGEST_MACAULAY2_PRIME
-    if not is_prime(p) or not SMALLEST_PRIME <= p <= largest:
-        message = f"--prime {p}: fibers are computed modulo a prime from {SMALLEST_PRIME} to {largest}"
-        raise InputError(message)
+    check_prime(p, least=LEAST_PRIME, most=largest)
     first = _objection(point, p)
     if first is None:
         return p, None
-    for q in chain(range(p - 1, SMALLEST_PRIME - 1, -1), range(largest, p, -1)):
+    for q in chain(range(p - 1, LEAST_PRIME - 1, -1), range(largest, p, -1)):
         if is_prime(q) and _objection(point, q) is None:
             return q, f"modulo {p} {first}: computed modulo {q} instead"
     raise InputError(
@@ -39,7 +42,7 @@ def good_prime(point: Point, p: int) -> tuple[int, str | None]:
 
 def other_primes(point: Point, p: int, count: int) -> list[int]:
     """Other primes at which the point keeps its entries and ranks, the largest first."""
-    below = (q for q in range(LARGEST_MACAULAY2_PRIME, SMALLEST_PRIME, -1) if q != p and is_prime(q))
+    below = (q for q in range(LARGEST_MACAULAY2_PRIME, LEAST_PRIME, -1) if q != p and is_prime(q))
     return list(islice((q for q in below if _objection(point, q) is None), count))
 
 
@@ -51,7 +54,7 @@ def second_prime(point: Point, p: int) -> int | None:
 def rank_prime(model: Model, point: Point | None = None) -> int:
     """The largest prime up to `LARGE_PRIME` that divides nothing in the model and leaves the point what it is."""
     numbers = given_numbers(model)
-    for p in range(LARGE_PRIME, SMALLEST_PRIME, -2):
+    for p in range(LARGE_PRIME, LEAST_PRIME, -2):
         if is_prime(p) and numbers.divided_by(p) is None and (point is None or _objection(point, p) is None):
             return p
     raise InputError("no prime below 2^23 keeps the point: use smaller weights")

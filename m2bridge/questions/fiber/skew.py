@@ -12,13 +12,33 @@ every d_0 >= 2. Here the identity is checked over QQ with symbolic inputs, not b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import flint
 import numpy as np
 
+from m2bridge.errors import InputError
 from m2bridge.programs.arithmetics import object_array
-from m2bridge.questions.fiber.gauge import Matrix, exact
+
+Matrix = tuple[tuple[Fraction, ...], ...]
+
+
+def exact(matrix: Any, name: str = "the matrix") -> Matrix:
+    """A rectangular matrix of Fractions from integers, Fractions or strings such as ``"2/3"``; floats are refused."""
+    rows = tuple(tuple(_number(entry, name) for entry in row) for row in matrix)
+    if len({len(row) for row in rows}) > 1:
+        raise InputError(f"{name}: its rows have different lengths")
+    return rows
+
+
+def _number(entry: Any, name: str) -> Fraction:
+    if isinstance(entry, (bool, float)):
+        raise InputError(f"{name}: {entry!r} is not an exact number; write integers or fractions as strings")
+    try:
+        return Fraction(entry if isinstance(entry, (str, Fraction)) else int(entry))
+    except (ValueError, ZeroDivisionError, TypeError):
+        raise InputError(f"{name}: {entry!r} is not an integer or a fraction") from None
 
 
 def is_skew(matrix: Any) -> bool:

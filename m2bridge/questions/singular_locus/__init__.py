@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from m2bridge.errors import InputError, OutOfReachError
-from m2bridge.linear.primes import MACAULAY2_PRIME
+from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, LEAST_PRIME, MACAULAY2_PRIME, check_prime
 from m2bridge.models import Lightning, Model
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, closure
@@ -32,6 +32,7 @@ __all__ = ["Component", "Sent", "SingularLocus", "Stratum", "layer_of", "singula
 
 TEMPLATE = "singular_locus"
 DEFAULT_PRIME = MACAULAY2_PRIME
+PRIMES = (LEAST_PRIME, LARGEST_MACAULAY2_PRIME)
 _MOST_COORDINATES = 2500
 _KERNEL_COORDINATES = 12
 _IDEAL_COORDINATES = 18
@@ -61,7 +62,7 @@ def layer_of(model: Model, question: str, most: int, why: str, *, force: bool) -
 def check_model(model: Model, prime: int, *, force: bool = False) -> Lightning:
     """The model as this question uses it, and a prime that it can compute with, or a clear refusal."""
     checked = layer_of(model, "singular-locus", _MOST_COORDINATES, "the exact ranks take hours", force=force)
-    equations_of.check_field(prime)
+    check_prime(prime, least=PRIMES[0], most=PRIMES[1])
     return checked
 
 
@@ -141,6 +142,7 @@ class Sent:
         "codim": "the codimension of the closure in its span",
         "degree": "the degree of the closure",
     },
+    primes=PRIMES,
     example="m2bridge singular-locus --d 2 --dp 1",
 )
 def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> SingularLocus:
