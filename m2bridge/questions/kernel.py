@@ -297,16 +297,15 @@ class Question(Generic[S, R]):
         """The question's own options, by their names in Python."""
         hints = typing.get_type_hints(self.function, include_extras=True)
         found = {}
-        for name, parameter in inspect.signature(self.function).parameters.items():
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-                kind, option = hints[name], Option("")
-                if typing.get_origin(kind) is Annotated:
-                    kind, option = typing.get_args(kind)
-                found[name] = OwnOption(name, kind, parameter.default, option)
+        for name, parameter in list(inspect.signature(self.function).parameters.items())[2:]:
+            kind, option = hints[name], Option("")
+            if typing.get_origin(kind) is Annotated:
+                kind, option = typing.get_args(kind)
+            found[name] = OwnOption(name, kind, parameter.default, option)
         return found
 
     def __call__(
-        self, subject: S | str, *, engine: Engine | bool | None = None, prime: int | None = None, seed: int = 0,
+        self, subject: S | str, *given: Any, engine: Engine | bool | None = None, prime: int | None = None, seed: int = 0,
         limits: Limits | None = None, timeout: float | str | None = None, memory: int | str | None = None,
         keep: Path | None = None, progress: Progress | None = None, **options: Any,
     ) -> R:  # fmt: skip
@@ -315,6 +314,7 @@ class Question(Generic[S, R]):
         Parameters
         ----------
         subject: what the question is about: a model or its spec.
+        given: the question's own options in order, where it takes them without their names: ``same(model, a, b)``.
         engine: a Macaulay2 from :func:`m2bridge.open_engine`; None for the first that works; False for none.
         prime: characteristic for what is computed over a finite field; by default one that divides nothing in the subject.
         seed: of every random choice.
@@ -322,6 +322,13 @@ class Question(Generic[S, R]):
         keep: a directory in which to leave every script with its raw output.
         progress: told each step as it begins.
         """
+        own = list(inspect.signature(self.function).parameters.values())[2:]
+        places = [p.name for p in own if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        if len(given) > len(places) or set(places[: len(given)]) & set(options):
+            raise InputError(
+                f"{self.name} takes {', '.join(['a model', *places])} without their names, each once"
+            )
+        options |= zip(places, given, strict=False)
         self._check(options, prime)
         allowed = limits or Limits()
         if timeout is not None:
@@ -433,5 +440,5 @@ def _signature(made: Question[Any, Any]) -> inspect.Signature:
     """What ``help(question)`` shows: the subject, the question's own options, and the common ones."""
     call = inspect.signature(Question.__call__).parameters
     own = list(inspect.signature(made.function).parameters.values())
-    common = [p for name, p in call.items() if name not in ("self", "subject", "options")]
+    common = [p for name, p in call.items() if name not in ("self", "subject", "given", "options")]
     return inspect.Signature([own[1].replace(name="subject"), *own[2:], *common])

@@ -21,7 +21,7 @@ from m2bridge.questions.dimension.lower import MOST_BALL_COLUMNS, float_witness,
 from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
 from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness
 from m2bridge.questions.dimension.softmax import THEOREM, virtual_evidence
-from m2bridge.questions.dimension.upper import found_bounds, symmetry_rank, upper_bounds
+from m2bridge.questions.dimension.upper import found_bounds, span_bound, symmetry_rank, upper_bounds
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map
 from m2bridge.results import Certainty, Evidence
@@ -81,6 +81,9 @@ def dimension(
     if searched is not None:
         uppers.append(searched.evidence)
         upper = min(upper, searched.evidence.value)
+    if found and found.likely < upper and (spanned := span_bound(model)) is not None:
+        uppers.append(spanned)
+        upper = min(upper, spanned.value)
     said = (
         *(found.evidence if found else ()),
         *uppers,

@@ -6,6 +6,7 @@
 * virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
 * layers: what each layer's function can depend on, for several heads and skip connections;
 * ambient: the number of target coordinates;
+* span: the dimension of the linear span of the coordinates, expanded over QQ, where that is cheap and a gap is left;
 * found: vector fields and cuts that are searched in the program (:mod:`m2bridge.symmetry`), when the others leave a gap.
 """
 
@@ -24,7 +25,10 @@ from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
 from m2bridge.models.attention import Attention
+from m2bridge.models.symbolic import symbolic_map
+from m2bridge.programs.degrees import degrees
 from m2bridge.programs.points import Held
+from m2bridge.questions import over_q
 from m2bridge.results import Certainty, Evidence
 from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.flattening import flattening_bound
@@ -33,6 +37,8 @@ from m2bridge.symmetry.search import Search
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
 MOST_SEARCHED_WEIGHTS = 1500
+_MOST_EXPANDED, _MOST_MONOMIALS = 100, 20_000
+"""So many coordinates are expanded, with at most so many monomials: a second or so."""
 SEARCH_SECONDS = 20.0
 """A search for symmetries that takes longer stops, and what it found is used."""
 
@@ -86,6 +92,25 @@ def found_bounds(
         detail={"fields": len(found.fields), "orbit_dim": found.rank, "unverified": found.unverified},
     )
     return FoundBounds(evidence=evidence, argument=best.document, orbit_dim=found.rank)
+
+
+def span_bound(model: Model) -> Evidence | None:
+    """The number of linearly independent coordinates, as polynomials in the weights over QQ; None where these are large."""
+    n, degree = model.parameter_count, degrees(model.program)[1]
+    if not model.polynomial or _ambient(model) is None or model.coordinate_count > _MOST_EXPANDED:
+        return None
+    if comb(n + degree, degree) > _MOST_MONOMIALS:
+        return None
+    start = time.perf_counter()
+    expanded = symbolic_map(model)
+    columns = {e: i for i, e in enumerate({e for f in expanded for e in f})}
+    table = np.zeros((len(expanded), len(columns)), dtype=object)
+    for row, f in zip(table, expanded, strict=True):
+        for e, c in f.items():
+            row[columns[e]] = c
+    method = "linearly independent coordinates, expanded over QQ"
+    found = _bound("span", method, over_q.rank(table) if columns else 0)
+    return replace(found, seconds=time.perf_counter() - start, ancestry="program")
 
 
 def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
