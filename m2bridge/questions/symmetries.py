@@ -21,7 +21,7 @@ from m2bridge.symmetry.finite import FiniteSymmetry, finite_symmetries
 from m2bridge.symmetry.known import declared_fields, known_fields
 from m2bridge.symmetry.names import field_name
 from m2bridge.symmetry.search import Search
-from m2bridge.views import View
+from m2bridge.views import View, cut
 
 SECONDS = 60.0
 """So long a search lasts at most; what it found by then is told."""
@@ -41,6 +41,16 @@ class FoundField:
     name: str | None
     verified: bool
     new: bool
+
+    def written(self) -> str:
+        """How the field moves the flattened weights w0, w1, ...: ``dw0 = 2*w2, dw2 = w1^2-w0``."""
+        moved: dict[int, str] = {}
+        for i, c, monomial in self.coefficients:
+            factors = [f"w{j}" if e == 1 else f"w{j}^{e}" for j, e in monomial]
+            number = [] if abs(c) == 1 and factors else [str(abs(c))]
+            sign = "-" if c < 0 else "+" if i in moved else ""
+            moved[i] = moved.get(i, "") + sign + "*".join([*number, *factors])
+        return ", ".join(f"dw{i} = {text}" for i, text in moved.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +111,7 @@ class Symmetries(Result):
         facts += [
             (
                 "new field" if field.new else "field",
-                field.name or f"degree {field.degree}: {str(field.coefficients)[:90]}",
+                field.name or cut(field.written(), 160),
             )
             for field in self.fields[:_MOST_SHOWN]
         ]
