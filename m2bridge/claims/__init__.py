@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -28,7 +29,7 @@ def claims_of(paper: str) -> tuple[Claim, ...]:
     claims: list[Claim] = []
     for name in sorted(names, key=lambda n: order.index(n) if n in order else len(order)):
         found = importlib.import_module(f"{package.__name__}.{name}")
-        claims += getattr(found, "CLAIMS", ())
+        claims += [replace(c, paper=c.paper or package.PAPER) for c in getattr(found, "CLAIMS", ())]
     return tuple(claims)
 
 
