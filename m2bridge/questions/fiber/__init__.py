@@ -25,7 +25,7 @@ from m2bridge.questions.fiber.request import (
     MOST_WEIGHTS,
     equation_span,
     estimated_terms,
-    family_parameters,
+    rank_places,
 )
 from m2bridge.questions.fiber.resolve import (
     AtOption,
@@ -193,7 +193,7 @@ def _compute(ask: Asking, point: Point, p: int, seed: int, *, force: bool) -> Co
             return _unconstrained(point, found)
         notes = found.notes
     try:
-        family_parameters(model)
+        rank_places(model)
     except NotPolynomialError as error:
         return ComputedFiber(method="jacobian", notes=[*notes, str(error)])
     if not force and not in_reach(model, p, seed):

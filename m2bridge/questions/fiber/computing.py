@@ -40,7 +40,7 @@ def plain(
     span, first = equation_span(point.model, p, seed)
     request = FiberRequest.of(point, p, seed, first, cut=cut)
     asked = time.perf_counter()
-    values, limit = ask.ask(TEMPLATE, request.parameters())
+    values, limit = ask.ask(TEMPLATE, request.parameters(), point.model)
     seconds = time.perf_counter() - asked
     found = ComputedFiber(method="sliced" if cut else "plain", limit=limit)
     torus = request.sliced.dim if request.sliced else 0
@@ -180,7 +180,7 @@ def _again(ask: Asking, found: ComputedFiber, request: FiberRequest, values: Val
         return
     ask.announce(f"the same over {field_of(other)}")
     start = time.perf_counter()
-    second, limit = ask.ask(TEMPLATE, replace(request, prime=other, moves=[]).parameters())
+    second, limit = ask.ask(TEMPLATE, replace(request, prime=other, moves=[]).parameters(), model)
     seconds = time.perf_counter() - start
     if limit is not None:
         found.notes.append(f"the second computation ({field_of(other)}) was cut off")
