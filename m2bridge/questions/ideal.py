@@ -22,7 +22,7 @@ from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, check_prime, numbers_in, prime_for
 from m2bridge.models.ideal_text import GivenIdeal, read_ideal
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
-from m2bridge.questions.clock import Clock, LimitReached
+from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure import read_field
 from m2bridge.questions.closure.lifting import reduce_polynomial
 from m2bridge.questions.closure.monomials import monomials_of_degree

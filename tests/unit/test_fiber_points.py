@@ -15,8 +15,7 @@ from m2bridge.claims.lightning_attention.said import one_layer_orbit
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning, parse_spec
 from m2bridge.questions.fiber import given_point, random_point, stratum_point
-from m2bridge.questions.fiber.points import read_weights, virtual_point
-from m2bridge.questions.fiber.primes import good_prime, second_prime
+from m2bridge.questions.fiber.points import good_prime, read_weights, second_prime, virtual_point
 
 LAYER = Lightning(d=2, dp=1, parametrization="attention")
 DEEP = parse_spec("deep-lightning(d=[2,2,2],parametrization=virtual)")

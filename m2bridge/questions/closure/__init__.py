@@ -22,7 +22,7 @@ from m2bridge.linear.primes import (
     primes_below,
 )
 from m2bridge.models.base import Model
-from m2bridge.questions.closure import inside
+from m2bridge.questions.closure import accounting, inside
 from m2bridge.questions.closure.comparing import compare_primes
 from m2bridge.questions.closure.equations import Equation
 from m2bridge.questions.closure.formats import FORMATS
@@ -200,7 +200,7 @@ def _with_source_equations(work: Work, method: str, max_degree: int | None, *, c
         inside.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
     else:
         compare_primes(work, work.by_interpolation(max_degree))
-    work.only_seen()
+    accounting.only_seen(work)
 
 
 def _lucky_prime(image: Image, prime: int, seed: int) -> int:

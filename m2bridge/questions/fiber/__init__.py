@@ -17,8 +17,7 @@ from m2bridge.questions.fiber import computing, lifting, partners, real, structu
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computed import ComputedFiber, here
 from m2bridge.questions.fiber.dimensions import dimensions_of
-from m2bridge.questions.fiber.points import Point, given_point, random_point, read_weights
-from m2bridge.questions.fiber.primes import good_prime
+from m2bridge.questions.fiber.points import Point, given_point, good_prime, random_point, read_weights
 from m2bridge.questions.fiber.request import (
     MOST_TERMS,
     MOST_TERMS_EACH,

@@ -20,8 +20,7 @@ from m2bridge.questions.fiber.computed import (
     over_the_closure,
 )
 from m2bridge.questions.fiber.differential import kernel_dim, symmetry_rank_mod
-from m2bridge.questions.fiber.points import Point, bound_weights
-from m2bridge.questions.fiber.primes import second_prime
+from m2bridge.questions.fiber.points import Point, bound_weights, second_prime
 from m2bridge.questions.fiber.request import TEMPLATE, FiberRequest, equation_span
 from m2bridge.questions.fiber.result import FiberComponent
 from m2bridge.questions.kernel import Asking
