@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from m2bridge.claims import lightning_attention
 from m2bridge.claims.base import Claim
 from m2bridge.errors import InputError
 
@@ -40,9 +41,11 @@ def all_claims() -> tuple[Claim, ...]:
 
 def said_about(question: str, subject: Any, answer: Any) -> dict[str, Any]:
     """Fields of an answer that say what a paper printed about it, and whether it is so; empty where no paper says anything."""
+    if question not in lightning_attention.SAID_ABOUT:
+        return {}
     from m2bridge.claims.lightning_attention import said  # reads the results of questions, which ask for it
 
-    return said.ABOUT[question](subject, answer) if question in said.ABOUT else {}
+    return said.ABOUT[question](subject, answer)
 
 
 def claim(identifier: str) -> Claim:

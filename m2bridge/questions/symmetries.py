@@ -13,6 +13,7 @@ from m2bridge.linear.residues import DEFAULT_PRIME, LARGEST_PRIME
 from m2bridge.models import Model
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence, Result, Value, register_result
 from m2bridge.symmetry.algebra import LieAlgebra, in_span, lie_algebra
 from m2bridge.symmetry.bounds import Bounds
@@ -258,24 +259,18 @@ def _known(
 def _evidence(
     orbits: int, rank: int, upper: int, parameters: int, method: str, p: int
 ) -> tuple[Evidence, ...]:
+    jacobian = "weights minus the rank of the Jacobian"
+    over: dict[str, Any] = {"prime": p, "scope": "generic"}
+    found = {**over, "ancestry": "program"}
+    fields = "rank of verified vector fields at a point"
     return (
-        Evidence(
-            quantity="symmetry_dim", witness="found", ancestry="program", method="rank of verified vector fields at a point",
-            value=orbits, relation=">=", certainty=Certainty.PROVED, prime=p, scope="generic",
+        proves("symmetry_dim", orbits, "found", fields, relation=">=", **found),
+        proves("symmetry_dim", parameters - rank, "modular", jacobian, relation="<=", **over),
+        proves(
+            "image_dim", rank, "modular", "Jacobian rank at a random integer point", relation=">=", **over
         ),
-        Evidence(
-            quantity="symmetry_dim", witness="modular", method="weights minus the rank of the Jacobian",
-            value=parameters - rank, relation="<=", certainty=Certainty.PROVED, prime=p, scope="generic",
-        ),
-        Evidence(
-            quantity="image_dim", witness="modular", method="Jacobian rank at a random integer point",
-            value=rank, relation=">=", certainty=Certainty.PROVED, prime=p, scope="generic",
-        ),
-        Evidence(
-            quantity="image_dim", witness="found", ancestry="program", method=method, value=upper, relation="<=",
-            certainty=Certainty.PROVED, prime=p, scope="generic",
-        ),
-    )  # fmt: skip
+        proves("image_dim", upper, "found", method, relation="<=", **found),
+    )
 
 
 def _statement(orbits: int, corank: int, parameters: int, degree: int, *, complete: bool) -> str:

@@ -29,6 +29,7 @@ from m2bridge.models.symbolic import symbolic_map
 from m2bridge.programs.degrees import degrees
 from m2bridge.programs.points import Held
 from m2bridge.questions import over_q
+from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
 from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.flattening import flattening_bound
@@ -79,18 +80,13 @@ def found_bounds(
         if best.value <= lower or time.perf_counter() - start > seconds:
             break
     assert best is not None
-    evidence = Evidence(
-        quantity="image_dim",
-        witness="found",
-        method=best.method,
-        value=best.value,
-        relation="<=",
-        certainty=Certainty.PROVED,
-        prime=p,
-        seconds=time.perf_counter() - start,
+    evidence = replace(
+        _bound(
+            "found", best.method, best.value, fields=len(found.fields), orbit_dim=found.rank, unverified=found.unverified
+        ),
+        prime=p, seconds=time.perf_counter() - start,
         ancestry="program",  # like the rank: both prove something about the program that was recorded
-        detail={"fields": len(found.fields), "orbit_dim": found.rank, "unverified": found.unverified},
-    )
+    )  # fmt: skip
     return FoundBounds(evidence=evidence, argument=best.document, orbit_dim=found.rank)
 
 
@@ -173,25 +169,12 @@ def symmetry_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
             continue
         names = [f"{item.group}: {item.name}" for item in source.symmetries]
         text = "weights minus rank of the infinitesimal symmetries"
-        found.append(
-            Evidence(
-                quantity="image_dim",
-                witness="symmetry",
-                method=text if source is model.free else f"{text} of (A, V)",
-                value=source.parameter_count - rank,
-                relation="<=",
-                certainty=Certainty.PROVED,
-                prime=p,
-                seconds=time.perf_counter() - start,
-                detail={
-                    "symmetries": names,
-                    "source": source.spec,
-                    "orbit_dim": rank,
-                    "parameters": source.parameter_count,
-                    "weights": {name: value.tolist() for name, value in point.items()},
-                },
-            )
-        )
+        method = text if source is model.free else f"{text} of (A, V)"
+        bound = _bound(
+            "symmetry", method, source.parameter_count - rank, symmetries=names, source=source.spec, orbit_dim=rank,
+            parameters=source.parameter_count, weights={name: value.tolist() for name, value in point.items()},
+        )  # fmt: skip
+        found.append(replace(bound, prime=p, seconds=time.perf_counter() - start))
     return found
 
 
@@ -303,12 +286,4 @@ def _ambient(model: Model) -> int | None:
 
 
 def _bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
-    return Evidence(
-        quantity="image_dim",
-        witness=witness,
-        method=method,
-        value=value,
-        relation="<=",
-        certainty=Certainty.PROVED,
-        detail=detail,
-    )
+    return proves("image_dim", value, witness, method, relation="<=", detail=detail)
