@@ -23,6 +23,7 @@ from m2bridge.questions.boundary.result import Boundary, Matrix, OrbitPlace, Pla
 from m2bridge.questions.boundary.search import RealSearch, search
 from m2bridge.questions.kernel import Asking, ForceOption, Option, question
 from m2bridge.questions.singular_locus import ask_dimension, layer_of
+from m2bridge.questions.singular_locus.orbits import exchanged
 from m2bridge.questions.testimony import compared, proves
 from m2bridge.results import Certainty, labelled, settle
 
@@ -208,12 +209,9 @@ def _exchanged(decision: Decision) -> tuple[np.ndarray, np.ndarray]:
     V: Any = as_surds(decision.V)
     if any(entry.surd for entry in A.flat):
         return elementwise(lambda c: c.conjugate(), A), elementwise(lambda c: c.conjugate(), V)
-    # rational factors: A = k q^T and V = h v^T, so exchange k and v through a non-zero entry of A and of V
-    i, m = next(place for place in np.ndindex(A.shape) if A[place] != 0)
-    n, j = next(place for place in np.ndindex(V.shape) if V[place] != 0)
-    q = elementwise(lambda c: c.rational / A[i, m].rational, A[i])
-    h = elementwise(lambda c: c.rational / V[n, j].rational, V[:, j])
-    return np.outer(V[n], q), np.outer(h, A[:, m])
+    found = exchanged(*(elementwise(lambda c: c.rational, matrix) for matrix in (A, V)))
+    assert found is not None
+    return found
 
 
 def _written(matrix: np.ndarray | None) -> Matrix:
