@@ -13,6 +13,7 @@ import m2bridge
 from m2bridge.cli import main
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models.own import from_callable
+from m2bridge.questions.symmetries import FoundField
 from m2bridge.records import load, save
 from m2bridge.symmetry.finite import permutations
 from m2bridge.symmetry.signs import signs
@@ -168,3 +169,9 @@ def test_records_and_command(tmp_path: Any, capsys: pytest.CaptureFixture[str]) 
     found = m2bridge.symmetries("mlp(widths=[2,2,1],r=2)")
     path = save(found, tmp_path)
     assert load(path) == found
+
+
+def test_a_field_without_a_name_is_written_as_polynomials() -> None:
+    terms = ([0, 2, [[2, 1]]], [2, 1, [[1, 2]]], [2, -1, [[0, 1]]], [1, -3, []])
+    field = FoundField(degree=2, coefficients=terms, name=None, verified=True, new=True)
+    assert field.written() == "dw0 = 2*w2, dw2 = w1^2-w0, dw1 = -3"
