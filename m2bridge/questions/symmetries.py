@@ -18,10 +18,11 @@ from m2bridge.results import Certainty, Evidence, Result, Value, register_result
 from m2bridge.symmetry.algebra import LieAlgebra, in_span, lie_algebra
 from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.fields import VectorField, orbit_rank
-from m2bridge.symmetry.finite import FiniteSymmetry, finite_symmetries
+from m2bridge.symmetry.finite import FiniteSymmetry, permutations
 from m2bridge.symmetry.known import declared_fields, known_fields
 from m2bridge.symmetry.names import field_name
 from m2bridge.symmetry.search import Search
+from m2bridge.symmetry.signs import signs
 from m2bridge.views import View, cut
 
 SECONDS = 60.0
@@ -118,7 +119,11 @@ class Symmetries(Result):
         ]
         if len(self.fields) > _MOST_SHOWN:
             facts.append(("", f"and {len(self.fields) - _MOST_SHOWN} more (--json shows all)"))
-        facts += [("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite]
+        facts += [
+            ("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite[:_MOST_SHOWN]
+        ]
+        if len(self.finite) > _MOST_SHOWN:
+            facts.append(("", f"and {len(self.finite) - _MOST_SHOWN} more (--json shows all)"))
         for item in (*self.known, *self.declared):
             again = {True: ", found again", False: ", not found again", None: ""}[item.found]
             verdict = {True: "verified", False: "no symmetry", None: "not decided"}[item.verified]
@@ -216,7 +221,7 @@ def symmetries(
             )
             for field in fields
         ),
-        finite=finite_symmetries(program),
+        finite=(*permutations(program), *signs(program)),
         known=_known(known, affine, search, p),
         declared=stated,
         algebra=lie_algebra(affine, orbit_rank(affine, search.point, p), p),
