@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from math import prod
 from typing import Any, ClassVar, Self
@@ -18,7 +18,7 @@ import numpy as np
 
 from m2bridge.errors import NotPolynomialError
 from m2bridge.models import evaluation
-from m2bridge.models.spec import Arguments
+from m2bridge.models.spec import Arguments, written
 from m2bridge.models.symmetries import Symmetry
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.points import NOTHING_HELD, Held
@@ -76,9 +76,9 @@ class Model(ABC):
     # -- identity ----------------------------------------------------------------------------------------
 
     @property
-    @abstractmethod
     def spec(self) -> str:
-        """The canonical spec string; ``parse_spec(model.spec) == model``."""
+        """The canonical spec string, all fields unless a family leaves some out; ``parse_spec(model.spec) == model``."""
+        return written(self.family, **{item.name: getattr(self, item.name) for item in fields(self)})  # type: ignore[arg-type]
 
     @property
     @abstractmethod
