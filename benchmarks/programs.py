@@ -1,6 +1,6 @@
 """Programs beside the starting point: time and memory of dimension(), and the cost of recording and of one Jacobian rank.
 
-One run, each measurement in a process of its own, old and new in turn. ``python benchmarks/programs.py --before PATH``, where
+One run, each measurement in a process of its own, old and new in turn several times. ``python benchmarks/programs.py --before PATH``, where
 PATH is a checkout of the version to compare with (``git worktree add PATH TAG``); ``--large`` adds width 512, and 1024 without
 a comparison. Nothing is compared without ``--before``. Times are
 processor seconds with one BLAS thread, the best of the repetitions, so that a loaded machine disturbs them little; memory is the
@@ -18,7 +18,7 @@ from pathlib import Path
 
 DIMENSION = """
 import json, resource, sys, time
-from m2bridge.questions.dimension import dimension
+from m2bridge import dimension
 spec, repeats = sys.argv[1], int(sys.argv[2])
 if repeats > 1:
     dimension(spec, engine=False, certify=False)
@@ -60,13 +60,24 @@ def measured(code: str, directory: Path, *arguments: str) -> list[object]:
     return list(json.loads(done.stdout.splitlines()[-1]))
 
 
-def compare(before: Path | None, here: Path, widths: list[int], *, repeats: int) -> None:
+def compare(before: Path | None, here: Path, widths: list[int], *, repeats: int, rounds: int = 1) -> None:
+    """Both versions in turn, `rounds` times; of each the best time and the least memory."""
     for family in ("deep-lightning", "softmax"):
         for d in widths:
             spec = f"{family}(d=[{d},{d},{d}],a=[2,2],t=3)"
-            new = measured(DIMENSION, here, spec, str(repeats))
-            old = measured(DIMENSION, before, spec, str(repeats)) if before else [None, None, "", ""]
-            print(row(spec, old, new), flush=True)
+            old, new = [], []
+            for _ in range(rounds):
+                new.append(measured(DIMENSION, here, spec, str(repeats)))
+                old.append(
+                    measured(DIMENSION, before, spec, str(repeats)) if before else [None, None, "", ""]
+                )
+            print(row(spec, best(old), best(new)), flush=True)
+
+
+def best(runs: list[list[object]]) -> list[object]:
+    """The least time and the least memory of several runs, and what the first one found; a failed run stands for all."""
+    failed = [run for run in runs if not isinstance(run[0], float)]
+    return failed[0] if failed else [min(run[k] for run in runs) for k in (0, 1)] + runs[0][2:]  # type: ignore[type-var]
 
 
 def row(spec: str, old: list[object], new: list[object]) -> str:
@@ -95,8 +106,8 @@ def main() -> None:
         "| model | before s | now s | ratio | before MB | now MB | ratio | dimension | certainty | before |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
-    compare(before, here, [*range(3, 11)], repeats=arguments.repeats)
-    compare(before, here, [32, 64], repeats=2)
+    compare(before, here, [*range(3, 11), 16], repeats=arguments.repeats, rounds=3)
+    compare(before, here, [32, 64], repeats=2, rounds=2)
     if arguments.large:
         compare(before, here, [512], repeats=1)
         print(row("deep-lightning(d=[1024,1024,1024],a=[2,2],t=3)", [None] * 4,
