@@ -143,12 +143,6 @@ class PolynomialMap(Model):
             )
         return Model.draw_real_weights(self, rng)
 
-    def coordinates(self, weights: Weights) -> Any:
-        return self.system(weights["x"])
-
-    def coordinate_jacobian(self, weights: Weights) -> Any:
-        return self.system.jacobian(weights["x"])
-
     def constraint_jacobian(self, weights: Weights) -> Any:
         return self.equations.jacobian(weights["x"]) if self.constraints else None
 

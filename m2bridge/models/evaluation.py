@@ -163,6 +163,12 @@ def run(program: Program, weights: Weights, inputs: Any = None) -> Any:
     return setting.leave(np.ascontiguousarray(flat).reshape((*batch, *shape)))
 
 
+def program_jacobian(program: Program, weights: Weights) -> Any:
+    """The Jacobian of the outputs of a program without inputs: the last two axes are flat outputs and flat weights."""
+    setting, batch, array = _at_weights(program, weights, derivative=True)
+    return _turned(setting, batch, array, program.parameter_count)
+
+
 def coordinates(model: Model, weights: Weights) -> Any:
     """The target coordinates; the last axis is over them."""
     setting, batch, array = _image(model, weights, derivative=False)
@@ -171,34 +177,47 @@ def coordinates(model: Model, weights: Weights) -> Any:
 
 def coordinate_jacobian(model: Model, weights: Weights) -> Any:
     """The Jacobian of the coordinates by the flat weights: the last two axes are coordinates and weights."""
-    setting, batch, array = _image(model, weights, derivative=True)
-    count = model.parameter_count
+    return _turned(*_image(model, weights, derivative=True), model.parameter_count)
+
+
+def _turned(setting: Setting, batch: Shape, array: Array, count: int) -> Any:
+    """Derivatives with the axis of the flat weights, of which there are `count`, as the last one."""
     table = np.broadcast_to(array, (*array.shape[:-2], count, array.shape[-1]))
     table = np.ascontiguousarray(np.swapaxes(table, -1, -2))
-    return setting.leave(table.reshape((*batch, model.coordinate_count, count)))
+    return setting.leave(table.reshape((*batch, table.shape[-2], count)))
 
 
 def _image(model: Model, weights: Weights, *, derivative: bool) -> tuple[Setting, Shape, Array]:
     """Coordinates, or their derivatives by each flat weight, behind the axes of batch and weights."""
-    known = model.coordinate_program
-    exponents = (
-        model.monomials if known is None else None
-    )  # a network with too many coordinates is refused first
-    program = known or model.program
-    setting = setting_of(weights[name] for name in program.parameters if name in weights)
-    arithmetic = setting.arithmetic
-    batch, given = _given(setting, weights, program.parameters)
-    directions = unit_directions(program, arithmetic) if derivative else None
+    if model.coordinate_program is not None:
+        return _at_weights(model.coordinate_program, weights, derivative=derivative)
+    exponents = model.monomials  # a network with too many coordinates is refused first
+    program = model.program
+    setting, batch, given, directions = _prepared(program, weights, derivative=derivative)
+    forms = output_forms(program, setting.arithmetic, given, directions)
+    shapes = list(program.output_shapes.values())
     lead = ("N" if batch else "") + ("T" if derivative else "")
-    if exponents is not None:
-        forms = output_forms(program, arithmetic, given, directions)
-        shapes = list(program.output_shapes.values())
-        return setting, batch, coefficient_table(arithmetic, forms, exponents, shapes, lead).array
-    values: Sequence[Lettered | None] = evaluate(program, arithmetic, given)
+    return setting, batch, coefficient_table(setting.arithmetic, forms, exponents, shapes, lead).array
+
+
+def _at_weights(program: Program, weights: Weights, *, derivative: bool) -> tuple[Setting, Shape, Array]:
+    """The outputs of a program without inputs, or their derivatives by each flat weight, behind the same axes."""
+    setting, batch, given, directions = _prepared(program, weights, derivative=derivative)
+    found: Sequence[Lettered | None] = evaluate(program, setting.arithmetic, given)
     if directions is not None:
-        values = tangents(program, arithmetic, [value for value in values if value is not None], directions)
-    counts = {"N": prod(batch), "T": program.parameter_count}
-    return setting, batch, _flat(program, setting, values, lead, tuple(counts[letter] for letter in lead))
+        values = [value for value in found if value is not None]
+        found = tangents(program, setting.arithmetic, values, directions)
+    sizes = ({"N": prod(batch)} if batch else {}) | ({"T": program.parameter_count} if derivative else {})
+    return setting, batch, _flat(program, setting, found, "".join(sizes), tuple(sizes.values()))
+
+
+def _prepared(
+    program: Program, weights: Weights, *, derivative: bool
+) -> tuple[Setting, Shape, dict[str, Lettered], dict[str, Lettered] | None]:
+    """The arithmetic of weights, their leading axes, the weights in it, and a direction for each flat weight if asked for."""
+    setting = setting_of(weights[name] for name in program.parameters if name in weights)
+    batch, given = _given(setting, weights, program.parameters)
+    return setting, batch, given, unit_directions(program, setting.arithmetic) if derivative else None
 
 
 # -- derivatives -----------------------------------------------------------------------------------------

@@ -158,7 +158,7 @@ class OwnNetwork(Model):
         if self.input_shape is None:
             return self
         system = PolynomialSystem([dict(terms) for terms in self.expanded], self.parameter_count)
-        program = polynomial_program(system, PolynomialSystem([], self.parameter_count), self.parameters)
+        program = polynomial_program(system, weights=self.parameters)
         return OwnNetwork(recorded=program, name=self.name, notes=self.notes)
 
     @property

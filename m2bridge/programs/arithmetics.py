@@ -101,7 +101,8 @@ class Residues(Floats):
 
     def constant(self, values: Sequence[Fraction], shape: Shape) -> Array:
         p = self.field.p
-        return self.field.residues(np.array([residue(v, p) for v in values], dtype=np.int64).reshape(shape))
+        whole = [v.numerator % p if v.denominator == 1 else residue(v, p) for v in values]
+        return self.field.residues(np.array(whole, dtype=np.int64).reshape(shape))
 
     def integers(self, array: Any) -> Array:
         return self.field.residues(array)
