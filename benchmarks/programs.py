@@ -1,8 +1,8 @@
 """Programs beside the starting point: time and memory of dimension(), and the cost of recording and of one Jacobian rank.
 
 One run, each measurement in a process of its own, old and new in turn several times. ``python benchmarks/programs.py --before PATH``, where
-PATH is a checkout of the version to compare with (``git worktree add PATH TAG``); ``--large`` adds width 512, and 1024 without
-a comparison. Nothing is compared without ``--before``. Times are
+PATH is a checkout of the version to compare with (``git worktree add PATH TAG``); ``--large`` measures width 512 instead, and
+larger ones without a comparison. Nothing is compared without ``--before``. Times are
 processor seconds with one BLAS thread, the best of the repetitions, so that a loaded machine disturbs them little; memory is the
 peak of the process.
 """
@@ -95,7 +95,7 @@ def row(spec: str, old: list[object], new: list[object]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", type=Path, help="a checkout of the version to compare with")
-    parser.add_argument("--large", action="store_true", help="widths 512 and 1024, minutes and gigabytes")
+    parser.add_argument("--large", action="store_true", help="widths from 512 on, minutes and gigabytes")
     parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
     here = Path(__file__).resolve().parents[1]
@@ -106,12 +106,17 @@ def main() -> None:
         "| model | before s | now s | ratio | before MB | now MB | ratio | dimension | certainty | before |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
-    compare(before, here, [*range(3, 11), 16], repeats=arguments.repeats, rounds=3)
-    compare(before, here, [32, 64], repeats=2, rounds=2)
     if arguments.large:
         compare(before, here, [512], repeats=1)
-        print(row("deep-lightning(d=[1024,1024,1024],a=[2,2],t=3)", [None] * 4,
-                  measured(DIMENSION, here, "deep-lightning(d=[1024,1024,1024],a=[2,2],t=3)", "1")))  # fmt: skip
+        for spec in (
+            "deep-lightning(d=[1024,1024,1024],a=[2,2],t=3)",
+            "softmax(d=[768,768,768],a=[2,2],t=3)",
+        ):
+            print(row(spec, [None] * 4, measured(DIMENSION, here, spec, "1")), flush=True)
+        print(f"\nload average at the end: {os.getloadavg()[0]:.1f}")
+        return
+    compare(before, here, [*range(3, 11), 16], repeats=arguments.repeats, rounds=3)
+    compare(before, here, [32, 64], repeats=2, rounds=2)
     print("\n| weights | recording s | one Jacobian and its rank s | rank | inputs |\n|---|---|---|---|---|")
     for n in (6, 18, 58):
         count, recorded, ranked, rank, samples = measured(LADDER, here, str(n))

@@ -38,17 +38,20 @@ def is_prime(n: int) -> bool:
     return n > 1 and bool(fmpz(n).is_prime())
 
 
-def check_prime(p: int, option: str = "--prime") -> int:
-    """p, when it is a prime for which float64 products are exact; `option` is what set it.
+def check_prime(p: int, option: str = "--prime", *, below: int = 2**23) -> int:
+    """p, when it is a prime below a bound, by default one for which float64 products are exact; `option` is what set it.
 
     Raises
     ------
     InputError
         It is no prime, or too large.
     """
-    if p > LARGE_PRIME or not is_prime(p):
-        raise InputError(f"{option} {p}: a prime below {2**23} is needed here")
-    return p
+    if not isinstance(p, (int, np.integer)) or isinstance(p, bool):
+        raise InputError(f"{option} must be an integer, not {p!r}")
+    if p >= below or not is_prime(int(p)):
+        reason = f"{p} is too large" if p >= below else f"{p} is not prime"
+        raise InputError(f"{option} {p}: a prime below {below} is needed here; {reason}")
+    return int(p)
 
 
 class GivenNumbers:

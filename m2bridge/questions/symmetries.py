@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.linear.primes import given_numbers, prime_for
-from m2bridge.linear.residues import DEFAULT_PRIME, check_prime
+from m2bridge.linear.primes import check_prime, given_numbers, prime_for
+from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models import Model
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.kernel import Asking, Option, question
@@ -168,7 +168,7 @@ def symmetries(
         raise NotPolynomialError(
             f"{model.spec}: symmetries are searched for polynomial networks with free weights"
         )
-    seed, chosen = ask.seed, None if ask.prime is None else check_prime(ask.prime)
+    seed, chosen = ask.seed, None if ask.prime is None else check_prime(ask.prime, below=2**63)
     p = prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME)
     if p < 2 * program.parameter_count:
         raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
