@@ -1,6 +1,7 @@
 """Programs beside the starting point: time and memory of dimension(), and the cost of recording and of one Jacobian rank.
 
-One run, each measurement in a process of its own, old and new in turn several times. ``python benchmarks/programs.py --before PATH``, where
+One run, each measurement in a process of its own, old and new in turn several times:
+``python benchmarks/programs.py --before PATH``, where
 PATH is a checkout of the version to compare with (``git worktree add PATH TAG``); ``--large`` measures width 512 instead, and
 larger ones without a comparison. Nothing is compared without ``--before``. Times are
 processor seconds with one BLAS thread, the best of the repetitions, so that a loaded machine disturbs them little; memory is the

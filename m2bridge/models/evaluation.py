@@ -18,12 +18,11 @@ from flint import fmpq
 from m2bridge.errors import InputError
 from m2bridge.linear.mod import Mod
 from m2bridge.programs.arithmetics import Array, Floats, Objects, Residues, elementwise
-from m2bridge.programs.blocks import output_seeds
+from m2bridge.programs.blocks import jacobian_block
 from m2bridge.programs.coefficients import coefficient_table, output_forms
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.lettered import Lettered, aligned
 from m2bridge.programs.program import Program
-from m2bridge.programs.reverse import jacobian_rows
 from m2bridge.programs.run import evaluate, tangents
 
 if TYPE_CHECKING:
@@ -104,10 +103,11 @@ def _given(
     for name, shape in shapes.items():
         if name not in arrays:
             raise InputError(f"there is no array for {name}, of shape {tuple(shape)}")
-        own, core = _cut(arrays[name], len(shape))
-        if core != tuple(shape):
-            raise InputError(f"{name} has shape {tuple(arrays[name].shape)}, which does not end with {shape}")
-        batch = np.broadcast_shapes(batch, own)
+        given_shape = tuple(arrays[name].shape)
+        place = len(given_shape) - len(shape)
+        if given_shape[place:] != tuple(shape):
+            raise InputError(f"{name} has shape {given_shape}, which does not end with {shape}")
+        batch = np.broadcast_shapes(batch, given_shape[:place])
     found = {}
     for name, shape in shapes.items():
         array = setting.enter(arrays[name])
@@ -117,12 +117,6 @@ def _given(
             array = np.broadcast_to(array, (*batch, *shape))
             found[name] = Lettered("N", array.reshape(prod(batch), *shape))
     return batch, found
-
-
-def _cut(array: Any, core: int) -> tuple[Shape, Shape]:
-    """The leading axes of an array, and the last ones."""
-    place = array.ndim - core
-    return tuple(array.shape[:place]), tuple(array.shape[place:])
 
 
 def _inputs(program: Program, inputs: Any) -> dict[str, Any]:
@@ -238,16 +232,13 @@ def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
     program, count = model.program, len(inputs)
     setting, given = _at_inputs(program, weights, inputs)
     rows, columns = program.output_count, program.parameter_count
-    seeds = output_seeds(program, setting.arithmetic)
     chosen = {name: np.arange(prod(shape)) for name, shape in program.parameters.items()}
     block = max(1, _BLOCK_BYTES // (8 * rows * columns))
     parts = []
     for start in range(0, count, block):
         window = {name: Lettered("N", given[name].array[start : start + block]) for name in program.inputs}
-        values = evaluate(program, setting.arithmetic, given | window)
-        parts.append(jacobian_rows(program, setting.arithmetic, values, seeds, chosen))
-    matrix = np.concatenate(parts) if parts else np.zeros((0, rows, columns))
-    return setting.leave(np.ascontiguousarray(matrix).reshape(count * rows, columns))
+        parts.append(jacobian_block(program, setting.arithmetic, given | window, chosen))
+    return setting.leave(np.concatenate(parts) if parts else np.zeros((0, columns)))
 
 
 def input_derivative(model: Model, weights: Weights, inputs: Any, directions: Any) -> Any:
