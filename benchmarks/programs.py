@@ -36,12 +36,12 @@ import numpy as np
 from m2bridge.models import from_callable
 from m2bridge.programs.ranks import generic_rank
 n = int(sys.argv[1])
-start = time.perf_counter()
+start = time.process_time()
 model = from_callable(lambda W1, W2, W3, x: W3 @ (W2 @ (W1 @ x) ** 2) ** 2, {"W1": (n, n), "W2": (n, n), "W3": (n, n)}, inputs={"x": (n,)})
-recorded = time.perf_counter() - start
-start = time.perf_counter()
+recorded = time.process_time() - start
+start = time.process_time()
 found = generic_rank(model.program, grow=False)
-print(json.dumps([model.parameter_count, recorded, time.perf_counter() - start, found.rank, found.samples]))
+print(json.dumps([model.parameter_count, recorded, time.process_time() - start, found.rank, found.samples]))
 """  # noqa: E501
 
 

@@ -20,6 +20,7 @@ from m2bridge.errors import NotPolynomialError
 from m2bridge.models import evaluation
 from m2bridge.models.spec import Arguments, written
 from m2bridge.models.symmetries import Symmetry
+from m2bridge.programs.gradings import gradings
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
@@ -27,6 +28,9 @@ from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 from m2bridge.programs.recording import record_call
 
 __all__ = ["Formula", "Model", "Shape", "Symmetry", "Weights"]
+
+MOST_CHARACTERS = 10_000_000
+"""With more numbers than this in the characters of one instruction, no grading is looked for."""
 
 Weights = Mapping[str, Any]
 """Parameter name -> array. The arrays are of one arithmetic (see :mod:`m2bridge.models.evaluation`); leading axes are batches."""
@@ -254,17 +258,13 @@ class Model(ABC):
 
     @property
     def grading(self) -> np.ndarray | None:
-        """Torus weights of the target coordinates: an integer matrix, one row a grading, one column a
+        """Torus weights of the target coordinates: an integer matrix, one row for each grading, one column for each
         coordinate.
 
-        The image is stable under the torus with these weights. None when none is known beforehand.
+        The image is stable under the torus with these weights. They are read off the program; None for one that is too large.
         """
-        return None
-
-    @property
-    def formula(self) -> Formula | None:
-        """The literature's formula for the dimension of the image, if there is one for this family."""
-        return None
+        found = _gradings(self)
+        return None if found is None else found[1]
 
     @property
     def parameter_grading(self) -> np.ndarray | None:
@@ -272,6 +272,12 @@ class Model(ABC):
 
         Moving the weights by the torus moves each target coordinate by its character in :attr:`grading`.
         """
+        found = _gradings(self)
+        return None if found is None else found[0]
+
+    @property
+    def formula(self) -> Formula | None:
+        """The literature's formula for the dimension of the image, if there is one for this family."""
         return None
 
     @property
@@ -293,3 +299,23 @@ def _recorded(model: Model) -> Program:
     name = "X" if len(model.input_shape or ()) == 2 else "x"
     inputs = {} if model.input_shape is None else {name: model.input_shape}
     return record_call(lambda w, x: model.network(w, x.get(name)), model.parameters, inputs).program
+
+
+@lru_cache(maxsize=32)
+def _gradings(model: Model) -> tuple[np.ndarray, np.ndarray] | None:
+    """Characters of the flat weights and of the target coordinates, one row for each grading."""
+    program = model.coordinate_program or model.program
+    if (program.parameter_count + program.input_count) * max(
+        i.size for i in program.instructions
+    ) > MOST_CHARACTERS:
+        return None
+    found = gradings(program)
+    if not program.inputs:
+        return found.weights, found.outputs
+    parts = []
+    for _, shape, part in flat_parts(program.input_shapes):  # variables of a matrix go column by column
+        entries = found.inputs[:, part].reshape(-1, *shape)
+        parts.append(entries.transpose(0, *range(len(shape), 0, -1)).reshape(len(entries), -1))
+    variables = np.concatenate(parts, axis=1) @ model.monomials.T
+    target = found.outputs[:, :, None] - variables[:, None, :]
+    return found.weights, target.reshape(len(target), -1)

@@ -12,6 +12,7 @@ import numpy as np
 
 from m2bridge.models.evaluation import program_jacobian, run
 from m2bridge.models.polynomials import Polynomial
+from m2bridge.programs.gradings import gradings
 from m2bridge.programs.instructions import Shape
 from m2bridge.programs.program import Builder, Program
 
@@ -64,18 +65,7 @@ class PolynomialSystem:
         """A basis of the integer weights of the variables for which every polynomial is homogeneous, as
         rows.
         """
-        from flint import fmpz_mat
-
-        differences = []
-        for polynomial in self.polynomials:
-            first, *others = list(polynomial) or [(0,) * self.variables]
-            differences += [[b - a for a, b in zip(first, other, strict=True)] for other in others]
-        if not differences:
-            return np.eye(self.variables, dtype=np.int64)
-        kernel, rank = fmpz_mat(differences).nullspace()
-        columns = [[int(kernel[i, j]) for i in range(self.variables)] for j in range(rank)]
-        rows = [[v // np.gcd.reduce(column) for v in column] for column in columns]
-        return np.array(rows, dtype=np.int64).reshape(rank, self.variables)
+        return gradings(self.program).weights
 
 
 def polynomial_program(
