@@ -314,8 +314,8 @@ def _gradings(model: Model) -> tuple[np.ndarray, np.ndarray] | None:
         return found.weights, found.outputs
     parts = []
     for _, shape, part in flat_parts(program.input_shapes):  # variables of a matrix go column by column
-        entries = found.inputs[:, part].reshape(-1, *shape)
-        parts.append(entries.transpose(0, *range(len(shape), 0, -1)).reshape(len(entries), -1))
+        entries = found.inputs[:, part].reshape(len(found.inputs), *shape)
+        parts.append(entries.transpose(0, *range(len(shape), 0, -1)).reshape(len(entries), prod(shape)))
     variables = np.concatenate(parts, axis=1) @ model.monomials.T
     target = found.outputs[:, :, None] - variables[:, None, :]
-    return found.weights, target.reshape(len(target), -1)
+    return found.weights, target.reshape(len(target), model.coordinate_count)

@@ -242,7 +242,7 @@ class Recorder(Builder):
                 flat = np.array(constants, dtype=np.int64)[flat]
             elif operation in ("slice", "einsum") and len(item.operands) == 1:
                 source = self.shape(item.operands[0])
-                axes = np.unravel_index(flat, item.shape)
+                axes = np.unravel_index(flat, item.shape) if item.shape else ()
                 if operation == "slice":
                     axes = tuple(s + i * p for (s, _, p), i in zip(constants, axes, strict=True))
                 else:

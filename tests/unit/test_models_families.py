@@ -14,6 +14,7 @@ from m2bridge.models import (
     Mod,
     Model,
     Softmax,
+    from_callable,
     jacobian,
     parse_spec,
     symbolic_map,
@@ -232,6 +233,12 @@ def test_gradings_move_coordinates_by_characters(spec: str) -> None:
         scaled = point * Mod([pow(5, int(c), p) for c in characters], p)
         expected = coordinates * Mod([pow(5, int(c), p) for c in moved], p)
         assert model.coordinates(model.unflatten(scaled)) == expected
+
+
+def test_a_network_without_gradings_has_an_empty_one() -> None:
+    model = from_callable(lambda W, x: W @ x + x + 1 + sum(W), {"W": (2, 2)}, inputs={"x": (2,)})
+    assert model.grading is not None
+    assert model.grading.shape == (0, model.coordinate_count)
 
 
 @pytest.mark.parametrize(("d", "t"), [((2, 2, 2), 2), ((2, 3, 1), 2), ((1, 2, 1, 2), 1), ((2, 1, 2), 3)])
