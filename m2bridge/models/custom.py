@@ -92,12 +92,8 @@ class PolynomialMap(Model):
         return {"x": (len(self.variables),)}
 
     @cached_property
-    def _program(self) -> Program:
-        return polynomial_program(self.system, self.equations)
-
-    @property
     def program(self) -> Program:
-        return self._program
+        return polynomial_program(self.system, self.equations)
 
     @cached_property
     def _source_dim(self) -> int:

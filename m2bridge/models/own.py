@@ -96,7 +96,7 @@ class OwnNetwork(Model):
         return shapes[0] if len(shapes) == 1 else (self.recorded.output_count,)
 
     @cached_property
-    def _monomials(self) -> np.ndarray:
+    def monomials(self) -> np.ndarray:
         """Monomials in the inputs that occur at random weights over F_p."""
         drawn = self.draw_weights(np.random.default_rng(0), DEFAULT_PRIME)
         lifted = {name: Mod(value, DEFAULT_PRIME) for name, value in drawn.items()}
@@ -110,10 +110,6 @@ class OwnNetwork(Model):
                 estimate=len(found),
             )
         return found
-
-    @property
-    def monomials(self) -> np.ndarray:
-        return self._monomials
 
     @cached_property
     def coordinate_names(self) -> tuple[str, ...]:
@@ -164,7 +160,7 @@ class OwnNetwork(Model):
     @property
     def m2_parameters(self) -> dict[str, object]:
         if not self.polynomial:
-            return Model.m2_parameters.fget(self)  # type: ignore[attr-defined,no-any-return]
+            return super().m2_parameters
         return polynomials_for_macaulay2(self.parameter_count, self.expanded)
 
     def save(self, path: str | Path) -> None:
