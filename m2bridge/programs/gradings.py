@@ -134,11 +134,12 @@ def _distinct(rows: np.ndarray) -> np.ndarray:
 
 
 def _solutions(conditions: np.ndarray) -> np.ndarray:
-    """A basis of the integer vectors that satisfy all conditions, as rows."""
+    """A basis of the integer vectors that satisfy all conditions, as rows whose first entries that are not 0 are positive."""
     variables = conditions.shape[1]
     if not len(conditions):
         return np.eye(variables, dtype=np.int64)
     kernel, rank = flint.fmpz_mat(conditions.tolist()).nullspace()
     columns = [[int(kernel[i, j]) for i in range(variables)] for j in range(rank)]
-    basis = [[v // np.gcd.reduce(column) for v in column] for column in columns]
+    divisors = [np.gcd.reduce(column) * np.sign(next(filter(None, column))) for column in columns]
+    basis = [[v // divisor for v in column] for column, divisor in zip(columns, divisors, strict=True)]
     return np.array(basis, dtype=np.int64).reshape(rank, variables)
