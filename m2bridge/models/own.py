@@ -35,6 +35,8 @@ from m2bridge.programs.recording import record
 MOST_EXPANDED = 400
 """With more weights and inputs than this, coordinates are not expanded as polynomials."""
 MOST_INPUT_MONOMIALS = 20_000
+MOST_COEFFICIENTS = 500_000
+"""With a larger table of coefficients a network is quicker than the map of its coordinates."""
 MOST_PRODUCTS = 400_000
 """With more products of coefficients in one instruction than this, a network's monomials are not listed (a few seconds)."""
 
@@ -154,6 +156,11 @@ class OwnNetwork(Model):
         if self.input_shape is None:
             return self
         system = PolynomialSystem([dict(terms) for terms in self.expanded], self.parameter_count)
+        if len(system) * len(system.exponents) > MOST_COEFFICIENTS:
+            raise OutOfReachError(
+                f"{self.name} has {len(system)} coordinates with {len(system.exponents)} monomials in the weights",
+                estimate=len(system) * len(system.exponents),
+            )
         program = polynomial_program(system, weights=self.parameters)
         return OwnNetwork(recorded=program, name=self.name, notes=self.notes)
 
