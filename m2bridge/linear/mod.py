@@ -15,7 +15,7 @@ from m2bridge.linear.residues import LARGEST_PRIME, Field, field_of
 @lru_cache(maxsize=256)
 def checked_field(p: int) -> Field:
     """F_p for a prime below 2^31, the largest that programs are interpreted with."""
-    return field_of(check_prime(p, "the prime", below=LARGEST_PRIME))
+    return field_of(check_prime(p, "the prime", most=LARGEST_PRIME - 1))
 
 
 class Mod:

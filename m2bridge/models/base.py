@@ -263,17 +263,7 @@ class Model(ABC):
 
         The image is stable under the torus with these weights. They are read off the program; None for one that is too large.
         """
-        found = _gradings(self)
-        return None if found is None else found[1]
-
-    @property
-    def parameter_grading(self) -> np.ndarray | None:
-        """Torus weights of the flattened parameters, one row for each row of :attr:`grading`.
-
-        Moving the weights by the torus moves each target coordinate by its character in :attr:`grading`.
-        """
-        found = _gradings(self)
-        return None if found is None else found[0]
+        return _grading(self)
 
     @property
     def formula(self) -> Formula | None:
@@ -302,8 +292,8 @@ def _recorded(model: Model) -> Program:
 
 
 @lru_cache(maxsize=32)
-def _gradings(model: Model) -> tuple[np.ndarray, np.ndarray] | None:
-    """Characters of the flat weights and of the target coordinates, one row for each grading."""
+def _grading(model: Model) -> np.ndarray | None:
+    """Characters of the target coordinates, one row for each grading."""
     program = model.coordinate_program or model.program
     if (program.parameter_count + program.input_count) * max(
         i.size for i in program.instructions
@@ -311,11 +301,11 @@ def _gradings(model: Model) -> tuple[np.ndarray, np.ndarray] | None:
         return None
     found = gradings(program)
     if not program.inputs:
-        return found.weights, found.outputs
+        return found.outputs
     parts = []
     for _, shape, part in flat_parts(program.input_shapes):  # variables of a matrix go column by column
         entries = found.inputs[:, part].reshape(len(found.inputs), *shape)
         parts.append(entries.transpose(0, *range(len(shape), 0, -1)).reshape(len(entries), prod(shape)))
     variables = np.concatenate(parts, axis=1) @ model.monomials.T
     target = found.outputs[:, :, None] - variables[:, None, :]
-    return found.weights, target.reshape(len(target), model.coordinate_count)
+    return target.reshape(len(target), model.coordinate_count)
