@@ -308,4 +308,4 @@ def _grading(model: Model) -> np.ndarray | None:
         parts.append(entries.transpose(0, *range(len(shape), 0, -1)).reshape(len(entries), prod(shape)))
     variables = np.concatenate(parts, axis=1) @ model.monomials.T
     target = found.outputs[:, :, None] - variables[:, None, :]
-    return target.reshape(len(target), model.coordinate_count)
+    return np.asarray(target.reshape(len(target), model.coordinate_count))
