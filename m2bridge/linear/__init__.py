@@ -1,1 +1,5 @@
-"""Linear algebra, exact and rigorous: F_p in float64 BLAS, QQ, float64 with a visible gap, balls."""
+"""Exact and rigorous linear algebra, once: F_p (`residues`, `modular`, `mod`), QQ (`integer`, `lifting`), float64 (`numeric`),
+and `balls`.
+
+`primes` has the primes and how one is chosen; `stream` the random numbers that certificates name by a seed.
+"""

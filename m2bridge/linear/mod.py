@@ -82,6 +82,9 @@ class Mod:
     def reshape(self, *shape: Any) -> Mod:
         return self._like(self.data.reshape(*shape))
 
+    def transpose(self, *axes: int) -> Mod:
+        return self._like(self.data.transpose(*axes))
+
     def __getitem__(self, key: Any) -> Mod:
         return self._like(np.asarray(self.data[key]))
 

@@ -17,9 +17,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from m2bridge.errors import SpecError
 from m2bridge.linear.mod import Mod
 from m2bridge.models.attention_known import attention_dim, attention_symmetries
 from m2bridge.models.base import Model, Shape, Symmetry, Weights
+from m2bridge.models.spec import check_sizes, per_layer
 from m2bridge.models.virtual import equation_11, virtual_dim, virtual_weights
 from m2bridge.programs.points import NOTHING_HELD, Held
 
@@ -48,6 +50,12 @@ class Attention(Model):
     @abstractmethod
     def ranks(self) -> tuple[int, ...]:
         """Rows a_1, ..., a_l of Q_i and K_i."""
+
+    @property
+    def by(self) -> str:
+        """What the parametrization is called in titles."""
+        names = {"weights": "(Q, K, V)", "attention": "(A, V)", "virtual": "virtual weights (M, L)"}
+        return names[self.parametrization]
 
     def head_count(self, layer: int) -> int:
         """Number of heads of a layer (from 1), whose outputs are added."""
@@ -234,6 +242,37 @@ class Attention(Model):
             )
             least = 1.2 * max(unknowns / (2 * rank * t - rank**2), (free - first) / rank**2)
         return max(2, ceil(1.03 * least) + 2)
+
+
+class DeepAttention(Attention):
+    """A network whose widths `d` and ranks `a` are lists."""
+
+    d: tuple[int, ...]
+    a: tuple[int, ...]
+
+    def _complete_sizes(self) -> None:
+        """Lists for single integers, and a_i = d_{i-1} unless given."""
+        object.__setattr__(self, "d", tuple(self.d))
+        object.__setattr__(self, "a", per_layer(self.a, self.layers, self.d[:-1]))
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        return self.d
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        return self.a
+
+
+def check_layers(model: Attention, **more: tuple[int, ...]) -> None:
+    """Refuse sizes that make no network; field `argument` of the error names the culprit."""
+    family, layers = model.family, model.layers
+    if layers < 1:
+        raise SpecError(f"{family}: d lists the widths of at least one layer, such as [3,3]", argument="d")
+    check_sizes(family, d=model.widths, a=model.ranks, t=model.t, **more)
+    for name, values in {"a": model.ranks, **more}.items():
+        if len(values) != layers:
+            raise SpecError(f"{family}: {name} has {len(values)} entries for {layers} layers", argument=name)
 
 
 @lru_cache(maxsize=4)

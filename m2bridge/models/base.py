@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from math import prod
 from typing import Any, ClassVar, Self
@@ -18,8 +18,9 @@ import numpy as np
 
 from m2bridge.errors import NotPolynomialError
 from m2bridge.models import evaluation
-from m2bridge.models.spec import Arguments
+from m2bridge.models.spec import Arguments, written
 from m2bridge.models.symmetries import Symmetry
+from m2bridge.programs.gradings import gradings
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
@@ -27,6 +28,9 @@ from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 from m2bridge.programs.recording import record_call
 
 __all__ = ["Formula", "Model", "Shape", "Symmetry", "Weights"]
+
+MOST_CHARACTERS = 10_000_000
+"""With more numbers than this in the characters of one instruction, no grading is looked for."""
 
 Weights = Mapping[str, Any]
 """Parameter name -> array. The arrays are of one arithmetic (see :mod:`m2bridge.models.evaluation`); leading axes are batches."""
@@ -76,9 +80,9 @@ class Model(ABC):
     # -- identity ----------------------------------------------------------------------------------------
 
     @property
-    @abstractmethod
     def spec(self) -> str:
-        """The canonical spec string; ``parse_spec(model.spec) == model``."""
+        """The canonical spec string, all fields unless a family leaves some out; ``parse_spec(model.spec) == model``."""
+        return written(self.family, **{item.name: getattr(self, item.name) for item in fields(self)})  # type: ignore[arg-type]
 
     @property
     @abstractmethod
@@ -254,24 +258,16 @@ class Model(ABC):
 
     @property
     def grading(self) -> np.ndarray | None:
-        """Torus weights of the target coordinates: an integer matrix, one row a grading, one column a
+        """Torus weights of the target coordinates: an integer matrix, one row for each grading, one column for each
         coordinate.
 
-        The image is stable under the torus with these weights. None when none is known beforehand.
+        The image is stable under the torus with these weights. They are read off the program; None for one that is too large.
         """
-        return None
+        return _grading(self)
 
     @property
     def formula(self) -> Formula | None:
         """The literature's formula for the dimension of the image, if there is one for this family."""
-        return None
-
-    @property
-    def parameter_grading(self) -> np.ndarray | None:
-        """Torus weights of the flattened parameters, one row for each row of :attr:`grading`.
-
-        Moving the weights by the torus moves each target coordinate by its character in :attr:`grading`.
-        """
         return None
 
     @property
@@ -293,3 +289,23 @@ def _recorded(model: Model) -> Program:
     name = "X" if len(model.input_shape or ()) == 2 else "x"
     inputs = {} if model.input_shape is None else {name: model.input_shape}
     return record_call(lambda w, x: model.network(w, x.get(name)), model.parameters, inputs).program
+
+
+@lru_cache(maxsize=32)
+def _grading(model: Model) -> np.ndarray | None:
+    """Characters of the target coordinates, one row for each grading."""
+    program = model.coordinate_program or model.program
+    if (program.parameter_count + program.input_count) * max(
+        i.size for i in program.instructions
+    ) > MOST_CHARACTERS:
+        return None
+    found = gradings(program)
+    if not program.inputs:
+        return found.outputs
+    parts = []
+    for _, shape, part in flat_parts(program.input_shapes):  # variables of a matrix go column by column
+        entries = found.inputs[:, part].reshape(len(found.inputs), *shape)
+        parts.append(entries.transpose(0, *range(len(shape), 0, -1)).reshape(len(entries), prod(shape)))
+    variables = np.concatenate(parts, axis=1) @ model.monomials.T
+    target = found.outputs[:, :, None] - variables[:, None, :]
+    return np.asarray(target.reshape(len(target), model.coordinate_count))

@@ -6,22 +6,19 @@ x -> W_l s_(l-1)(... s_1(W_1 x + b_1) ...) + b_l, s_i the r_i-th power of each e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from m2bridge.errors import SpecError
-from m2bridge.models.base import Shape, Symmetry
-from m2bridge.models.mlp import MLP
-from m2bridge.models.network import NetworkModel
-from m2bridge.models.spec import Arguments, check_sizes, written
+from m2bridge.models.mlp import MLP, Perceptron
+from m2bridge.models.spec import Arguments, written
 
 _HIGHEST_DEGREE = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
-class BiasedMLP(NetworkModel):
+class BiasedMLP(Perceptron):
     """A perceptron with activations x^r_i, and a bias in every layer if `bias`.
 
     Examples
@@ -33,15 +30,14 @@ class BiasedMLP(NetworkModel):
 
     family: ClassVar[str] = "mlp"
     m2_partial = "_biased_mlp"
+    citation: ClassVar[str] = "homogeneity of the activation"
 
     widths: tuple[int, ...]
     r: tuple[int, ...]
     bias: bool = False
 
     def __post_init__(self) -> None:
-        check_sizes(self.family, widths=self.widths, r=self.r)
-        if len(self.widths) < 2:
-            raise SpecError("mlp: widths lists at least two widths, such as [2,3,2]", argument="widths")
+        self._check_widths("[2,3,2]")
         if len(self.r) != self.layers - 1:
             raise SpecError(
                 f"mlp: {len(self.r)} exponents for {self.layers - 1} hidden layers; there is one for each",
@@ -51,8 +47,8 @@ class BiasedMLP(NetworkModel):
             raise SpecError(f"mlp: r={list(self.r)} gives functions of too high a degree", argument="r")
 
     @property
-    def layers(self) -> int:
-        return len(self.widths) - 1
+    def exponents(self) -> tuple[int, ...]:
+        return self.r
 
     @property
     def spec(self) -> str:
@@ -66,54 +62,8 @@ class BiasedMLP(NetworkModel):
         )
 
     @property
-    def parameters(self) -> dict[str, Shape]:
-        shapes: dict[str, Shape] = {}
-        for i in range(1, self.layers + 1):
-            shapes[f"W{i}"] = (self.widths[i], self.widths[i - 1])
-            if self.bias:
-                shapes[f"b{i}"] = (self.widths[i],)
-        return shapes
-
-    @property
-    def input_shape(self) -> Shape:
-        return (self.widths[0],)
-
-    @property
-    def output_shape(self) -> Shape:
-        return (self.widths[-1],)
-
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        highest = prod(self.r)
-        return tuple(range(highest + 1)) if self.bias else (highest,)
-
-    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
-        x = inputs
-        for i in range(1, self.layers + 1):
-            x = weights[f"W{i}"] @ x
-            x = x + weights[f"b{i}"] if self.bias else x
-            x = x ** self.r[i - 1] if i < self.layers else x
-        return x
-
-    @property
     def m2_parameters(self) -> dict[str, object]:
         return {"widths": self.widths, "activationDegrees": self.r, "withBias": self.bias}
-
-    @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
-        """Scalings of the hidden neurons."""
-        return tuple(
-            Symmetry(
-                name=f"scaling of the neurons of layer {i}",
-                citation="homogeneity of the activation",
-                kind="torus",
-                size=self.widths[i],
-                axes={f"W{i}": (1, 0), f"W{i + 1}": (0, -self.r[i - 1])}
-                | ({f"b{i}": (1,)} if self.bias else {}),
-                shapes=self.parameters,
-            )
-            for i in range(1, self.layers)
-        )
 
 
 def perceptron(arguments: Arguments) -> MLP | BiasedMLP:

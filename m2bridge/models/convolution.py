@@ -7,6 +7,7 @@ its first output, whose inputs are its receptive field.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -21,8 +22,59 @@ from m2bridge.models.spec import check_degree, check_sizes, per_layer, written
 CONVOLUTIONS = "Shahverdi, Marchetti, Kohn, arXiv:2410.00722"
 
 
+class FilterNetwork(NetworkModel):
+    """Layers x -> sum_j w_j x[window[i, j]] with x^r between them, seen in one output."""
+
+    r: int
+    citation: ClassVar[str]
+    """Where the scalings between layers are stated."""
+
+    @property
+    @abstractmethod
+    def filter_sizes(self) -> tuple[int, ...]:
+        """Number of weights of each layer."""
+
+    @abstractmethod
+    def window(self, layer: int) -> np.ndarray:
+        """Which neurons before a layer (from 1) each neuron after it sees: one row for each, one column for each weight."""
+
+    @property
+    def parameters(self) -> dict[str, Shape]:
+        return {f"w{i}": (size,) for i, size in enumerate(self.filter_sizes, start=1)}
+
+    @property
+    def output_shape(self) -> Shape:
+        return (1,)
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        return (self.r ** (len(self.filter_sizes) - 1),)
+
+    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
+        x = inputs
+        for i in range(1, len(self.filter_sizes) + 1):
+            x = x**self.r if i > 1 else x
+            x = x[self.window(i)] @ weights[f"w{i}"]
+        return x
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Scalings between layers."""
+        return tuple(
+            Symmetry(
+                name=f"(s w{i}, w{i + 1} / s^{self.r})",
+                citation=self.citation,
+                kind="scaling",
+                size=1,
+                axes={f"w{i}": (1,), f"w{i + 1}": (-self.r,)},
+                shapes=self.parameters,
+            )
+            for i in range(1, len(self.filter_sizes))
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
-class Convolution(NetworkModel):
+class Convolution(FilterNetwork):
     """A polynomial convolutional network: (w * x)_i = sum_j w_j x_(i s + j) in each layer, x^r between
     layers.
 
@@ -40,6 +92,7 @@ class Convolution(NetworkModel):
     """
 
     family: ClassVar[str] = "convolution"
+    citation: ClassVar[str] = f"{CONVOLUTIONS}, section 3"
     m2_partial = "_convolution"
     summary: ClassVar[str] = "convolutional network with activation x^r; strides="
     example: ClassVar[str] = "convolution(filters=[2,2],r=2)"
@@ -74,8 +127,8 @@ class Convolution(NetworkModel):
         return f"polynomial convolutional network, {sizes}, activation x^{self.r}"
 
     @property
-    def parameters(self) -> dict[str, Shape]:
-        return {f"w{i}": (size,) for i, size in enumerate(self.filters, start=1)}
+    def filter_sizes(self) -> tuple[int, ...]:
+        return self.filters
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -91,55 +144,13 @@ class Convolution(NetworkModel):
     def input_shape(self) -> Shape:
         return (self.sizes[0],)
 
-    @property
-    def output_shape(self) -> Shape:
-        return (1,)
-
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        return (self.r ** (self.layers - 1),)
-
-    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
-        x = inputs
-        for i, (filter_size, stride) in enumerate(zip(self.filters, self.strides, strict=True), start=1):
-            if i > 1:
-                x = x**self.r
-            window = np.arange(self.sizes[i])[:, None] * stride + np.arange(filter_size)
-            x = x[window] @ weights[f"w{i}"]
-        return x
+    def window(self, layer: int) -> np.ndarray:
+        stride, size = self.strides[layer - 1], self.filters[layer - 1]
+        return np.arange(self.sizes[layer])[:, None] * stride + np.arange(size)
 
     @property
     def m2_parameters(self) -> dict[str, object]:
         return {"filterSizes": self.filters, "strides": self.strides, "r": self.r}
-
-    @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
-        return tuple(self._scaling(i) for i in range(1, self.layers))
-
-    def _scaling(self, i: int) -> Symmetry:
-        return Symmetry(
-            name=f"(s w{i}, w{i + 1} / s^{self.r})",
-            citation=f"{CONVOLUTIONS}, section 3",
-            kind="scaling",
-            size=1,
-            axes={f"w{i}": (1,), f"w{i + 1}": (-self.r,)},
-            shapes=self.parameters,
-        )
-
-    @property
-    def grading(self) -> np.ndarray:
-        """Degree (scaling of the last filter), then the weight of the inputs with x_i of weight i."""
-        places = np.arange(self.input_shape[0])
-        return np.stack([np.ones(self.coordinate_count, dtype=np.int64), self.monomials @ places])
-
-    @property
-    def parameter_grading(self) -> np.ndarray:
-        degree, weight, scale = [], [], 1
-        for i, (size, stride) in enumerate(zip(self.filters, self.strides, strict=True), start=1):
-            degree.append(np.full(size, int(i == self.layers)))
-            weight.append(scale * np.arange(size))
-            scale *= stride * self.r
-        return np.stack([np.concatenate(degree), np.concatenate(weight)]).astype(np.int64)
 
     @property
     def formula(self) -> Formula:

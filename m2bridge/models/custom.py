@@ -92,12 +92,8 @@ class PolynomialMap(Model):
         return {"x": (len(self.variables),)}
 
     @cached_property
-    def _program(self) -> Program:
-        return polynomial_program(self.system, self.equations)
-
-    @property
     def program(self) -> Program:
-        return self._program
+        return polynomial_program(self.system, self.equations)
 
     @cached_property
     def _source_dim(self) -> int:
@@ -143,12 +139,6 @@ class PolynomialMap(Model):
             )
         return Model.draw_real_weights(self, rng)
 
-    def coordinates(self, weights: Weights) -> Any:
-        return self.system(weights["x"])
-
-    def coordinate_jacobian(self, weights: Weights) -> Any:
-        return self.system.jacobian(weights["x"])
-
     def constraint_jacobian(self, weights: Weights) -> Any:
         return self.equations.jacobian(weights["x"]) if self.constraints else None
 
@@ -163,22 +153,6 @@ class PolynomialMap(Model):
     @property
     def m2_parameters(self) -> dict[str, object]:
         return polynomials_for_macaulay2(len(self.variables), self.polynomials, self.constraints)
-
-    @cached_property
-    def _gradings(self) -> tuple[np.ndarray, np.ndarray]:
-        everything = [dict(f) for f in (*self.polynomials, *self.constraints)]
-        source = PolynomialSystem(everything, len(self.variables)).homogeneous_gradings()
-        leading = np.array([next(iter(dict(f)), (0,) * len(self.variables)) for f in self.polynomials])
-        return source @ leading.T, source
-
-    @property
-    def grading(self) -> np.ndarray:
-        """All gradings of the variables for which every polynomial is homogeneous."""
-        return self._gradings[0]
-
-    @property
-    def parameter_grading(self) -> np.ndarray:
-        return self._gradings[1]
 
 
 def check_variables(names: Sequence[str]) -> None:

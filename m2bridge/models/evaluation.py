@@ -18,12 +18,11 @@ from flint import fmpq
 from m2bridge.errors import InputError
 from m2bridge.linear.mod import Mod
 from m2bridge.programs.arithmetics import Array, Floats, Objects, Residues, elementwise
-from m2bridge.programs.blocks import output_seeds
+from m2bridge.programs.blocks import jacobian_block
 from m2bridge.programs.coefficients import coefficient_table, output_forms
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.lettered import Lettered, aligned
 from m2bridge.programs.program import Program
-from m2bridge.programs.reverse import jacobian_rows
 from m2bridge.programs.run import evaluate, tangents
 
 if TYPE_CHECKING:
@@ -104,10 +103,11 @@ def _given(
     for name, shape in shapes.items():
         if name not in arrays:
             raise InputError(f"there is no array for {name}, of shape {tuple(shape)}")
-        own, core = _cut(arrays[name], len(shape))
-        if core != tuple(shape):
-            raise InputError(f"{name} has shape {tuple(arrays[name].shape)}, which does not end with {shape}")
-        batch = np.broadcast_shapes(batch, own)
+        given_shape = tuple(arrays[name].shape)
+        place = len(given_shape) - len(shape)
+        if given_shape[place:] != tuple(shape):
+            raise InputError(f"{name} has shape {given_shape}, which does not end with {shape}")
+        batch = np.broadcast_shapes(batch, given_shape[:place])
     found = {}
     for name, shape in shapes.items():
         array = setting.enter(arrays[name])
@@ -117,12 +117,6 @@ def _given(
             array = np.broadcast_to(array, (*batch, *shape))
             found[name] = Lettered("N", array.reshape(prod(batch), *shape))
     return batch, found
-
-
-def _cut(array: Any, core: int) -> tuple[Shape, Shape]:
-    """The leading axes of an array, and the last ones."""
-    place = array.ndim - core
-    return tuple(array.shape[:place]), tuple(array.shape[place:])
 
 
 def _inputs(program: Program, inputs: Any) -> dict[str, Any]:
@@ -163,6 +157,12 @@ def run(program: Program, weights: Weights, inputs: Any = None) -> Any:
     return setting.leave(np.ascontiguousarray(flat).reshape((*batch, *shape)))
 
 
+def program_jacobian(program: Program, weights: Weights) -> Any:
+    """The Jacobian of the outputs of a program without inputs: the last two axes are flat outputs and flat weights."""
+    setting, batch, array = _at_weights(program, weights, derivative=True)
+    return _turned(setting, batch, array, program.parameter_count)
+
+
 def coordinates(model: Model, weights: Weights) -> Any:
     """The target coordinates; the last axis is over them."""
     setting, batch, array = _image(model, weights, derivative=False)
@@ -171,34 +171,47 @@ def coordinates(model: Model, weights: Weights) -> Any:
 
 def coordinate_jacobian(model: Model, weights: Weights) -> Any:
     """The Jacobian of the coordinates by the flat weights: the last two axes are coordinates and weights."""
-    setting, batch, array = _image(model, weights, derivative=True)
-    count = model.parameter_count
+    return _turned(*_image(model, weights, derivative=True), model.parameter_count)
+
+
+def _turned(setting: Setting, batch: Shape, array: Array, count: int) -> Any:
+    """Derivatives with the axis of the flat weights, of which there are `count`, as the last one."""
     table = np.broadcast_to(array, (*array.shape[:-2], count, array.shape[-1]))
     table = np.ascontiguousarray(np.swapaxes(table, -1, -2))
-    return setting.leave(table.reshape((*batch, model.coordinate_count, count)))
+    return setting.leave(table.reshape((*batch, table.shape[-2], count)))
 
 
 def _image(model: Model, weights: Weights, *, derivative: bool) -> tuple[Setting, Shape, Array]:
     """Coordinates, or their derivatives by each flat weight, behind the axes of batch and weights."""
-    known = model.coordinate_program
-    exponents = (
-        model.monomials if known is None else None
-    )  # a network with too many coordinates is refused first
-    program = known or model.program
-    setting = setting_of(weights[name] for name in program.parameters if name in weights)
-    arithmetic = setting.arithmetic
-    batch, given = _given(setting, weights, program.parameters)
-    directions = unit_directions(program, arithmetic) if derivative else None
+    if model.coordinate_program is not None:
+        return _at_weights(model.coordinate_program, weights, derivative=derivative)
+    exponents = model.monomials  # a network with too many coordinates is refused first
+    program = model.program
+    setting, batch, given, directions = _prepared(program, weights, derivative=derivative)
+    forms = output_forms(program, setting.arithmetic, given, directions)
+    shapes = list(program.output_shapes.values())
     lead = ("N" if batch else "") + ("T" if derivative else "")
-    if exponents is not None:
-        forms = output_forms(program, arithmetic, given, directions)
-        shapes = list(program.output_shapes.values())
-        return setting, batch, coefficient_table(arithmetic, forms, exponents, shapes, lead).array
-    values: Sequence[Lettered | None] = evaluate(program, arithmetic, given)
+    return setting, batch, coefficient_table(setting.arithmetic, forms, exponents, shapes, lead).array
+
+
+def _at_weights(program: Program, weights: Weights, *, derivative: bool) -> tuple[Setting, Shape, Array]:
+    """The outputs of a program without inputs, or their derivatives by each flat weight, behind the same axes."""
+    setting, batch, given, directions = _prepared(program, weights, derivative=derivative)
+    found: Sequence[Lettered | None] = evaluate(program, setting.arithmetic, given)
     if directions is not None:
-        values = tangents(program, arithmetic, [value for value in values if value is not None], directions)
-    counts = {"N": prod(batch), "T": program.parameter_count}
-    return setting, batch, _flat(program, setting, values, lead, tuple(counts[letter] for letter in lead))
+        values = [value for value in found if value is not None]
+        found = tangents(program, setting.arithmetic, values, directions)
+    sizes = ({"N": prod(batch)} if batch else {}) | ({"T": program.parameter_count} if derivative else {})
+    return setting, batch, _flat(program, setting, found, "".join(sizes), tuple(sizes.values()))
+
+
+def _prepared(
+    program: Program, weights: Weights, *, derivative: bool
+) -> tuple[Setting, Shape, dict[str, Lettered], dict[str, Lettered] | None]:
+    """The arithmetic of weights, their leading axes, the weights in it, and a direction for each flat weight if asked for."""
+    setting = setting_of(weights[name] for name in program.parameters if name in weights)
+    batch, given = _given(setting, weights, program.parameters)
+    return setting, batch, given, unit_directions(program, setting.arithmetic) if derivative else None
 
 
 # -- derivatives -----------------------------------------------------------------------------------------
@@ -219,16 +232,13 @@ def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
     program, count = model.program, len(inputs)
     setting, given = _at_inputs(program, weights, inputs)
     rows, columns = program.output_count, program.parameter_count
-    seeds = output_seeds(program, setting.arithmetic)
     chosen = {name: np.arange(prod(shape)) for name, shape in program.parameters.items()}
     block = max(1, _BLOCK_BYTES // (8 * rows * columns))
     parts = []
     for start in range(0, count, block):
         window = {name: Lettered("N", given[name].array[start : start + block]) for name in program.inputs}
-        values = evaluate(program, setting.arithmetic, given | window)
-        parts.append(jacobian_rows(program, setting.arithmetic, values, seeds, chosen))
-    matrix = np.concatenate(parts) if parts else np.zeros((0, rows, columns))
-    return setting.leave(np.ascontiguousarray(matrix).reshape(count * rows, columns))
+        parts.append(jacobian_block(program, setting.arithmetic, given | window, chosen))
+    return setting.leave(np.concatenate(parts) if parts else np.zeros((0, columns)))
 
 
 def input_derivative(model: Model, weights: Weights, inputs: Any, directions: Any) -> Any:

@@ -7,16 +7,15 @@ Cyclic groups ``C3`` and dihedral groups ``D4``, of order 8.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.base import Shape, Symmetry
-from m2bridge.models.network import NetworkModel
-from m2bridge.models.spec import check_degree, check_sizes, written
+from m2bridge.models.base import Shape
+from m2bridge.models.convolution import FilterNetwork
+from m2bridge.models.spec import check_degree, check_sizes
 
 _LARGEST_GROUP = 60
 
@@ -44,7 +43,7 @@ def cayley_table(group: str) -> np.ndarray:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupConvolution(NetworkModel):
+class GroupConvolution(FilterNetwork):
     """A polynomial group convolutional network: (w * x)(g) = sum over h of w(h) x(g h) in each layer, x^r between layers.
 
     Examples
@@ -55,6 +54,7 @@ class GroupConvolution(NetworkModel):
     """
 
     family: ClassVar[str] = "group-convolution"
+    citation: ClassVar[str] = "homogeneity of the activation"
     m2_partial = "_group_convolution"
     summary: ClassVar[str] = "convolutions over a cyclic group C3 or a dihedral group D4 with activation x^r"
     example: ClassVar[str] = "group-convolution(group=C3,layers=2,r=2)"
@@ -73,51 +73,21 @@ class GroupConvolution(NetworkModel):
         return len(cayley_table(self.group))
 
     @property
-    def spec(self) -> str:
-        return written(self.family, group=self.group, layers=self.layers, r=self.r)
-
-    @property
     def title(self) -> str:
         return f"polynomial group convolutional network over {self.group}, {self.layers} layers, activation x^{self.r}"
 
     @property
-    def parameters(self) -> dict[str, Shape]:
-        return {f"w{i}": (self.order,) for i in range(1, self.layers + 1)}
+    def filter_sizes(self) -> tuple[int, ...]:
+        return (self.order,) * self.layers
 
     @property
     def input_shape(self) -> Shape:
         return (self.order,)
 
-    @property
-    def output_shape(self) -> Shape:
-        return (1,)
-
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        return (self.r ** (self.layers - 1),)
-
-    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
-        x, table = inputs, cayley_table(self.group)
-        for i in range(1, self.layers + 1):
-            x = x[table if i < self.layers else table[:1]] @ weights[f"w{i}"]
-            x = x**self.r if i < self.layers else x
-        return x
+    def window(self, layer: int) -> np.ndarray:
+        table = cayley_table(self.group)
+        return table if layer < self.layers else table[:1]
 
     @property
     def m2_parameters(self) -> dict[str, object]:
         return {"groupTable": cayley_table(self.group).tolist(), "layers": self.layers, "r": self.r}
-
-    @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
-        """Scalings between layers."""
-        return tuple(
-            Symmetry(
-                name=f"(s w{i}, w{i + 1} / s^{self.r})",
-                citation="homogeneity of the activation",
-                kind="scaling",
-                size=1,
-                axes={f"w{i}": (1,), f"w{i + 1}": (-self.r,)},
-                shapes=self.parameters,
-            )
-            for i in range(1, self.layers)
-        )

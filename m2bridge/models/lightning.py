@@ -14,14 +14,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import InputError, SpecError
-from m2bridge.models.attention import Attention
-from m2bridge.models.attention_known import layers_formula, lightning_formula, source_grading, target_grading
+from m2bridge.models.attention import Attention, DeepAttention, check_layers
+from m2bridge.models.attention_known import layers_formula, lightning_formula
 from m2bridge.models.attention_points import lightning_point
 from m2bridge.models.base import Formula
 from m2bridge.models.network import NetworkModel
 from m2bridge.models.segre import segre_count, segre_names, segre_program
 from m2bridge.models.spec import check_choice, check_sizes, per_layer, written
 from m2bridge.programs.program import Program
+
+__all__ = ["DeepLightning", "Lightning", "LightningNetwork", "check_layers"]
 
 
 class LightningNetwork(Attention, NetworkModel):
@@ -93,14 +95,6 @@ class LightningNetwork(Attention, NetworkModel):
         return weights, {"X": inputs}
 
     @property
-    def grading(self) -> np.ndarray:
-        return target_grading(self)
-
-    @property
-    def parameter_grading(self) -> np.ndarray:
-        return source_grading(self)
-
-    @property
     def formula(self) -> Formula | None:
         return lightning_formula(self)
 
@@ -163,8 +157,7 @@ class Lightning(LightningNetwork):
 
     @property
     def title(self) -> str:
-        by = "(Q, K, V)" if self.parametrization == "weights" else "(A, V)"
-        return f"lightning self-attention by {by}, d={self.d}, d'={self.dp}, a={self.a}, t={self.t}"
+        return f"lightning self-attention by {self.by}, d={self.d}, d'={self.dp}, a={self.a}, t={self.t}"
 
     @property
     def m2_parameters(self) -> dict[str, object]:
@@ -173,7 +166,7 @@ class Lightning(LightningNetwork):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeepLightning(LightningNetwork):
+class DeepLightning(DeepAttention, LightningNetwork):
     """A composition of lightning attention layers.
 
     Attributes
@@ -209,8 +202,7 @@ class DeepLightning(LightningNetwork):
     coordinate_system: str = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "d", tuple(self.d))
-        object.__setattr__(self, "a", per_layer(self.a, self.layers, self.d[:-1]))
+        self._complete_sizes()
         object.__setattr__(self, "heads", per_layer(self.heads, self.layers, (1,) * self.layers))
         check_layers(self, heads=self.heads)
         if self.skip and len(set(self.d)) > 1:
@@ -224,14 +216,6 @@ class DeepLightning(LightningNetwork):
             )
         self._check_options()
 
-    @property
-    def widths(self) -> tuple[int, ...]:
-        return self.d
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        return self.a
-
     def head_count(self, layer: int) -> int:
         return self.heads[layer - 1]
 
@@ -242,11 +226,10 @@ class DeepLightning(LightningNetwork):
 
     @property
     def title(self) -> str:
-        by = {"weights": "(Q, K, V)", "attention": "(A, V)", "virtual": "virtual weights (M, L)"}
         heads = f", heads={list(self.heads)}" if self.multi_head else ""
         sizes = f"d={list(self.d)}, a={list(self.a)}, t={self.t}{heads}"
         skip = " with skip connections" if self.skip else ""
-        return f"deep lightning self-attention by {by[self.parametrization]}, {sizes}{skip}"
+        return f"deep lightning self-attention by {self.by}, {sizes}{skip}"
 
     @property
     def m2_parameters(self) -> dict[str, object]:
@@ -262,14 +245,3 @@ class DeepLightning(LightningNetwork):
     @property
     def dimension_bound(self) -> Formula:
         return layers_formula(self)
-
-
-def check_layers(model: Attention, **more: tuple[int, ...]) -> None:
-    """Refuse sizes that make no network; field `argument` of the error names the culprit."""
-    family, layers = model.family, model.layers
-    if layers < 1:
-        raise SpecError(f"{family}: d lists the widths of at least one layer, such as [3,3]", argument="d")
-    check_sizes(family, d=model.widths, a=model.ranks, t=model.t, **more)
-    for name, values in {"a": model.ranks, **more}.items():
-        if len(values) != layers:
-            raise SpecError(f"{family}: {name} has {len(values)} entries for {layers} layers", argument=name)

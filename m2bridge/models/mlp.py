@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import comb
+from math import comb, prod
 from typing import Any, ClassVar
-
-import numpy as np
 
 from m2bridge.errors import SpecError
 from m2bridge.models.base import Formula, Shape, Symmetry, known
-from m2bridge.models.network import NetworkModel, coefficient_rows, output_rows, parameter_rows
-from m2bridge.models.spec import check_degree, check_sizes, written
+from m2bridge.models.network import NetworkModel
+from m2bridge.models.spec import check_degree, check_sizes
+from m2bridge.models.symmetries import Label
 
 KILEEL = "Kileel, Trager, Bruna, arXiv:1905.12207"
 # Alexander and Hirschowitz: degree r, number of variables, number of summands of the exceptions with r >= 3
@@ -24,10 +23,18 @@ _DEFECTIVE = {(3, 5, 7), (4, 3, 5), (4, 4, 9), (4, 5, 14)}
 
 
 class Perceptron(NetworkModel):
-    """Layers of matrices W_i of size d_i x d_{i-1}, with x^r between them."""
+    """Layers of matrices W_i of size d_i x d_(i-1), perhaps with biases b_i, and powers of each entry between them."""
 
     widths: tuple[int, ...]
-    r: int = 1
+    r: Any
+    bias: bool = False
+    citation: ClassVar[str] = f"{KILEEL}, multi-homogeneity"
+    """Where the scalings of hidden neurons are stated."""
+
+    @property
+    def exponents(self) -> tuple[int, ...]:
+        """The exponent of the activation after each layer but the last."""
+        return (self.r,) * (self.layers - 1)
 
     def _check_widths(self, example: str) -> None:
         object.__setattr__(self, "widths", tuple(self.widths))
@@ -43,7 +50,12 @@ class Perceptron(NetworkModel):
 
     @property
     def parameters(self) -> dict[str, Shape]:
-        return {f"W{i}": (self.widths[i], self.widths[i - 1]) for i in range(1, self.layers + 1)}
+        shapes: dict[str, Shape] = {}
+        for i in range(1, self.layers + 1):
+            shapes[f"W{i}"] = (self.widths[i], self.widths[i - 1])
+            if self.bias:
+                shapes[f"b{i}"] = (self.widths[i],)
+        return shapes
 
     @property
     def input_shape(self) -> Shape:
@@ -55,17 +67,20 @@ class Perceptron(NetworkModel):
 
     @property
     def degrees(self) -> tuple[int, ...]:
-        return (self.r ** (self.layers - 1),)
+        highest = prod(self.exponents)
+        return tuple(range(highest + 1)) if self.bias else (highest,)
 
     def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
-        x = weights["W1"] @ inputs
-        for i in range(2, self.layers + 1):
-            x = weights[f"W{i}"] @ x**self.r
+        x = inputs
+        for i in range(1, self.layers + 1):
+            x = weights[f"W{i}"] @ x
+            x = x + weights[f"b{i}"] if self.bias else x
+            x = x ** self.exponents[i - 1] if i < self.layers else x
         return x
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
-        """Scalings of the hidden neurons; whole changes of basis for r = 1."""
+        """Scalings of the hidden neurons; whole changes of basis in linear networks."""
         return tuple(self._between(i) for i in range(1, self.layers))
 
     def _between(self, i: int) -> Symmetry:
@@ -74,26 +89,21 @@ class Perceptron(NetworkModel):
             f"change of basis between layers {i} and {i + 1}",
             f"scaling of the neurons of layer {i}",
         )
+        biases: dict[str, tuple[Label, ...]] = {f"b{i}": (1,)} if self.bias else {}
         return Symmetry(
             name=basis if linear else scaling,
-            citation="Trager, Kohn, Bruna, arXiv:1910.01671" if linear else f"{KILEEL}, multi-homogeneity",
+            citation="Trager, Kohn, Bruna, arXiv:1910.01671" if linear else self.citation,
             kind="gl" if linear else "torus",
             size=self.widths[i],
-            axes={f"W{i}": (1, 0), f"W{i + 1}": (0, -self.r)},
+            axes={f"W{i}": (1, 0), f"W{i + 1}": (0, -self.exponents[i - 1])} | biases,
             shapes=self.parameters,
         )
 
-    @property
-    def grading(self) -> np.ndarray:
-        """Scalings of the inputs, then of the outputs."""
-        inputs = coefficient_rows(self.monomials, self.input_shape, self.widths[-1], 1)
-        return np.concatenate([inputs, output_rows(self.monomials, self.widths[-1], 1)])
 
-    @property
-    def parameter_grading(self) -> np.ndarray:
-        rows = [{"W1": e[None, :]} for e in np.eye(self.widths[0], dtype=np.int64)]
-        rows += [{f"W{self.layers}": e[:, None]} for e in np.eye(self.widths[-1], dtype=np.int64)]
-        return parameter_rows(self.parameters, rows)
+class PlainPerceptron(Perceptron):
+    """A perceptron without biases, with one exponent r for all layers: what is known of it."""
+
+    r: int = 1
 
     @property
     def formula(self) -> Formula | None:
@@ -103,7 +113,7 @@ class Perceptron(NetworkModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Linear(Perceptron):
+class Linear(PlainPerceptron):
     """x -> W_l ... W_1 x. Target coordinates are the entries of the product, row by row.
 
     Examples
@@ -123,10 +133,6 @@ class Linear(Perceptron):
         self._check_widths("[3,2,3]")
 
     @property
-    def spec(self) -> str:
-        return written(self.family, widths=self.widths)
-
-    @property
     def title(self) -> str:
         return f"linear network, widths {list(self.widths)}"
 
@@ -136,7 +142,7 @@ class Linear(Perceptron):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MLP(Perceptron):
+class MLP(PlainPerceptron):
     """A perceptron with activation x^r.
 
     Examples
@@ -157,10 +163,6 @@ class MLP(Perceptron):
     def __post_init__(self) -> None:
         self._check_widths("[2,3,2]")
         check_degree(self.family, self.r, self.layers)
-
-    @property
-    def spec(self) -> str:
-        return written(self.family, widths=self.widths, r=self.r)
 
     @property
     def title(self) -> str:

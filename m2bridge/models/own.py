@@ -35,6 +35,8 @@ from m2bridge.programs.recording import record
 MOST_EXPANDED = 400
 """With more weights and inputs than this, coordinates are not expanded as polynomials."""
 MOST_INPUT_MONOMIALS = 20_000
+MOST_COEFFICIENTS = 500_000
+"""With a larger table of coefficients a network is quicker than the map of its coordinates."""
 MOST_PRODUCTS = 400_000
 """With more products of coefficients in one instruction than this, a network's monomials are not listed (a few seconds)."""
 
@@ -96,7 +98,7 @@ class OwnNetwork(Model):
         return shapes[0] if len(shapes) == 1 else (self.recorded.output_count,)
 
     @cached_property
-    def _monomials(self) -> np.ndarray:
+    def monomials(self) -> np.ndarray:
         """Monomials in the inputs that occur at random weights over F_p."""
         drawn = self.draw_weights(np.random.default_rng(0), DEFAULT_PRIME)
         lifted = {name: Mod(value, DEFAULT_PRIME) for name, value in drawn.items()}
@@ -110,10 +112,6 @@ class OwnNetwork(Model):
                 estimate=len(found),
             )
         return found
-
-    @property
-    def monomials(self) -> np.ndarray:
-        return self._monomials
 
     @cached_property
     def coordinate_names(self) -> tuple[str, ...]:
@@ -158,13 +156,18 @@ class OwnNetwork(Model):
         if self.input_shape is None:
             return self
         system = PolynomialSystem([dict(terms) for terms in self.expanded], self.parameter_count)
-        program = polynomial_program(system, PolynomialSystem([], self.parameter_count), self.parameters)
+        if len(system) * len(system.exponents) > MOST_COEFFICIENTS:
+            raise OutOfReachError(
+                f"{self.name} has {len(system)} coordinates with {len(system.exponents)} monomials in the weights",
+                estimate=len(system) * len(system.exponents),
+            )
+        program = polynomial_program(system, weights=self.parameters)
         return OwnNetwork(recorded=program, name=self.name, notes=self.notes)
 
     @property
     def m2_parameters(self) -> dict[str, object]:
         if not self.polynomial:
-            return Model.m2_parameters.fget(self)  # type: ignore[attr-defined,no-any-return]
+            return super().m2_parameters
         return polynomials_for_macaulay2(self.parameter_count, self.expanded)
 
     def save(self, path: str | Path) -> None:

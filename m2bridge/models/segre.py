@@ -57,13 +57,3 @@ def segre_names(d: int, dp: int) -> tuple[str, ...]:
     return tuple(
         f"y[{n + 1},1]: x[{m + 1},1]*{square}" for n in range(dp) for m in range(d) for square in squares
     )
-
-
-def segre_grading(d: int, dp: int) -> np.ndarray:
-    """Characters of A -> g A h, V -> k V g for diagonal g, h (of size d) and k (of size d'); rows g, h, k."""
-    i, j = np.triu_indices(d)
-    unit = np.eye(d, dtype=np.int64)
-    g = np.tile(unit[:, i] + unit[:, j], (1, dp * d))
-    h = np.tile(np.repeat(unit, len(i), axis=1), (1, dp))
-    k = np.repeat(np.eye(dp, dtype=np.int64), d * len(i), axis=1)
-    return np.concatenate([g, h, k])

@@ -14,17 +14,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.attention import Attention
+from m2bridge.models.attention import DeepAttention, check_layers
 from m2bridge.models.attention_known import softmax_formula
 from m2bridge.models.attention_points import softmax_point, softmax_precisions
 from m2bridge.models.base import Formula
-from m2bridge.models.lightning import DeepLightning, check_layers
-from m2bridge.models.spec import check_choice, per_layer, written
+from m2bridge.models.lightning import DeepLightning
+from m2bridge.models.spec import check_choice, written
 from m2bridge.programs.proofs import DyadicPoint
 
 
 @dataclass(frozen=True, kw_only=True)
-class Softmax(Attention):
+class Softmax(DeepAttention):
     """A deep network of normalised attention layers.
 
     Attributes
@@ -55,8 +55,7 @@ class Softmax(Attention):
     parametrization: str = "weights"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "d", tuple(self.d))
-        object.__setattr__(self, "a", per_layer(self.a, self.layers, self.d[:-1]))
+        self._complete_sizes()
         object.__setattr__(self, "temperature", Fraction(self.temperature))
         check_layers(self)
         check_choice(self.family, "parametrization", self.parametrization, ("weights", "attention"))
@@ -64,14 +63,6 @@ class Softmax(Attention):
             raise SpecError(
                 f"softmax: temperature should be positive, not {self.temperature}", argument="temperature"
             )
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        return self.d
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        return self.a
 
     @property
     def lightning(self) -> DeepLightning:
@@ -91,9 +82,8 @@ class Softmax(Attention):
 
     @property
     def title(self) -> str:
-        by = "(Q, K, V)" if self.parametrization == "weights" else "(A, V)"
         sizes = f"d={list(self.d)}, a={list(self.a)}, t={self.t}"
-        return f"softmax self-attention by {by}, {sizes}, temperature {self.temperature}"
+        return f"softmax self-attention by {self.by}, {sizes}, temperature {self.temperature}"
 
     def mixing(self, scores: Any) -> Any:
         kernel = np.exp(scores / self.temperature)

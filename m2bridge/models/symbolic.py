@@ -18,11 +18,10 @@ from m2bridge.programs.arithmetics import object_array
 
 def symbolic_weights(model: Model, extra: int = 0) -> tuple[dict[str, np.ndarray], list[Any]]:
     """Weights whose entries are variables over ZZ, and `extra` more variables of the same ring."""
-    count = model.parameter_count
-    names = [f"w{i}" for i in range(count)] + [f"z{i}" for i in range(extra)]
-    variables = fmpz_mpoly_ctx.get(names, Ordering.lex).gens()
-    flat = object_array(list(variables[:count]), (count,))
-    return model.unflatten(flat), list(variables[count:])
+    names = [f"w{i}" for i in range(model.parameter_count)] + [f"z{i}" for i in range(extra)]
+    variables = list(fmpz_mpoly_ctx.get(names, Ordering.lex).gens())
+    weights = {name: variable_array(variables, shape) for name, shape in model.parameters.items()}
+    return weights, variables
 
 
 def symbolic_map(model: Model) -> tuple[dict[tuple[int, ...], int], ...]:

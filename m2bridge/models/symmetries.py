@@ -74,85 +74,49 @@ class Symmetry:
         The weights are Mod arrays, floats, integers or objects; the result is of the same kind. The basis of gl(n) is the
         elementary matrices E_ij, row by row, copy by copy.
         """
-        residue = next((w for w in weights.values() if isinstance(w, Mod)), None)
+        basis = np.eye(self.dim, dtype=np.int64)
         parts = []
         for name, shape in self.shapes.items():
-            weight = weights[name]
-            plain = weight.values if isinstance(weight, Mod) else np.asarray(weight)
-            parts.append(self._moved(name, plain).reshape(self.dim, prod(shape)))
-        table = np.concatenate(parts, axis=-1)
-        return table if residue is None else Mod(table, residue.p)
+            weight = weights[name] if isinstance(weights[name], Mod) else np.asarray(weights[name])
+            moved = self._moved(weight, self.axes[name], basis) if name in self.axes else None
+            zeros = weight.reshape(1, prod(shape))[[0] * self.dim] * 0
+            parts.append(zeros if moved is None else moved.reshape(self.dim, prod(shape)))
+        return np.concatenate(parts, axis=-1)
 
     def direction(
         self, weights: Mapping[str, np.ndarray], rng: np.random.Generator, p: int
     ) -> dict[str, np.ndarray]:
         """How a random element of the Lie algebra moves integer weights modulo p: one direction for each weight that moves."""
-        n = self.size
-        square = (
-            rng.integers(0, p, size=(self.copies, n, n)) if self.kind == "gl" else rng.integers(0, p, size=n)
-        )
-        moved = {}
-        for name, labels in self.axes.items():
-            total = Mod(np.zeros(self.shapes[name], dtype=np.int64), p)
-            weight = Mod(weights[name], p)
-            for axis, label in enumerate(labels):
-                if self.kind == "scaling":
-                    total = total + weight * int(square[0]) * int(label)
-                elif label not in (0, "*"):
-                    total = total + _acted(weight, axis, square, int(label), labels, p)
-            moved[name] = total.values
-        return moved
+        element = rng.integers(0, p, size=(1, self.dim))
+        moved = {
+            name: self._moved(Mod(weights[name], p), labels, element) for name, labels in self.axes.items()
+        }
+        return {name: found[0].values for name, found in moved.items()}
 
-    def _moved(self, name: str, weight: np.ndarray) -> np.ndarray:
-        moved = np.zeros((self.dim, *weight.shape), dtype=weight.dtype)
-        labels = self.axes.get(name)
-        if labels is None:
-            return moved
+    def _moved(self, weight: Any, labels: tuple[Label, ...], elements: np.ndarray) -> Any:
+        """How elements of the Lie algebra, given by coordinates in its basis, move one weight: a leading axis over them."""
         if self.kind == "scaling":
-            return np.asarray(weight[None] * labels[0])
-        if self.kind == "torus":
-            for axis, label in enumerate(labels):
-                if label:
-                    for i in range(self.size):
-                        place = (slice(None),) * axis + (i,)
-                        moved[(i, *place)] += weight[place] * label
-            return moved
-        copy_axis = labels.index("*") if "*" in labels else None
-        for axis, label in enumerate(labels):
-            if label in (1, -1):
-                self._add_elementary(moved, weight, axis, int(label), copy_axis)
-        return moved
+            labels = (labels[0],) + (0,) * (weight.ndim - 1)
+        parts = [
+            self._moved_along(weight, axis, int(label), labels, elements)
+            for axis, label in enumerate(labels)
+            if label not in (0, "*")
+        ]
+        return sum(parts[1:], parts[0])
 
-    def _add_elementary(
-        self, moved: np.ndarray, weight: np.ndarray, axis: int, label: int, copy_axis: int | None
-    ) -> None:
-        """Add E_ij along an axis (label 1: entry i becomes entry j; label -1: minus the transpose)."""
-        n = self.size
-        for copy in range(self.copies):
-            for i in range(n):
-                for j in range(n):
-                    row = (copy * n + i) * n + j
-                    target: list[Any] = [slice(None)] * weight.ndim
-                    source: list[Any] = [slice(None)] * weight.ndim
-                    if copy_axis is not None:
-                        target[copy_axis] = source[copy_axis] = copy
-                    target[axis], source[axis] = (i, j) if label == 1 else (j, i)
-                    moved[(row, *target)] += label * weight[tuple(source)]
-
-
-def _acted(weight: Mod, axis: int, element: np.ndarray, label: int, labels: tuple[Label, ...], p: int) -> Mod:
-    """An element of the Lie algebra acting along one axis: a matrix (or minus its transpose), or multiples of the entries."""
-    data = weight.values
-    if element.ndim == 1:
-        shape = [1] * data.ndim
-        shape[axis] = len(element)
-        return weight * Mod(element * label % p, p).values.reshape(shape)
-    copies = labels.index("*") if "*" in labels else None
-    order = [*([] if copies is None else [copies]), axis]
-    rest = [k for k in range(data.ndim) if k not in order]
-    moved = np.transpose(data, (*order, *rest))
-    lead = moved.shape[0] if copies is not None else 1
-    flat = moved.reshape(lead, data.shape[axis], -1)
-    matrices = element if label == 1 else -np.swapaxes(element, -1, -2)
-    product = (Mod(matrices, p) @ Mod(flat, p)).values.reshape(moved.shape)
-    return Mod(np.transpose(product, np.argsort((*order, *rest))), p)
+    def _moved_along(
+        self, weight: Any, axis: int, label: int, labels: tuple[Label, ...], elements: np.ndarray
+    ) -> Any:
+        """Along one axis: a matrix (label -1: minus its transpose), or multiples of the entries."""
+        if self.kind != "gl":
+            shape = [len(elements), *(1,) * weight.ndim]
+            shape[1 + axis] = self.size
+            return weight * (elements * label).reshape(shape)
+        copies = [labels.index("*")] if "*" in labels else []
+        order = [*copies, axis, *(k for k in range(weight.ndim) if k not in (*copies, axis))]
+        arranged = weight.transpose(*order)
+        matrices = elements.reshape(-1, self.copies, self.size, self.size)
+        matrices = matrices if label == 1 else -np.swapaxes(matrices, -1, -2)
+        product = matrices @ arranged.reshape(self.copies, self.size, -1)
+        back = [0, *(1 + k for k in np.argsort(order))]
+        return product.reshape(len(elements), *arranged.shape).transpose(*back)

@@ -10,14 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.linear.residues import residue
-from m2bridge.models.evaluation import Setting, setting_of
-from m2bridge.models.polynomials import Polynomial, derivative
-from m2bridge.programs.arithmetics import Array, Residues
+from m2bridge.models.evaluation import program_jacobian, run
+from m2bridge.models.polynomials import Polynomial
+from m2bridge.programs.gradings import gradings
 from m2bridge.programs.instructions import Shape
 from m2bridge.programs.program import Builder, Program
-
-_MOST_DENSE = 20_000_000
 
 
 class PolynomialSystem:
@@ -49,84 +46,32 @@ class PolynomialSystem:
     def __len__(self) -> int:
         return len(self.polynomials)
 
+    @cached_property
+    def program(self) -> Program:
+        """The polynomials as a program with one weight ``x``."""
+        return polynomial_program(self)
+
     def __call__(self, points: Any) -> Any:
         """Values at points, over any arithmetic: the last axis of `points` has length n, of the result
         length m.
         """
-        setting = setting_of([points])
-        array = setting.enter(points)
-        if not self.values:
-            return setting.leave(setting.arithmetic.zeros((*array.shape[:-1], len(self))))
-        monomials = self._monomials(setting, array)
-        if isinstance(setting.arithmetic, Residues) and len(self.exponents) * len(self) <= _MOST_DENSE:
-            return setting.leave(self._combined_at_once(setting.arithmetic, monomials))
-        return setting.leave(self._combined(setting, monomials))
-
-    def _monomials(self, setting: Setting, points: Array) -> Array:
-        """Values of the monomials, last axis over them; one variable at a time, where it occurs."""
-        batch, arithmetic = points.shape[:-1], setting.arithmetic
-        result = arithmetic.integers(np.ones((*batch, len(self.exponents)), dtype=np.int64))
-        for variable in range(self.variables):
-            degrees = self.exponents[:, variable]
-            top = int(degrees.max(initial=0))
-            if top == 0:
-                continue
-            base = points[..., variable : variable + 1]
-            powers = [arithmetic.integers(np.ones((*batch, 1), dtype=np.int64)), base]
-            while len(powers) <= top:
-                powers.append(arithmetic.multiply(powers[-1], base))
-            table = arithmetic.concatenate(powers, -1)
-            where = np.flatnonzero(degrees)
-            result[..., where] = arithmetic.multiply(result[..., where], table[..., degrees[where]])
-        return result
-
-    def _combined_at_once(self, arithmetic: Residues, monomials: Array) -> Array:
-        p = arithmetic.field.p
-        matrix = np.zeros((len(self.exponents), len(self)), dtype=np.int64)
-        matrix[self.columns, self.rows] = [residue(value, p) for value in self.values]
-        flat = monomials.reshape(-1, monomials.shape[-1])
-        product = arithmetic.matmul(flat, arithmetic.integers(matrix))
-        return product.reshape(*monomials.shape[:-1], len(self))
-
-    def _combined(self, setting: Setting, monomials: Array) -> Array:
-        arithmetic = setting.arithmetic
-        total = arithmetic.zeros((*monomials.shape[:-1], len(self)))
-        for row, column, value in zip(self.rows, self.columns, self.values, strict=True):
-            term = arithmetic.scale(Fraction(value), monomials[..., column])
-            total[..., row] = arithmetic.add(total[..., row], term)
-        return total
-
-    @cached_property
-    def derivatives(self) -> PolynomialSystem:
-        """All partial derivatives, polynomial by polynomial, then variable by variable."""
-        parts = [derivative(f, v) for f in self.polynomials for v in range(self.variables)]
-        return PolynomialSystem(parts, self.variables)
+        return run(self.program, {"x": points})
 
     def jacobian(self, points: Any) -> Any:
         """The matrix of partial derivatives: the last two axes have lengths m and n."""
-        flat = self.derivatives(points)
-        return flat.reshape(*points.shape[:-1], len(self), self.variables)
+        return program_jacobian(self.program, {"x": points})
 
     def homogeneous_gradings(self) -> np.ndarray:
         """A basis of the integer weights of the variables for which every polynomial is homogeneous, as
         rows.
         """
-        from flint import fmpz_mat
-
-        differences = []
-        for polynomial in self.polynomials:
-            first, *others = list(polynomial) or [(0,) * self.variables]
-            differences += [[b - a for a, b in zip(first, other, strict=True)] for other in others]
-        if not differences:
-            return np.eye(self.variables, dtype=np.int64)
-        kernel, rank = fmpz_mat(differences).nullspace()
-        columns = [[int(kernel[i, j]) for i in range(self.variables)] for j in range(rank)]
-        rows = [[v // np.gcd.reduce(column) for v in column] for column in columns]
-        return np.array(rows, dtype=np.int64).reshape(rank, self.variables)
+        return gradings(self.program).weights
 
 
 def polynomial_program(
-    system: PolynomialSystem, equations: PolynomialSystem, weights: Mapping[str, Shape] | None = None
+    system: PolynomialSystem,
+    equations: PolynomialSystem | None = None,
+    weights: Mapping[str, Shape] | None = None,
 ) -> Program:
     """The program of a polynomial map: monomials from tables of powers, then their combinations.
 
@@ -143,7 +88,7 @@ def polynomial_program(
     ]
     x = flat[0] if len(flat) == 1 else builder.write("concatenate", flat, 0)
     output = _combination(builder, x, system)
-    vanishing = [_combination(builder, x, equations)] if len(equations) else []
+    vanishing = [_combination(builder, x, equations)] if equations else []
     return builder.finished([("y", output)], vanishing)
 
 

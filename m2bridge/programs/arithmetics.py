@@ -7,7 +7,9 @@ reshaping and transposing are those of the arrays themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -100,8 +102,7 @@ class Residues(Floats):
         self.rng = rng
 
     def constant(self, values: Sequence[Fraction], shape: Shape) -> Array:
-        p = self.field.p
-        return self.field.residues(np.array([residue(v, p) for v in values], dtype=np.int64).reshape(shape))
+        return _constant_residues(_Same(values), self.field).reshape(shape)
 
     def integers(self, array: Any) -> Array:
         return self.field.residues(array)
@@ -145,6 +146,28 @@ class Residues(Floats):
             units = np.where(sums == 0, self._units(array.shape), units)
             sums = units.sum(axis=axis, keepdims=True) % p
         return self.multiply(self.field.residues(units), self.field.inverses(self.field.residues(sums)))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Same:
+    """The constants of an instruction, told apart by identity: comparing a million of them would cost more than reducing them."""
+
+    values: Sequence[Fraction]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.values is other.values
+
+    def __hash__(self) -> int:
+        return id(self.values)
+
+
+@lru_cache(maxsize=16)
+def _constant_residues(constants: _Same, field: Field) -> Array:
+    p = field.p
+    whole = [v.numerator % p if v.denominator == 1 else residue(v, p) for v in constants.values]
+    found = field.residues(np.array(whole, dtype=np.int64))
+    found.setflags(write=False)
+    return found
 
 
 class Objects(Floats):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.programs.instructions import Shape
+from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.refusals import not_polynomial, wrong_input
 
 FloatListener = Callable[[float], None]
@@ -65,17 +65,10 @@ def rational_array(value: Any, listener: FloatListener) -> np.ndarray[Any, Any]:
     if array.dtype.kind == "f" and not isinstance(value, np.ndarray):
         array = np.array(value, dtype=object)  # a list with Fractions and floats in it keeps both
     entries = [rational(entry, listener) for entry in _entries(array)]
-    return filled(entries, array.shape)
+    return object_array(entries, array.shape)
 
 
 def _entries(array: np.ndarray[Any, Any]) -> list[Any]:
     if array.dtype.kind in "biu" or array.dtype == np.float64:
         return list(array.ravel().tolist())
     return list(array.ravel())
-
-
-def filled(entries: list[Any], shape: Shape) -> np.ndarray[Any, Any]:
-    """An object array of this shape with these entries, none of which is unpacked."""
-    array = np.empty(len(entries), dtype=object)
-    array[:] = entries
-    return array.reshape(shape)

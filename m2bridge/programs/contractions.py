@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.programs.instructions import Shape
+from m2bridge.programs.instructions import LETTERS, Shape
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.refusals import wrong_input
 
 Term = tuple[str, ...]
 """Names of the axes of one operand; any hashable names do, they become letters when the instruction is written."""
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def contraction(recorder: Recorder, terms: Sequence[Term], result: Term, operands: Sequence[int]) -> int:
@@ -33,9 +31,9 @@ def contraction(recorder: Recorder, terms: Sequence[Term], result: Term, operand
         lengths = {n: k for term, place in moved for n, k in zip(term, recorder.shape(place), strict=True)}
         return recorder.zeros(tuple(lengths[name] for name in result))
     names = list(dict.fromkeys(name for term, _ in moved for name in term))
-    if len(names) > len(_LETTERS):
-        raise wrong_input(f"a sum of products over {len(names)} axes; at most {len(_LETTERS)} are possible")
-    letter = dict(zip(names, _LETTERS, strict=False))
+    if len(names) > len(LETTERS):
+        raise wrong_input(f"a sum of products over {len(names)} axes; at most {len(LETTERS)} are possible")
+    letter = dict(zip(names, LETTERS, strict=False))
     written = tuple("".join(letter[name] for name in term) for term, _ in moved)
     return recorder.write(
         "einsum", tuple(place for _, place in moved), written, "".join(letter[name] for name in result)

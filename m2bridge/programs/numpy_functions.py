@@ -141,7 +141,8 @@ _HINTS = {
     **dict.fromkeys(["sqrt", "cbrt"], "for the root of a constant use math.sqrt on the number itself"),
     **dict.fromkeys(["absolute", "fabs", "abs", "sign"], _POLYNOMIAL),
     **dict.fromkeys(["maximum", "minimum", "fmax", "fmin", "clip"], "relu is not a polynomial; " + _POLYNOMIAL),
-    **dict.fromkeys(["sin", "cos", "tan", "log", "log2", "arctan"], _POLYNOMIAL),
+    **dict.fromkeys(["sin", "cos"], "make sine and cosine two weights, or rotate by constant angles with math.cos"),
+    **dict.fromkeys(["tan", "log", "log2", "arctan"], _POLYNOMIAL),
     **dict.fromkeys(
         ["tanh", "sinh", "cosh", "exp2", "expm1"], "write it with np.exp, or use a polynomial activation"
     ),

@@ -234,8 +234,8 @@ class _RankWork:
         return (1 if self.layer else 2) * matrix + 2 * chunk + passes + 48 * 2**20
 
     def _per_sample(self, current: _Try) -> int:
-        """Bytes of the reverse pass for one sample."""
-        largest = max(item.size for item in self.program.instructions)
+        """Bytes of the reverse pass for one sample; nothing is pulled back to constants."""
+        largest = max(item.size for item in self.program.instructions if item.operation != "constant")
         return 8 * self._rows(current) * (2 * largest + 3 * max(1, self.width))
 
     # -- the work -----------------------------------------------------------------------------------------

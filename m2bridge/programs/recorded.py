@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from math import prod
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -240,7 +240,11 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
 
         return called(self.recorder, function, args, kwargs)
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
+        """Other methods of NumPy's arrays are its functions of the same name, recorded or refused with what to write instead."""
+        function = getattr(np, name, None)
+        if hasattr(np.ndarray, name) and callable(function):
+            return partial(function, self)
         raise AttributeError(
             f"a recorded array has no {name!r}; it has + - * @ / **, .T, indexing, reshape, sum, mean, and NumPy's functions "
             "that are polynomial"

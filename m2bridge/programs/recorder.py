@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.programs.arithmetics import Objects
-from m2bridge.programs.constants import filled, rational_array
+from m2bridge.programs.arithmetics import Objects, object_array
+from m2bridge.programs.constants import rational_array
 from m2bridge.programs.instructions import (
     ANALYTIC,
     LARGEST_POWER,
@@ -61,7 +61,7 @@ class Recorder(Builder):
         if item.operation != "constant":
             return None
         if place not in self._values:
-            self._values[place] = filled(list(item.constants), item.shape)
+            self._values[place] = object_array(list(item.constants), item.shape)
         return self._values[place]
 
     def add_float(self, value: float) -> None:
@@ -242,7 +242,7 @@ class Recorder(Builder):
                 flat = np.array(constants, dtype=np.int64)[flat]
             elif operation in ("slice", "einsum") and len(item.operands) == 1:
                 source = self.shape(item.operands[0])
-                axes = np.unravel_index(flat, item.shape)
+                axes = np.unravel_index(flat, item.shape) if item.shape else ()
                 if operation == "slice":
                     axes = tuple(s + i * p for (s, _, p), i in zip(constants, axes, strict=True))
                 else:
@@ -280,7 +280,7 @@ class Recorder(Builder):
         if value is not None:
             if any(entry == 0 for entry in value.flat):
                 raise wrong_input("a division by zero")
-            return self.constant(filled([1 / entry for entry in value.flat], value.shape))
+            return self.constant(object_array([1 / entry for entry in value.flat], value.shape))
         return item.operands[0] if item.operation == "reciprocal" else self.write("reciprocal", (place,))
 
     def maximum(self, place: int, axes: tuple[int, ...], shape: Shape) -> int:

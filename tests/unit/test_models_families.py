@@ -15,6 +15,7 @@ from m2bridge.models import (
     Mod,
     Model,
     Softmax,
+    from_callable,
     jacobian,
     parse_spec,
     symbolic_map,
@@ -230,6 +231,12 @@ def test_gradings_move_coordinates_by_characters(spec: str) -> None:
     columns = [j for _, j in monomials]
     rank = rank_over_q(exponents)
     assert rank_over_q(np.hstack([exponents, model.grading[:, columns].T.astype(object)])) == rank
+
+
+def test_a_network_without_gradings_has_an_empty_one() -> None:
+    model = from_callable(lambda W, x: W @ x + x + 1 + sum(W), {"W": (2, 2)}, inputs={"x": (2,)})
+    assert model.grading is not None
+    assert model.grading.shape == (0, model.coordinate_count)
 
 
 @pytest.mark.parametrize(("d", "t"), [((2, 2, 2), 2), ((2, 3, 1), 2), ((1, 2, 1, 2), 1), ((2, 1, 2), 3)])

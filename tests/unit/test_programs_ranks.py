@@ -208,3 +208,9 @@ def test_deep_powers_leave_float64_undecided(scale: int) -> None:
     assert found.agreement is not False
     assert found.image_dim == 4
     assert found.numeric_rank is None
+
+
+def test_a_large_table_of_constants_needs_no_memory_in_the_reverse_pass() -> None:
+    table = np.random.default_rng(0).integers(-9, 10, size=(200, 1500))
+    model = from_callable(lambda w: table @ np.tile(w, 500) ** 2, {"w": (3,)})
+    assert generic_rank(model.program, memory_limit=2**28).rank == 3

@@ -160,6 +160,13 @@ def test_not_polynomial(number: int) -> None:
     assert f"{__file__}, line {line}: lambda W:" in caught.value.message
 
 
+def test_a_method_is_refused_as_the_function_is() -> None:
+    with pytest.raises(
+        NotPolynomialError, match=r"np.var cannot be recorded; the variance is \(\(x - x.mean"
+    ):
+        record(lambda W: W.var(), {"W": (2, 2)})
+
+
 WRONG: list[tuple[Callable[..., Any], str]] = [
     (lambda W: W + np.ones(3), "do not fit together"),
     (lambda W: W @ np.ones(3), "do not fit together"),

@@ -15,7 +15,15 @@ from m2bridge.models import OwnNetwork, from_callable, parse_spec
 from m2bridge.report.explain import explain
 from tests.networks import NETWORKS
 
-SMALL = {"biases", "causal mask", "gram matrix", "group convolution", "hadamard products", "cross-attention"}
+SMALL = {
+    "biases",
+    "transformer block",
+    "causal mask",
+    "gram matrix",
+    "group convolution",
+    "hadamard products",
+    "cross-attention",
+}
 
 
 def networks() -> dict[str, OwnNetwork]:

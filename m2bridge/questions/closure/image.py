@@ -174,6 +174,8 @@ def graded_cone(source: PolynomialMap) -> bool:
 
     Then the image is a cone on every component of the source. A random point would only speak for the component it lies on.
     """
+    if source.grading is None:
+        return False
     nonzero = [i for i, terms in enumerate(source.polynomials) if terms]
     rows = source.grading[:, nonzero].tolist()
     return rank_over_q([*rows, [1] * len(nonzero)]) == rank_over_q(rows) if nonzero and rows else not nonzero
