@@ -218,7 +218,7 @@ def test_a_lattice_of_points_is_complete(monkeypatch: pytest.MonkeyPatch) -> Non
         product = text("multiply", product, text("add", w, text(f"constant [] -{k}")))
     program = checker.read_program(text.done(text("multiply", product, v)))
     monkeypatch.setattr(checker.Polynomials, "dot", _refuse)
-    monkeypatch.setattr(checker.Program, "polynomial", False)
+    monkeypatch.setattr(checker.Circuit, "polynomial", False)
     for monomial in ((), ((1, 1),), ((1, 3),)):  # v may move by 1, v or v^3
         with pytest.raises(checker.Rejected):
             checker.check_field(program, [(1, 1, monomial)])
@@ -278,15 +278,15 @@ def test_layers_by_composition() -> None:
     program = checker.read_program(text)
     places = [
         k
-        for k, item in enumerate(program.instructions)
+        for k, item in enumerate(program.gates)
         if item.shape == (2, 2) and item.words == ["ab", "bc", "ac"]
     ]
     first_cut = next(
-        k for k in places if program.instructions[k].operands[0] == program.named("weight")["V1"]
+        k for k in places if program.gates[k].operands[0] == program.named("weight")["V1"]
     )
     rest, _ = checker.part(program, program.outputs, first_cut)
     second_cut = next(
-        k for k, item in enumerate(rest.instructions) if item.operands[:1] == [rest.named("weight")["V2"]]
+        k for k, item in enumerate(rest.gates) if item.operands[:1] == [rest.named("weight")["V2"]]
     )
     inner["cut"] = second_cut
     whole = composition_bound(
@@ -365,7 +365,7 @@ def test_parts_are_programs_of_their_own() -> None:
     program = checker.read_program(text)
     cut = next(
         k
-        for k, item in enumerate(program.instructions)
+        for k, item in enumerate(program.gates)
         if item.operands[:1] == [program.named("weight")["V1"]]
     )
     first, one = checker.part(program, [cut], None)
@@ -374,15 +374,13 @@ def test_parts_are_programs_of_their_own() -> None:
     assert list(second.named("weight")) == ["Q2", "K2", "V2"]
     assert [*one, *two] == list(range(program.parameters))
     assert all(
-        j < k for own in (first, second) for k, item in enumerate(own.instructions) for j in item.operands
+        j < k for own in (first, second) for k, item in enumerate(own.gates) for j in item.operands
     )
     weights, x = [7 * i % 11 for i in range(program.parameters)], [3, 1, 4, 1]
-    ring = checker.Residues(101)
-    whole = checker.flat_outputs(program, checker.Evaluator(program, ring).values(weights, x))
-    middle = checker.flat_outputs(first, checker.Evaluator(first, ring).values([weights[i] for i in one], x))
-    end = checker.flat_outputs(
-        second, checker.Evaluator(second, ring).values([weights[i] for i in two], middle)
-    )
+    ring = checker.ModP(101)
+    whole = checker.Run(program, ring).outputs(weights, x)
+    middle = checker.Run(first, ring).outputs([weights[i] for i in one], x)
+    end = checker.Run(second, ring).outputs([weights[i] for i in two], middle)
     assert whole == end
     assert all(a < b for a, b in pairwise(one))
 

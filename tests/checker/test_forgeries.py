@@ -448,7 +448,7 @@ def test_a_record_of_another_question() -> None:
 )
 def test_polynomials_are_read_strictly(polynomial: Any) -> None:
     with pytest.raises(checker.Rejected):
-        checker.read_polynomial(polynomial, 6)
+        checker.read_equation(polynomial, 6)
 
 
 def test_smooth_and_singular_need_the_right_bound() -> None:
