@@ -32,7 +32,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from hashlib import sha256
 from itertools import combinations, combinations_with_replacement, pairwise
 from math import comb, factorial, gcd, prod
@@ -432,6 +432,8 @@ class Ring:
     add: Callable[[Any, Any], Any]
     multiply: Callable[[Any, Any], Any]
     number: Callable[[Fraction | int], Any]
+    exp: Callable[[Any], Any]  # this and the next not for all kinds
+    reciprocal: Callable[[Any], Any]
 
     def dot(self, xs: Numbers, ys: Numbers) -> Any:
         total = self.number(0)
@@ -445,6 +447,11 @@ class Ring:
             result = self.multiply(result, result)
             result = self.multiply(result, x) if bit == "1" else result
         return result
+
+    def softmax(self, xs: Numbers) -> Numbers:
+        powers = [self.exp(x) for x in xs]
+        total = self.reciprocal(reduce(self.add, powers))
+        return [self.multiply(x, total) for x in powers]
 
 
 class ModP(Ring):
@@ -484,11 +491,6 @@ class Symbols(ModP):
 
     def reciprocal(self, x: int) -> int:
         return pow(x, -1, self.p)
-
-    def softmax(self, xs: list[int]) -> list[int]:
-        powers = [self.exp(x) for x in xs]
-        total = self.reciprocal(sum(powers) % self.p)
-        return [x * total % self.p for x in powers]
 
 
 Polynomial = dict[Shape, Any]
@@ -612,9 +614,7 @@ class Enclosures(Ring):
 
     def softmax(self, xs: list[Enclosure]) -> list[Enclosure]:
         top = max(m for m, _ in xs)  # subtracting one number from all changes nothing
-        powers = [self.exp((m - top, r)) for m, r in xs]
-        total = self.reciprocal((sum(m for m, _ in powers), sum(r for _, r in powers)))
-        return [self.multiply(x, total) for x in powers]
+        return super().softmax([(m - top, r) for m, r in xs])
 
 
 # == 4. The evaluator ====================================================================================
@@ -726,7 +726,7 @@ class Run:
         if operation not in ANALYTIC:  # slice, gather, reshape, concatenate
             sides = range(len(xs))
             return [next(xs[s][e[s]] for s in sides if e[s] is not None) for e in zip(*plan, strict=True)]
-        if not hasattr(ring, operation):
+        if not hasattr(ring, "exp"):
             raise Unknown(f"a program with {operation} is not polynomial")
         if operation == "softmax":
             found: dict[int, Any] = {}
@@ -2131,38 +2131,30 @@ PARTLY = ("singular-point", "singular-locus", "symmetries")
 def check_record(record: dict[str, Any], certificates: list[Shown]) -> list[str]:
     """What a record says must follow from its certificates where that is possible; the rest is named."""
     analysis = record.get("analysis")
-    said: list[str] = []
-    covered, partly = {"certificate"}, set[str]()
+    covered, partly = {"certificate"}, dict[str, list[str]]()
     for own in certificates:
         follows = dict(own.follows)
         if own.kind == "dimension" and analysis not in PARTLY:
             follows |= {"analysis": "dimension", "certainty": "proved"}
         for name in sorted(set(record) & set(follows)):
-            same, both = (
-                type(record[name]) is type(follows[name]),
-                (shown(record[name]), shown(follows[name])),
-            )
-            same = same and record[name] == follows[name]
-            need(same, "the record says {} = {}, the certificate shows {}".format(name, *both))
+            said, shows = record[name], follows[name]
+            same = type(said) is type(shows) and said == shows
+            need(same, f"the record says {name} = {shown(said)}, the certificate shows {shown(shows)}")
         covered |= set(follows)
-        if own.kind == "same function":
-            covered |= check_pair(record, own)
-        elif own.kind in ("singular", "smooth") and analysis == "singular-point":
-            covered |= check_verdict(record, own)
-        elif own.kind in ("singular", "smooth") and analysis == "singular-locus":
-            said, partly = said + check_stratum(record, own), partly | {"strata"}
+        points = own.kind in ("same function", "singular", "smooth")
+        if points and str(analysis) in POINTS:
+            covered |= check_points(record, own)
+        elif points and analysis == "singular-locus":
+            partly.setdefault("strata", []).extend(check_stratum(record, own))
         elif own.kind == "symmetry" and analysis == "symmetries":
-            said, partly = said + check_fields(record, own), partly | {"fields"}
+            partly.setdefault("fields", []).extend(check_fields(record, own))
     bounds = {"image_dim", "lower_bound", "upper_bound"} & set(record)
     claims = analysis == "dimension" or (bool(bounds) and analysis not in PARTLY)
     need("image_dim" in covered or not claims, "the record is about a dimension, and its certificate is not")
-    rest = [
-        shown(name)[:40] + " (but for what is said above)" * (name in partly)
-        for name in record
-        if name not in covered
-    ]
+    rest = [shown(name)[:40] for name in record if name not in {*covered, *partly}]
+    rest += [f"{name} but for {', '.join(parts) or 'none'}" for name, parts in partly.items()]
     more = " and more" * (len(rest) > 60)
-    return [*said, f"Not covered by the certificate: {', '.join(rest[:60])}{more}."] if rest else said
+    return [f"Not covered by the certificate: {', '.join(rest[:60])}{more}."] if rest else []
 
 
 def texts(value: Any) -> list[str]:
@@ -2177,30 +2169,23 @@ def same_weights(own: Shown, weights: list[Any], given: Any) -> bool:
     return [text for name in own.circuit.flat for text in texts(given.get(name))] == [str(x) for x in weights]
 
 
-def weights_of(value: Any) -> Any:
-    return value.get("weights") if type(value) is dict else None
+POINTS = {"same": ("first", "second", "verdict"), "canonical": ("at", "moved", "same_function"),
+          "singular-point": ("at", "verdict")}  # fmt: skip
+"""Where a record of a question has the weights of its certificate, and its verdict."""
 
 
-def check_pair(record: dict[str, Any], own: Shown) -> set[str]:
-    """The weights that a record compares or moves are those of its certificate, and it says that they have one function."""
-    places = {"same": ("first", "second", "verdict"), "canonical": ("at", "moved", "same_function")}
-    names = places.get(str(record.get("analysis")), ())
-    for name, weights in zip(names, own.claims[0], strict=False):
-        need(
-            same_weights(own, weights, weights_of(record.get(name))),
-            f"{name} is not what the certificate is about",
-        )
-    agrees = not names or record.get(names[2]) in ("same", True)
-    need(agrees, "the record says something else than its certificate")
-    return set(names)
-
-
-def check_verdict(record: dict[str, Any], own: Shown) -> set[str]:
-    """The weights and the verdict of a record about one point are those of its certificate."""
-    there = same_weights(own, own.claims[0], weights_of(record.get("at")))
-    need(there, "the record is about another point than its certificate")
-    need(record.get("verdict") == own.kind, "the record says something else than its certificate")
-    return {"at", "verdict"}
+def check_points(record: dict[str, Any], own: Shown) -> set[str]:
+    """The weights that a record is about are those of its certificate, and its verdict is what the certificate shows."""
+    *places, verdict = POINTS[record["analysis"]]
+    points = own.claims[0] if own.kind == "same function" else own.claims
+    need(len(points) == len(places), "the record and its certificate are about different things")
+    for name, weights in zip(places, points, strict=True):
+        given = record.get(name)
+        there = same_weights(own, weights, given.get("weights") if type(given) is dict else None)
+        need(there, f"{name} is not what the certificate is about")
+    shows = {"same": "same", "canonical": True}.get(record["analysis"], own.kind)
+    need(record.get(verdict) == shows, "the record says something else than its certificate")
+    return {*places, verdict}
 
 
 def check_stratum(record: dict[str, Any], own: Shown) -> list[str]:
@@ -2208,25 +2193,25 @@ def check_stratum(record: dict[str, Any], own: Shown) -> list[str]:
     if own.network is None or own.network.heads != [1]:
         raise Rejected("strata are known for one layer of attention with one head")
     ring = Polynomials()
-    exact_weights = [ring.number(x) for x in exact(own.claims[0], "weights")]
-    A, V = head(own.network, ring, arrays(own.circuit, exact_weights), 1, 0)
-    plain = [[[f.get((), 0) for f in row] for row in matrix] for matrix in (A, V or [])]
-    strata = [s for s in listed(record.get("strata"), "strata") if type(s) is dict]
-    here = [k for k, s in enumerate(strata) if s.get("representative") == dict(zip("AV", plain, strict=True))]
-    need(bool(here), "no stratum of the record has the point of its certificate")
+    weights = arrays(own.circuit, [ring.number(x) for x in exact(own.claims[0], "weights")])
+    pair = zip("AV", head(own.network, ring, weights, 1, 0), strict=True)
+    here = {name: [[f.get((), 0) for f in row] for row in matrix or []] for name, matrix in pair}
+    strata = [s if type(s) is dict else {} for s in listed(record.get("strata"), "strata")]
+    found = [k for k, s in enumerate(strata) if s.get("representative") == here]
+    need(bool(found), "no stratum of the record has the point of its certificate")
     need(
-        all(strata[k].get("verdict") == own.kind for k in here),
+        all(strata[k].get("verdict") == own.kind for k in found),
         "a stratum has another verdict than its certificate",
     )
-    return [f"The representative of stratum {k} of the record is a {own.kind} point." for k in here]
+    return [f"the verdict of number {k} at its representative" for k in found]
 
 
 def check_fields(record: dict[str, Any], own: Shown) -> list[str]:
-    """How many of a record's vector fields are among those of the certificate."""
+    """The vector fields of a record that are among those of the certificate."""
     verified = {json.dumps(value) for value in own.claims[1]}
     given = [f.get("coefficients") if type(f) is dict else f for f in listed(record.get("fields"), "fields")]
-    count = sum(json.dumps(value) in verified for value in given)
-    return [f"Of the {len(given)} vector fields of the record, {count} are among these."]
+    found = [str(k) for k, value in enumerate(given) if json.dumps(value) in verified]
+    return [f"the identities of {len(found)} of {len(given)}"]
 
 
 def verify(text: str) -> tuple[int, list[str]]:

@@ -1,16 +1,15 @@
-"""Mutations of the checker itself: `python tests/checker/mutate.py SECONDS [SEED [FUNCTION ...]]` prints those that no test
-notices; with names of functions only these are changed.
+"""Mutations of the checker itself: `python tests/checker/mutate.py [FUNCTION ...]` prints those that no test notices; with
+names of functions or classes only these are changed. SURVIVORS.md, beside this file, tells of the last whole run.
 
 Comparisons, arithmetic, `and`, `or`, `not` and integers are changed one at a time, and calls of `need` are left out. A mutant is
 noticed when the outcome of a document of the tests changes (they are collected from a run of the tests), or when one of the quick
-tests of the arithmetic fails. Only documents and tests that reach the changed line are asked, the quickest first. Mutants are
-tried in random order until the time is over.
+tests of the arithmetic fails. For each line it is known which documents and tests reach it; those are asked, the quickest
+first, until one notices or `MOST_SECONDS` of them passed. Of documents that reach the same lines a few are kept.
 """
 
 from __future__ import annotations
 
 import ast
-import random
 import signal
 import sys
 import time
@@ -28,7 +27,9 @@ import test_forgeries
 
 from m2bridge import checker
 
-SECONDS = 100  # for one mutant; later is noticed
+MOST_SECONDS = 6.0  # of checks, as they take without a mutation, for one mutant
+LATE = 30  # seconds of a mutant that does not end: noticed
+MOST_ALIKE = 3  # documents with one outcome that reach the same lines
 SOURCE = Path(checker.__file__).read_text()
 SWAPS: dict[type, type] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
@@ -109,7 +110,13 @@ def ways(node: ast.AST) -> list[Callable[[Any], None]]:
         for k, op in enumerate(node.ops):
             found.append(lambda n, k=k, op=op: n.ops.__setitem__(k, SWAPS[type(op)]()))
     elif isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in SWAPS:
-        if isinstance(node, ast.BinOp) and ast.unparse(node.right) in ("None", "int", "Network", "Fraction"):
+        if isinstance(node, ast.BinOp) and ast.unparse(node.right) in (
+            "None",
+            "int",
+            "Network",
+            "Fraction",
+            "Matrix",
+        ):
             return []  # a type
         found.append(lambda n: setattr(n, "op", SWAPS[type(n.op)]()))
     elif isinstance(node, ast.Constant) and type(node.value) is int:
@@ -211,7 +218,7 @@ def noticed(tree: ast.Module, checks: list[Check]) -> bool:
         raise LateError
 
     signal.signal(signal.SIGALRM, late)
-    signal.alarm(SECONDS)
+    signal.alarm(LATE)
     try:
         exec(compile(ast.fix_missing_locations(tree), "mutant", "exec"), module.__dict__)
         return not all(check(module) for _, _, check in checks)
@@ -221,33 +228,59 @@ def noticed(tree: ast.Module, checks: list[Check]) -> bool:
         signal.alarm(0)
 
 
-def main(seconds: float, seed: int, names: list[str]) -> None:
-    corpus = collected()
+def kept(corpus: dict[str, int]) -> list[Check]:
+    """The documents as checks; of those that reach the same lines with the same outcome only a few."""
+    alike: Counter[Any] = Counter()
+    found = []
+    for text, code in sorted(corpus.items(), key=lambda item: len(item[0])):
+        check = measured(document_check(text, code))
+        alike[code, frozenset(check[1])] += 1
+        if alike[code, frozenset(check[1])] <= MOST_ALIKE:
+            found.append(check)
+    return found
+
+
+def without_trace(check: Check) -> Check:
     began = time.perf_counter()
-    checks = [measured(document_check(text, code)) for text, code in corpus.items()]
-    checks += [measured(test_check(test)) for test in QUICK]
-    checks.sort(key=lambda check: check[0])
-    print(
-        f"{len(corpus)} documents; one round takes {sum(c[0] for c in checks):.0f} s while traced", flush=True
-    )
-    defined = [n for n in ast.walk(ast.parse(SOURCE)) if isinstance(n, ast.FunctionDef) and n.name in names]
-    chosen = {line for node in defined for line in range(node.lineno, (node.end_lineno or 0) + 1)}
+    check[2](checker)
+    return time.perf_counter() - began, check[1], check[2]
+
+
+def reaching(checks: list[Check], line: int) -> list[Check]:
+    """The quickest checks that reach a line, as many as the time allows."""
+    found, seconds = [], 0.0
+    for check in checks:
+        if line in check[1] or line in ALWAYS:
+            seconds += check[0]
+            if seconds > MOST_SECONDS and found:
+                break
+            found.append(check)
+    return found
+
+
+def homes() -> dict[int, str]:
+    """The function or class at the top of the file that each line belongs to."""
+    tops = [n for n in ast.parse(SOURCE).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+    return {line: n.name for n in tops for line in range(n.lineno, (n.end_lineno or 0) + 1)}
+
+
+def main(names: list[str]) -> None:
+    checks = kept(collected()) + [measured(test_check(test)) for test in QUICK]
+    checks = sorted(map(without_trace, checks), key=lambda check: check[0])
+    print(f"{len(checks)} checks; one round takes {sum(c[0] for c in checks):.0f} s", flush=True)
+    home, began = homes(), time.perf_counter()
     lines = [getattr(node, "lineno", 0) for node in ast.walk(ast.parse(SOURCE))]
-    everything = [(i, way) for i, way in places() if not names or lines[i] in chosen]
-    random.Random(seed).shuffle(everything)
-    survivors, tried = [], 0
-    for place in everything:
-        if time.perf_counter() - began > seconds:
-            break
+    everything = [place for place in places() if not names or home.get(lines[place[0]]) in names]
+    survivors = 0
+    for tried, place in enumerate(sorted(everything, key=lambda place: lines[place[0]]), start=1):
         line, change, tree = mutant(*place)
-        tried += 1
-        if tried % 20 == 0:
-            print(f"{tried} tried after {time.perf_counter() - began:.0f} s", flush=True)
-        if not noticed(tree, [check for check in checks if line in check[1] or line in ALWAYS]):
-            survivors.append((line, change))
-            print(f"line {line}: {change}", flush=True)
-    print(f"{tried} of {len(everything)} mutants tried, {len(survivors)} not noticed")
+        if not noticed(tree, reaching(checks, line)):
+            survivors += 1
+            print(f"{home.get(line, 'the top')}, line {line}: {change}", flush=True)
+        if tried % 100 == 0:
+            print(f"# {tried} of {len(everything)} after {time.perf_counter() - began:.0f} s", flush=True)
+    print(f"# {len(everything)} mutants tried, {survivors} not noticed, {time.perf_counter() - began:.0f} s")
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0, sys.argv[3:])
+    main(sys.argv[1:])

@@ -277,13 +277,9 @@ def test_layers_by_composition() -> None:
     )
     program = checker.read_program(text)
     places = [
-        k
-        for k, item in enumerate(program.gates)
-        if item.shape == (2, 2) and item.words == ["ab", "bc", "ac"]
+        k for k, item in enumerate(program.gates) if item.shape == (2, 2) and item.words == ["ab", "bc", "ac"]
     ]
-    first_cut = next(
-        k for k in places if program.gates[k].operands[0] == program.named("weight")["V1"]
-    )
+    first_cut = next(k for k in places if program.gates[k].operands[0] == program.named("weight")["V1"])
     rest, _ = checker.part(program, program.outputs, first_cut)
     second_cut = next(
         k for k, item in enumerate(rest.gates) if item.operands[:1] == [rest.named("weight")["V2"]]
@@ -364,18 +360,14 @@ def test_parts_are_programs_of_their_own() -> None:
     text = M.attention_text([2, 3, 2], [2, 1], 2)
     program = checker.read_program(text)
     cut = next(
-        k
-        for k, item in enumerate(program.gates)
-        if item.operands[:1] == [program.named("weight")["V1"]]
+        k for k, item in enumerate(program.gates) if item.operands[:1] == [program.named("weight")["V1"]]
     )
     first, one = checker.part(program, [cut], None)
     second, two = checker.part(program, program.outputs, cut)
     assert list(first.named("weight")) == ["Q1", "K1", "V1"]
     assert list(second.named("weight")) == ["Q2", "K2", "V2"]
     assert [*one, *two] == list(range(program.parameters))
-    assert all(
-        j < k for own in (first, second) for k, item in enumerate(own.gates) for j in item.operands
-    )
+    assert all(j < k for own in (first, second) for k, item in enumerate(own.gates) for j in item.operands)
     weights, x = [7 * i % 11 for i in range(program.parameters)], [3, 1, 4, 1]
     ring = checker.ModP(101)
     whole = checker.Run(program, ring).outputs(weights, x)

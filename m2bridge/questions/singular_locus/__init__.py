@@ -21,6 +21,7 @@ from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking, ForceOption, question
 from m2bridge.questions.singular_locus import equations as equations_of
 from m2bridge.questions.singular_locus import theorem, witnesses
+from m2bridge.questions.singular_locus.certified import certificates
 from m2bridge.questions.singular_locus.components import orbit_components, top_degree
 from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits
 from m2bridge.questions.singular_locus.result import Component, SingularLocus, Stratum
@@ -184,6 +185,7 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
         components=components, embedded=_scheme_components(values, "embedded"), strata=tuple(strata),
         theorem=theorem.compare(checked, image_dim[0], strata),
         certainty=certainty, evidence=labelled(ask.evidence, at_point), limit=limit,
+        certificate=certificates(checked, strata, lifted, ask.also(dimension, checked, engine=False).certificate, seed=seed),
     )  # fmt: skip
 
 

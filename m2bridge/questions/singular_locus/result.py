@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from m2bridge.results import Certainty, Result, TheoremCheck, register_result
+from m2bridge.results import Certainty, Result, TheoremCheck, Value, register_result
 from m2bridge.views import Rows, View, known
 
 Singularity = Literal["singular", "smooth", "undecided"]
@@ -74,6 +74,7 @@ class SingularLocus(Result):
     singular_equations, embedded: of the singular scheme, when it was computed. components: of its radical, or closures of the
         maximal singular orbits.
     strata: every orbit with its tangent bounds and verdict.
+    certificate: what `m2bridge check` verifies: the dimension, and proved verdicts at representatives of strata.
     """
 
     ANALYSIS: ClassVar[str] = "singular-locus"
@@ -93,6 +94,7 @@ class SingularLocus(Result):
     embedded: tuple[Component, ...] | None
     strata: tuple[Stratum, ...]
     theorem: TheoremCheck
+    certificate: tuple[Mapping[str, Value], ...] = ()
 
     def view(self) -> View:
         facts = [
