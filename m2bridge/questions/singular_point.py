@@ -171,7 +171,7 @@ def _certificates(
     if verdict == "singular":
         arcs = [(np.stack([base, direction], axis=1).tolist(), vector) for base, direction, vector in lines]
         own = singular_point_certificate(model, weights, arcs, size.certificate)
-    elif verdict == "smooth" and found.characteristic == 0 and not found.homogenized:
+    elif verdict == "smooth" and found.characteristic == 0:
         image, equations = _image(point, 0), found.equations or ()
         own = smooth_point_certificate(model, weights, image, equations, seed=seed)
     return tuple(document for document in (own, size.certificate) if document is not None)
