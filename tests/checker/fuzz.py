@@ -113,14 +113,14 @@ def pool() -> tuple[tuple[str, str], ...]:
     text = M.mlp_text([2, 1, 2], 1)  # 2 x 2 matrices of rank at most one
     low, _ = M.minor(text)
     determinant = {(1, 0, 0, 1): 1, (0, 1, 1, 0): -1}
-    rank_one, spec = M.symmetries(text, [gl]), "linear(widths=[2,1,2])"
+    rank_one, linear = M.symmetries(text, [gl]), "linear(widths=[2,1,2])"
     found["smooth matrix"] = smooth_certificate(
-        text, [1, 2, 3, 4], [determinant], low, prime=M.SMALL, spec=spec
+        text, [1, 2, 3, 4], [determinant], low, prime=M.SMALL, spec=linear
     )
     arcs = [
         [[0, int(j == 0)], [0, int(j == 1)], [int(i == 0)], [int(i == 1)]] for i in range(2) for j in range(2)
     ]
-    found["singular matrix"] = singular_certificate(text, [0] * 4, arcs, rank_one, prime=M.SMALL, spec=spec)
+    found["singular matrix"] = singular_certificate(text, [0] * 4, arcs, rank_one, prime=M.SMALL, spec=linear)
     text = M.mlp_text([3, 1, 2], 1)
     fields = [{i: {((0, 2),) if i == 0 else ((0, 1), (i, 1)): 1 if i < 3 else -1} for i in range(5)}]
     add("fields", text, "linear(widths=[3,1,2])", fields_bound([], fields, **cut))

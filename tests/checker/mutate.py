@@ -234,9 +234,9 @@ def changed(tree: ast.stmt) -> Iterator[None]:
             try:
                 yield
             finally:
-                for key in kept:
-                    if callable(kept[key]):
-                        setattr(old, key, kept[key])
+                for key, value in kept.items():
+                    if callable(value):
+                        setattr(old, key, value)
             return
         nodes = [top]
         if not name:  # what is computed from constants is computed again
