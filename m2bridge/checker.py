@@ -1991,27 +1991,31 @@ def check_certificate(document: Any) -> Shown:
     said = [f"This is about the program with hash {sha256(text.encode()).hexdigest()}."]
     network = None if spec is None else read_spec(spec)
     said += [] if spec is None else [compare(circuit, spec, network)]
-    said += check(circuit, network, *claims, *given)
-    follows = {"model": "program:" + ";".join(text.splitlines()[1:]) if spec is None else spec}
-    if kind == "dimension":
-        n, parameters = claims[0], network.parameter_dim if network else circuit.parameters
-        follows |= {"image_dim": n, "lower_bound": n, "upper_bound": n}
-        if parameters is not None and not circuit.vanishing:
-            follows |= {"parameters": parameters, "generic_fiber_dim": parameters - n}
-    return Shown(str(kind), circuit, network, claims, said, follows)
+    sentences, follows = check(circuit, network, *claims, *given)
+    follows["model"] = "program:" + ";".join(text.splitlines()[1:]) if spec is None else spec
+    return Shown(str(kind), circuit, network, claims, said + sentences, follows)
 
 
-def check_dimension(circuit: Circuit, network: Network | None, n: Any, lower: Any, upper: Any) -> list[str]:
+Follows = tuple[list[str], dict[str, Any]]
+"""Sentences that say what is shown, and the values of a record that follow from it."""
+
+
+def check_dimension(circuit: Circuit, network: Network | None, n: Any, lower: Any, upper: Any) -> Follows:
     n = integer(n, 0, 10**9, "a dimension")
     low = check_lower(circuit, lower)
     need(low == n, f"the lower bound shows a dimension of at least {low}, the statement is {n}")
     high = check_upper(circuit, upper, network)
     need(high == n, f"the upper bound shows a dimension of at most {high}, the statement is {n}")
     rests = " (this rests on the spec)" if upper["kind"] in ("virtual", "layers") else ""
-    return [f"Its dimension is {n}: at least {n} by {lower['kind']}, at most {n} by {upper['kind']}{rests}."]
+    parameters = network.parameter_dim if network else circuit.parameters
+    follows = {"image_dim": n, "lower_bound": n, "upper_bound": n}
+    if parameters is not None and not circuit.vanishing:
+        follows |= {"parameters": parameters, "generic_fiber_dim": parameters - n}
+    both = f"at least {n} by {lower['kind']}, at most {n} by {upper['kind']}{rests}"
+    return [f"Its dimension is {n}: {both}."], follows
 
 
-def check_closure(circuit: Circuit, _: Network | None, values: Any, k: Any, argument: Any) -> list[str]:
+def check_closure(circuit: Circuit, _: Network | None, values: Any, k: Any, argument: Any) -> Follows:
     """Polynomials of degree at most k that vanish on the image: at least the multiples of the equations, at most what ranks of
     evaluations at image points modulo p leave. Gradings of the weights for which all coordinates are homogeneous split both.
     """
@@ -2022,7 +2026,7 @@ def check_closure(circuit: Circuit, _: Network | None, values: Any, k: Any, argu
     limit(comb(count + k, k), 3 * 10**4)
     grades = [coordinate_degrees(circuit, own, g) for g in listed(gradings, "gradings")]
 
-    def block(monomial: tuple[int, ...]) -> tuple[int, ...]:
+    def block(monomial: Shape) -> Shape:
         return tuple(sum(grade[i] for i in monomial) for grade in grades)
 
     blocks: dict[Any, dict[tuple[int, ...], int]] = {}
@@ -2053,7 +2057,7 @@ def check_closure(circuit: Circuit, _: Network | None, values: Any, k: Any, argu
         f"Each of the {len(equations)} equations vanishes on its image identically, by expansion over ZZ.",
         f"Every polynomial of degree at most {k} that vanishes there is a combination of their multiples of such degrees.",
         "Not covered: equations of higher degree, and whether these generate a prime ideal.",
-    ]
+    ], {}
 
 
 def coordinate_degrees(circuit: Circuit, own: list[Polynomial], value: Any) -> list[int]:
@@ -2064,7 +2068,7 @@ def coordinate_degrees(circuit: Circuit, own: list[Polynomial], value: Any) -> l
     return [each.pop() for each in found]
 
 
-def check_singular(circuit: Circuit, network: Network | None, weights: Any, argument: Any) -> list[str]:
+def check_singular(circuit: Circuit, network: Network | None, weights: Any, argument: Any) -> Follows:
     """An arc w(t) of weights that passes through the point at t = 0 gives an arc of the image; its first coefficient that is
     not zero is a tangent vector. More independent ones than the dimension show that the point is singular.
     """
@@ -2087,27 +2091,29 @@ def check_singular(circuit: Circuit, network: Network | None, weights: Any, argu
     tangent, high = sparse_rank(vectors, p), check_upper(circuit, upper, network)
     need(tangent > high, f"the arcs span {tangent} dimensions only, and the dimension is at most {high}")
     both = f"{tangent} independent tangent vectors, and a dimension of at most {high}"
-    return [f"The closure of its image is singular at the given point: {both}."]
+    return [f"The closure of its image is singular at the given point: {both}."], {}
 
 
-def check_smooth(circuit: Circuit, _: Network | None, weights: Any, argument: Any) -> list[str]:
+def check_smooth(circuit: Circuit, _: Network | None, weights: Any, argument: Any) -> Follows:
     """Equations whose differentials have rank N - n at a point of an n-dimensional image show that it is smooth there."""
     p, lower, equations = fields(argument, "the argument", "prime", "lower", "equations")
     p = prime(p)
     at = [ModP(p).number(x) for x in exact(weights, "weights", circuit.parameters)]
     tangent, low = equations_bound(circuit, p, at, equations), check_lower(circuit, lower)
     need(low == tangent, f"the tangent space has dimension {tangent} at most, the image {low} at least")
-    return [f"The closure of its image is smooth at the given point, of dimension {low}."]
+    return [f"The closure of its image is smooth at the given point, of dimension {low}."], {}
 
 
-def check_symmetry(circuit: Circuit, _: Network | None, groups: Any, own: Any, argument: Any) -> list[str]:
-    """Groups and vector fields; at which point they are evaluated does not matter."""
+def check_symmetry(circuit: Circuit, _: Network | None, groups: Any, own: Any, argument: Any) -> Follows:
+    """Groups and vector fields; the dimension of their generic orbits is at least their rank at one point modulo a prime."""
     need(argument is None and bool(groups or own), "a symmetry has no argument, and at least one is named")
-    symmetry_vectors(circuit, [0] * circuit.parameters, 2, groups, own)
-    return [f"{len(groups)} groups and {len(own)} vector fields do not change its function, identically."]
+    at = [x % BIG for x in stream(0, 0, circuit.parameters)]
+    orbit = sparse_rank(symmetry_vectors(circuit, at, BIG, groups, own), BIG)
+    all_of_them = f"{len(groups)} groups and {len(own)} vector fields do not change its function, identically"
+    return [f"{all_of_them}; their generic orbits have dimension at least {orbit}."], {"symmetry_dim": orbit}
 
 
-def check_same_function(circuit: Circuit, _: Network | None, pair: Any, argument: Any) -> list[str]:
+def check_same_function(circuit: Circuit, _: Network | None, pair: Any, argument: Any) -> Follows:
     need(argument is None, "two weights with one function need no argument")
     ring, points, outputs = Polynomials(), [], []
     inputs = ring.variables(circuit.input_size)
@@ -2119,7 +2125,8 @@ def check_same_function(circuit: Circuit, _: Network | None, pair: Any, argument
         outputs.append([values[k] for k in circuit.outputs])
     need(points[0] != points[1], "the two weights are one")
     need(outputs[0] == outputs[1], "the two weights give different functions")
-    return ["The two given weights are different, and the functions are equal as polynomials in the inputs."]
+    said = "The two given weights are different, and the functions are equal as polynomials in the inputs."
+    return [said], {}
 
 
 # == 12. Records =========================================================================================

@@ -207,10 +207,10 @@ def test_records_of_symmetries() -> None:
     code, said = outcome(document)
     assert code == 0, said
     assert "fields but for the identities of 3 of 3" in said
-    assert not {"image_dim", "upper_bound", "parameters", "generic_fiber_dim"} & set(
+    assert not {"symmetry_dim", "upper_bound", "parameters", "generic_fiber_dim"} & set(
         said.rstrip(".").split(", ")
     )
-    for key in ("upper_bound", "parameters", "generic_fiber_dim"):
+    for key in ("upper_bound", "parameters", "generic_fiber_dim", "symmetry_dim"):
         assert outcome({**document, key: document[key] + 1})[0] == 7
     changed = copy.deepcopy(document)
     changed["fields"][0]["coefficients"][0][1] += 1
