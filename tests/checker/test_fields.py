@@ -17,6 +17,7 @@ from m2bridge.certificates.statements import (
     fields_bound,
     narrow_matrices,
     symmetry_certificate,
+    written_field,
 )
 from m2bridge.programs import parse_program
 
@@ -222,6 +223,34 @@ def test_a_lattice_of_points_is_complete(monkeypatch: pytest.MonkeyPatch) -> Non
     for monomial in ((), ((1, 1),), ((1, 3),)):  # v may move by 1, v or v^3
         with pytest.raises(checker.Rejected):
             checker.check_field(program, [(1, 1, monomial)])
+
+
+def test_the_work_of_a_document_is_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, _, fields = mixed_heads()
+    document = symmetry_certificate(text, [], fields[:1])
+    assert outcome(document)[0] == 0
+    spent = checker.MOST_WORK - checker.work_left[0]
+    assert spent > 10**5
+    monkeypatch.setattr(checker, "MOST_WORK", 3 * spent)
+    assert outcome(document)[0] == 0
+    assert checker.work_left[0] == 2 * spent
+    document["statement"]["fields"] *= 40
+    assert outcome(document)[0] == 8
+
+
+def test_fields_of_one_kind_are_tried_where_the_last_one_died() -> None:
+    """The second field costs less than the first, and a wrong one is refused wherever it is tried."""
+    text, _, fields = mixed_heads()
+    circuit = checker.read_program(text)
+    costs = []
+    for field in (fields[0], fields[1]):
+        before = checker.work_left[0]
+        checker.check_field(circuit, checker.read_field(circuit, written_field(field)))
+        costs.append(before - checker.work_left[0])
+    assert costs[1] < costs[0] / 3
+    for wrong in changed(fields[0]):
+        with pytest.raises(checker.Rejected):
+            checker.check_field(circuit, checker.read_field(circuit, written_field(wrong)))
 
 
 @pytest.mark.parametrize(
