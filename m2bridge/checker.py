@@ -2040,6 +2040,8 @@ def check_closure(circuit: Circuit, _: Network | None, values: Any, k: Any, argu
     points = evaluated(own, p, drawn)
     multiples: dict[Any, list[list[int]]] = {key: [] for key in blocks}
     for f in equations:
+        if max(sum(e for _, e in exponents) for _, exponents in f) > k:
+            continue  # its multiples are of higher degree
         terms = [(c, tuple(i for i, e in exponents for _ in range(e))) for c, exponents in f]
         need(len({block(m) for _, m in terms}) == 1, "an equation is not homogeneous for a grading")
         for degree in range(k + 1 - max(len(m) for _, m in terms)):

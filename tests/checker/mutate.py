@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import os
 import signal
 import sys
 import time
@@ -30,8 +31,9 @@ import test_points
 
 from m2bridge import checker
 
-MOST_SECONDS = 0.4  # of checks, as they take without a mutation, for one mutant
+MOST_SECONDS = 1.5  # of checks, as they take while lines are traced, for one mutant
 LATE = 15.0  # seconds of computing after which a mutant that does not end is noticed
+WORKERS = 4
 MOST_ALIKE = 3  # documents with one outcome that reach the same lines
 SOURCE = Path(checker.__file__).read_text()
 SWAPS: dict[type, type] = {
@@ -275,12 +277,6 @@ def kept(corpus: dict[str, int]) -> list[Check]:
     return found
 
 
-def without_trace(check: Check) -> Check:
-    began = time.process_time()
-    check[2](checker)
-    return time.process_time() - began, check[1], check[2]
-
-
 def reaching(checks: list[Check], line: int) -> list[Check]:
     """The quickest checks that reach a line, as many as the time allows."""
     found, seconds = [], 0.0
@@ -301,19 +297,31 @@ def homes() -> dict[int, str]:
 
 def main(names: list[str]) -> None:
     checks = kept(collected()) + [measured(test_check(test)) for test in QUICK]
-    checks = sorted(map(without_trace, checks), key=lambda check: check[0])
-    print(f"{len(checks)} checks; one round takes {sum(c[0] for c in checks):.0f} s", flush=True)
+    checks.sort(key=lambda check: check[0])
+    print(f"{len(checks)} checks; one round takes {sum(c[0] for c in checks):.0f} s while traced", flush=True)
     home, began = homes(), time.process_time()
     everything = [p for p in places() if not names or getattr(TOPS[p[0]], "name", "the top") in names]
-    survivors = 0
-    for tried, place in enumerate(everything, start=1):
+    children = [pid for part in range(WORKERS) if (pid := try_part(everything[part::WORKERS], checks, home))]
+    for pid in children:
+        os.waitpid(pid, 0)
+    print(f"# {len(everything)} mutants tried, {time.process_time() - began:.0f} s")
+
+
+def try_part(part: list[tuple[int, int, int]], checks: list[Check], home: dict[int, str]) -> int:
+    """Try some mutants in a process of its own; its number."""
+    sys.stdout.flush()
+    if pid := os.fork():
+        return pid
+    survivors, began = 0, time.process_time()
+    for tried, place in enumerate(part, start=1):
         line, change, tree = mutant(*place)
         if not noticed(tree, reaching(checks, line)):
             survivors += 1
             print(f"{home.get(line, 'the top')}, line {line}: {change}", flush=True)
-        if tried % 100 == 0:
-            print(f"# {tried} of {len(everything)} after {time.process_time() - began:.0f} s", flush=True)
-    print(f"# {len(everything)} mutants tried, {survivors} not noticed, {time.process_time() - began:.0f} s")
+        if tried % 50 == 0 or tried == len(part):
+            seconds = time.process_time() - began
+            print(f"# {tried} of {len(part)}, {survivors} not noticed, {seconds:.0f} s", flush=True)
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import pytest
 
 from m2bridge import checker, records
 from m2bridge.certificates.points import coordinate_places
+from m2bridge.certificates.statements import closure_certificate
 from m2bridge.models import Mod, parse_spec
 from m2bridge.questions.symmetries import symmetries
 
@@ -117,6 +118,18 @@ def test_the_first_coefficient_of_an_arc_counts_for_all_coordinates() -> None:
         assert f"span {count} dimensions only" in outcome(document)[1]
     document["argument"]["arcs"] = [[[0, 1], [0], [0], [0]]]  # does not move the image
     assert "does not move" in outcome(document)[1]
+
+
+def test_equations_of_high_degree_cost_nothing() -> None:
+    """A coordinate that is zero to a very high power vanishes; its multiples are never written down."""
+    text = "m2bridge program 1\n%0 = weight w [2]\n%1 = scale 0 %0\n%2 = concatenate 0 %0 %1\noutput y %2\n"
+    high = [[[1, [[2, 10**6]]], [1, [[2, 10**6 - 1], [3, k]]]] for k in range(1, 2000)]
+    for degree in (1, 2):
+        document = closure_certificate(text, [{(0, 0, 1, 0): 1}, {(0, 0, 0, 1): 1}], degree, prime=M.SMALL)
+        document["statement"]["equations"] += high if degree == 1 else []
+        assert outcome(document)[0] == 0
+        del document["statement"]["equations"][0]
+        assert outcome(document)[0] == 7
 
 
 # -- records ----------------------------------------------------------------------------------------------
