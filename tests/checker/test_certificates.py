@@ -438,6 +438,39 @@ def test_backward_derivatives_agree_with_forward_ones() -> None:
     assert checker.jacobian(run, weights, [inputs], forms, list(range(9))) == expected
 
 
+def test_softmax_by_its_gate_and_by_hand() -> None:
+    """exp, sum, reciprocal and product have the values and the derivatives of softmax, at the same real point."""
+    runs = []
+    for by_hand in (False, True):
+        text = M.Text()
+        w, x = text("weight W [2,3]"), text("input x [3]")
+        scores = text("multiply", w, x)
+        if by_hand:
+            powers = text("exp", scores)
+            total = text("reshape [2,1]", text("reciprocal", text("einsum ab->a", powers)))
+            program = text.done(text("multiply", powers, total))
+        else:
+            program = text.done(text("softmax 1", scores))
+        read = checker.read_program(program)
+        run = checker.Run(read, checker.Enclosures(120))
+        real = [
+            [(n << 110, 0) for n in numbers] for numbers in ([300, -700, 911, 5, 1999, -1024], [512, 3, -777])
+        ]
+        forms = [(0, checker.entry(read, run.ring, read.outputs, e)) for e in range(6)]
+        runs.append([run.outputs(*real), *checker.jacobian(run, real[0], real[1:], forms, list(range(6)))])
+        assert (
+            outcome(M.document(program, None, 6, M.real_minor(program, 6)[0], {"kind": "parameters"}))[0] == 0
+        )
+    for first, second in zip(*runs, strict=True):
+        for (a, r), (b, s) in zip(first, second, strict=True):
+            assert abs(a - b) <= r + s < 1 << 20
+    slopes = runs[0][1:]
+    assert all(
+        slopes[i][j] == (0, 0) or abs(slopes[i][j][0]) < 1 << 10 for i in range(3) for j in range(3, 6)
+    )
+    assert min(abs(slopes[i][j][0]) for i in range(3) for j in (0, 2)) > 1 << 100
+
+
 def test_elimination_with_packed_rows() -> None:
     rng = random.Random(3)
     for p in (2, 3, 101, M.SMALL, 2**63 - 25):

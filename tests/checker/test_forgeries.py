@@ -569,6 +569,18 @@ def test_programs_that_are_too_large_are_answered_in_seconds(lines: list[str]) -
     assert time.perf_counter() - began < 30
 
 
+def test_vanishing_polynomials_have_no_inputs_and_arrays_are_added_up() -> None:
+    head = "m2bridge program 1\n%0 = weight w [2]\n%1 = input x [2]\n%2 = multiply %0 %1\n"
+    checker.read_program(head + "vanishing %0\noutput y %2\n")
+    for tail in ("vanishing %2\noutput y %2\n", "vanishing %1\noutput y %2\n", "output y %2\nvanishing %0\n"):
+        with pytest.raises(checker.Rejected):
+            checker.read_program(head + tail)
+    large = [f"weight W{k} [{2**20}]" for k in range(5)]
+    assert checker.read_program(sum_of(*large[:4])).parameters == 2**22
+    with pytest.raises(checker.Unknown):
+        checker.read_program(sum_of(*large))
+
+
 def test_a_very_large_file_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "large.json"
     with path.open("wb") as file:
