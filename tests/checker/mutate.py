@@ -53,6 +53,7 @@ QUICK: list[Callable[[], None]] = [
     test_certificates.test_weights_that_satisfy_equations,
     lambda: every(test_certificates.test_all_terms_have_one_rank_in_a_flattening),
     lambda: every(test_forgeries.test_programs_are_read_strictly),
+    lambda: every(test_forgeries.test_lines_of_programs_are_read_strictly),
     lambda: every(test_forgeries.test_only_canonical_specs_are_read),
     lambda: every(test_certificates.test_layer_bounds_are_above_the_truth, 5),
     lambda: every(test_certificates.test_virtual_bounds_are_above_the_truth, 5),

@@ -581,6 +581,29 @@ def test_vanishing_polynomials_have_no_inputs_and_arrays_are_added_up() -> None:
         checker.read_program(sum_of(*large))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%1 = weight w [2]\noutput y %0\n", "%0 weight w [2]\noutput y %0\n", "%0 = \noutput y %0\n", "output y %0\n",
+        "%0 = weight w [2]\noutput y %1\n", "%0 = weight w [2]\n", "%0 = weight w [2]\noutput y %0",
+        "%0 = weight w [2]\noutput %0\n",
+        "%0 = weight w [2]\noutput y %0\noutput y %0\n", "%0 = weight w [2]\noutput y %0\n%1 = power 2 %0\n",
+        "%0 = weight w [2]\n%1 = constant [0]\noutput y %0\n", "%0 = weight w [2]\n%1 = constant 1 1\noutput y %0\n",
+        "%0 = weight w [2]\n%1 = constant [1] 1 2\noutput y %0\n", "%0 = weight w [2]\n\noutput y %0\n",
+        "%0 = weight w [2]\n%1 = exp %0 %0\noutput y %1\n", "%0 = weight w [2]\n%1 = reciprocal\noutput y %0\n",
+    ],
+)  # fmt: skip
+def test_lines_of_programs_are_read_strictly(text: str) -> None:
+    for head, refused in (
+        ("m2bridge program 1\n", text),
+        ("m2bridge program 2\n", "%0 = weight w [2]\noutput y %0\n"),
+    ):
+        with pytest.raises(checker.Rejected):
+            checker.read_program(head + refused)
+        with pytest.raises(fuzz.ProgramError):
+            fuzz.parse_program(head + refused)
+
+
 def test_a_very_large_file_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "large.json"
     with path.open("wb") as file:
