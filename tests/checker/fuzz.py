@@ -392,10 +392,12 @@ def is_true(document: Document, said: list[str]) -> bool:
         y = outputs([_residue(w) for w in statement["weights"]])
         if text == M.mlp_text([2, 1, 2], 1):
             return (not any(y)) == (kind == "singular")
-        minors = [y[i] * y[3 + j] - y[j] * y[3 + i] for i in range(3) for j in range(i)]
+        if program.parameter_count != 6 or size:
+            return True  # another variety, which nothing here knows
         plain = M.run(parse_program(M.segre_text(2, 1)), point, [], M.P, slopes=False)[-1].value.reshape(-1)
         if [int(v) for v in plain] != outputs(point):
-            return True  # another variety, which nothing here knows
+            return True
+        minors = [y[i] * y[3 + j] - y[j] * y[3 + i] for i in range(3) for j in range(i)]
         return (not any(m % M.P for m in minors)) == (kind == "singular")
     return False
 
