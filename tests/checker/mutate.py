@@ -171,7 +171,7 @@ def collected() -> dict[str, int]:
         "very_large",
         "alone",
         "lattice",
-        "records_of",
+        "records_of_the_program",
     ]
     chosen = " and ".join(f"not {word}" for word in left_out)
     try:

@@ -91,10 +91,30 @@ def test_flattenings(widths: list[int], r: int, flattening: Any, n: int) -> None
     weights = {"seed": 1, "stream": 2, "fixed": []}
     upper = {"kind": "flattening", "flattening": flattening, "prime": M.SMALL, "weights": weights}
     assert outcome(M.document(text, None, n, lower, upper))[0] == 0
+    equal_rows = {"entries": [1] * (widths[0] * widths[1]) + list(range(1, widths[1] * widths[2] + 1))}
+    low = M.document(text, None, n, lower, {**upper, "weights": equal_rows})  # where its rank is too small
+    assert "does not have the rank that its terms allow" in outcome(low)[1]
+
+
+def test_spans_of_a_last_layer() -> None:
+    """m x M matrices of rank at most n have dimension n (m + M - n)."""
+    for widths, bound in (([3, 2, 4], 2 * (4 + 6 - 2)), ([2, 5, 2], 2 * 3), ([2, 1, 3], 3 + 3 - 1)):
+        program = checker.read_program(M.mlp_text(widths, 2))
+        assert (
+            checker.check_upper(program, {"kind": "span"}) == bound >= M.generic_rank(M.mlp_text(widths, 2))
+        )
+    for text in (
+        M.segre_text(2, 1),
+        M.attention_text([2, 2], [1], 2),
+        "m2bridge program 1\n%0 = weight w [2]\noutput y %0\n",
+    ):
+        with pytest.raises(checker.Rejected):
+            checker.check_upper(checker.read_program(text), {"kind": "span"})
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "r", "name"), [(3, 2, 4, ["catalecticant", 2]), (3, 1, 3, ["koszul"]), (5, 1, 3, ["koszul"])]
+    ("n", "m", "r", "name"),
+    [(3, 2, 4, ["catalecticant", 2]), (3, 1, 3, ["koszul"]), (5, 1, 3, ["koszul"]), (3, 3, 2, ["strassen"])],
 )
 def test_all_terms_have_one_rank_in_a_flattening(n: int, m: int, r: int, name: Any) -> None:
     """The bound uses the rank of the term x_1^r for all terms c (x) l^r; here are others."""
@@ -201,6 +221,10 @@ def test_intervals_with_a_last_layer() -> None:
     upper = M.symmetries(text, M.attention_groups([2, 3], [1], softmax=True))
     document = M.document(text, "softmax(d=[2,3],a=[1],t=2)", n + 4, lower, upper)
     assert outcome(document)[0] == 0
+    two = M.attention_text([2, 2], [1], 2, softmax=True)  # one row of V, two tokens
+    shorter = {**lower, "weights": {"entries": weights[:-2]}, "layer": {**layer, "rows": [1]}}
+    groups = M.symmetries(two, M.attention_groups([2, 2], [1], softmax=True))
+    assert outcome(M.document(two, "softmax(d=[2,2],a=[1],t=2)", n + 2, shorter, groups))[0] == 0
     own = copy.deepcopy(document)
     for column in (6, 7, 8, 9):  # V1[1, :] and V1[2, :]
         own["lower"]["columns"][0] = column
@@ -383,6 +407,9 @@ def test_the_ball_of_an_exponential_covers_its_radius() -> None:
     assert 9 * one // 4 <= square[0] + square[1]
     inverse = ring.reciprocal((one, half))
     assert inverse[0] + inverse[1] >= 2 * one
+    tiny = checker.Enclosures(64).exp((-89 << 63, 1 << 64))  # e^(-44.5) 2^64 = 0.9, and e^(-43.5) 2^64 = 2.4
+    assert tiny[0] - tiny[1] <= 0
+    assert tiny[0] + tiny[1] >= 3
     wide = ring.exp((0, 1 << 90))
     for x in (-(1 << 90), 1 << 90):
         point = ring.exp((x, 0))

@@ -101,6 +101,33 @@ def test_points_of_a_network_with_inputs() -> None:
         assert outcome(half)[0] == 7
 
 
+def test_points_of_a_source_with_equations_are_refused() -> None:
+    """The circle: its weights satisfy an equation, and arcs of weights that leave it are no arcs of the image."""
+    lines = [
+        "%0 = weight x [2]",
+        "%1 = power 2 %0",
+        "%2 = einsum a-> %1",
+        "%3 = constant [] -1",
+        "%4 = add %2 %3",
+    ]
+    text = "\n".join(["m2bridge program 1", *lines, "vanishing %4", "output y %0"]) + "\n"
+    arcs = [[[1, 1], [0]], [[1], [0, 1]]]
+    for own in ({"prime": M.SMALL, "upper": {"kind": "parameters"}, "arcs": arcs}, None):
+        kind, argument = (
+            ("singular", own) if own else ("smooth", {"prime": M.SMALL, "lower": {}, "equations": []})
+        )
+        document = {
+            "format": "m2bridge certificate",
+            "version": 2,
+            "spec": None,
+            "program": text,
+            "argument": argument,
+        }
+        code, said = outcome({**document, "statement": {"kind": kind, "weights": [1, 0]}})
+        assert code == 7
+        assert "satisfy equations" in said
+
+
 def test_an_equation_of_another_coordinate_is_rejected() -> None:
     document = certificate("smooth matrix")
     document["argument"]["equations"] = [[[1, [[0, 1], [1, 1]]], [-1, [[2, 1], [3, 1]]]]]
