@@ -372,6 +372,14 @@ def test_flattenings_are_for_perceptrons_with_one_hidden_layer(lines: list[str])
         checker.check_upper(checker.read_program(sum_of(*lines)), argument, None)
 
 
+def test_a_row_that_is_listed_twice_does_not_count() -> None:
+    document = certificate("lightning")
+    lower, program = document["lower"], checker.read_program(document["program"])
+    assert checker.check_lower(program, lower) == 5
+    with pytest.raises(checker.Rejected, match="as many rows as columns"):
+        checker.check_lower(program, {**lower, "rows": [*lower["rows"], lower["rows"][0]]})
+
+
 def test_the_last_layer_is_read_off_the_program() -> None:
     document = certificate("wide")
     for key, value in (
