@@ -6,8 +6,20 @@ document strictly, computes everything again with exact integers, and prints wha
 fields of the record it says nothing about. It ends with one of three outcomes: 0 verified, 7 rejected (something in the
 document is false or is not written as the format demands), 8 not known (no certificate, another format, or out of reach).
 
-Reading order: documents, programs, kinds of numbers, the evaluator, linear algebra, lower bounds, symmetries, upper bounds,
-built-in networks, statements. The few facts of mathematics that are used stand where they are used.
+Contents, in reading order. The few facts of mathematics that are used stand where they are used.
+
+ 1. Documents         what a JSON value may be: keys, integers, primes, points
+ 2. Programs          the text of a network, and the shape of each instruction
+ 3. Kinds of numbers  residues, polynomials, sets of degrees, real enclosures: what `add`, `multiply`, `dot` mean
+ 4. The evaluator     a program over one kind of numbers, and its derivatives in both directions
+ 5. Linear algebra    ranks modulo a prime, and matrices of enclosures
+ 6. Lower bounds      a minor of the Jacobian that is not zero
+ 7. Symmetries        groups and vector fields that do not change the function, verified as identities
+ 8. Upper bounds      parameters, coordinates, symmetries, compositions
+ 9. Equations         polynomials that vanish on the image, and flattenings
+10. Built-in networks their definition once more, and counts that rest on the spec
+11. Statements        dimension, closure, singular, smooth, symmetry, same function
+12. Records           which fields of a record follow, and the outcome
 """
 
 from __future__ import annotations
@@ -16,10 +28,11 @@ import json
 import random
 import re
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from hashlib import sha256
 from itertools import combinations, combinations_with_replacement, pairwise
 from math import comb, factorial, gcd, prod
@@ -36,6 +49,7 @@ LARGE = 10**MOST_DIGITS
 MOST_ENTRIES = 4 * 2**20  # of all arrays of a program together
 MOST_WORK = 10**10  # multiplications for one document, counted from shapes before anything is evaluated
 MOST_TERMS = 10**7  # products of terms in one expansion of polynomials
+MOST_CERTIFICATES = 1000  # in one record
 RANDOM = random.SystemRandom()
 work_left = [float(MOST_WORK)]
 
@@ -64,7 +78,7 @@ def afford(work: float) -> None:
     work_left[0] -= work
 
 
-# -- documents -------------------------------------------------------------------------------------------
+# == 1. Documents ========================================================================================
 
 
 def read_json(text: str) -> Any:
@@ -92,6 +106,19 @@ def fields(value: Any, what: str, *names: str) -> list[Any]:
     exact = type(value) is dict and set(value) == set(names)
     need(exact, f"{what} has the keys {', '.join(names)} and no others")
     return [value[name] for name in names]
+
+
+Kinds = dict[str, tuple[Callable[..., Any], tuple[str, ...]]]
+"""For each kind of an object: who reads it, and its other keys."""
+
+
+def by_kind(value: Any, what: str, kinds: Kinds, key: str = "kind") -> tuple[Callable[..., Any], list[Any]]:
+    """Who reads an object of this kind, and the values of its other keys."""
+    kind = value.get(key) if type(value) is dict else None
+    if type(kind) is not str or kind not in kinds:
+        raise Rejected(f"{what} is of no kind that the format knows")
+    function, names = kinds[kind]
+    return function, fields(value, f"{what}: {kind}", key, *names)[1:]
 
 
 def integer(value: Any, low: int, high: int, what: str) -> int:
@@ -148,26 +175,43 @@ def stream(seed: int, number: int, count: int) -> Iterator[int]:
     return (mix(start + (i + 1) * 0x9E3779B97F4A7C15 & mask) for i in range(count))
 
 
-def point(value: Any, count: int, low: int, modulus: int, high: int | None = None) -> list[int]:
-    """A POINT: integers up to `high`; numbers of a stream are reduced to low .. low + modulus - 1."""
+def point(value: Any, count: int, p: int, bits: int = 0) -> list[int]:
+    """A POINT: residues modulo p or, with `bits`, integers of either sign that will be divided by 2^bits."""
     limit(count, MOST_ENTRIES)
-    high = low + modulus - 1 if high is None else high
-    least = -high if low else 0
+    shift, modulus = (1 << bits - 1, 1 << bits) if bits else (0, p)
+    low, high = (-(1 << bits + 32), 1 << bits + 32) if bits else (0, p - 1)
     if type(value) is dict and set(value) == {"entries"}:
-        return integers(value["entries"], least, high, "an entry of a point", count)
+        return integers(value["entries"], low, high, "an entry of a point", count)
     seed, number, fixed = fields(value, "a point without entries", "seed", "stream", "fixed")
     seed, number = integer(seed, 0, 2**32 - 1, "a seed"), integer(number, 0, 2**32 - 1, "a stream")
-    found, end = [x % modulus + low for x in stream(seed, number, count)], 0
+    found, end = [x % modulus - shift for x in stream(seed, number, count)], 0
     for run in listed(fixed, "fixed"):
         start, values = listed(run, "a run of fixed entries", 2)
-        start, values = integer(start, end, count, "a start"), integers(values, least, high, "a fixed entry")
+        start, values = integer(start, end, count, "a start"), integers(values, low, high, "a fixed entry")
         end = start + len(values)
         need(bool(values) and end <= count, "a run of fixed entries leaves the point")
         found[start:end] = values
     return found
 
 
-# -- programs --------------------------------------------------------------------------------------------
+def rational(text: str) -> Fraction | int:
+    need(bool(re.fullmatch(RATIONAL, text)), "a rational number is not written like this")
+    above, _, below = text.partition("/")
+    lowest = not below or (gcd(int(above), int(below)) == 1 and below != "1")
+    need(lowest, "a fraction is not in lowest terms")
+    return Fraction(int(above), int(below)) if below else int(above)
+
+
+def exact(value: Any, what: str, length: int | None = None) -> Numbers:
+    """Rational numbers: integers, or fractions as texts."""
+    texts = listed(value, what, length)
+    found = [rational(x) if type(x) is str and "/" in x else x for x in texts]
+    plain = all(type(x) is Fraction or (type(x) is int and abs(x) < LARGE) for x in found)
+    need(plain, f"{what}: each is an integer, or a fraction as a text")
+    return found
+
+
+# == 2. Programs =========================================================================================
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
 NATURAL = r"(?:0|[1-9][0-9]{0,9})"
@@ -191,10 +235,13 @@ WORDS: dict[str, tuple[list[str], int | None]] = {  # words before the operands,
     "reciprocal": ([], 1),
 }
 ANALYTIC = ("softmax", "exp", "reciprocal")
+ORDER = {"weight": 0, "input": 1}  # everything else comes after them
 
 
 @dataclass(slots=True)
-class Instruction:
+class Gate:
+    """One instruction of a program."""
+
     operation: str
     words: list[Any]  # the constants, read
     operands: list[int]
@@ -202,41 +249,44 @@ class Instruction:
 
 
 @dataclass
-class Program:
-    """A network. Weights come first, then inputs; flat weights are their entries, one weight after the other."""
+class Circuit:
+    """A program. Weights come first, then inputs; flat weights are their entries, one weight after the other."""
 
-    text: str
-    instructions: list[Instruction] = field(default_factory=list)
+    gates: list[Gate] = field(default_factory=list)
     vanishing: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
+    unknowns_up_to: list[int] = field(default_factory=list)  # where the last field was seen to be a symmetry
 
     def named(self, operation: str) -> dict[str, int]:
-        return {i.words[0]: k for k, i in enumerate(self.instructions) if i.operation == operation}
+        return {g.words[0]: k for k, g in enumerate(self.gates) if g.operation == operation}
 
     def size(self, *places: int) -> int:
-        return sum(prod(self.instructions[k].shape) for k in places)
+        return sum(prod(self.gates[k].shape) for k in places)
 
-    @property
+    def shapes(self, gate: Gate) -> list[Shape]:
+        return [self.gates[k].shape for k in gate.operands]
+
+    @cached_property
     def parameters(self) -> int:
         return self.size(*self.named("weight").values())
 
-    @property
+    @cached_property
     def input_size(self) -> int:
         return self.size(*self.named("input").values())
 
     @property
     def polynomial(self) -> bool:
-        return not any(i.operation in ANALYTIC for i in self.instructions)
+        return not any(g.operation in ANALYTIC for g in self.gates)
 
-    @property
+    @cached_property
     def work(self) -> int:
         """Multiplications of one evaluation, about."""
-        einsums = [prod(lengths_of(self, i).values()) for i in self.instructions if i.operation == "einsum"]
-        return sum(einsums) + self.size(*range(len(self.instructions)))
+        einsums = [prod(letter_lengths(self, g).values()) for g in self.gates if g.operation == "einsum"]
+        return sum(einsums) + self.size(*range(len(self.gates)))
 
     @cached_property
     def plans(self) -> list[Any]:
-        return [plan(self, i) for i in self.instructions]
+        return [plan(self, gate) for gate in self.gates]
 
     @cached_property
     def flat(self) -> dict[str, range]:
@@ -248,89 +298,79 @@ class Program:
         return found
 
 
-def read_program(text: Any) -> Program:
+def read_program(text: Any) -> Circuit:
     """The program with this canonical text."""
     need(type(text) is str and text.isascii(), "a program is ASCII text")
     lines = text.split("\n")
     limit(len(lines), 10**5)
     need(lines[0] == "m2bridge program 1" and lines[-1] == "", "a program has a header and ended lines")
-    program, entries = Program(text), 0
+    circuit, entries = Circuit(), 0
     names: list[str] = []
     for line in lines[1:-1]:
         tail = re.fullmatch(rf"(?:vanishing|output ({NAME})) %({NATURAL})", line)
         if tail:
-            need(int(tail[2]) < len(program.instructions), "an output is not computed")
-            (program.outputs if tail[1] else program.vanishing).append(int(tail[2]))
-            need(bool(tail[1]) or not program.outputs, "vanishing polynomials come before outputs")
+            need(int(tail[2]) < len(circuit.gates), "an output is not computed")
+            (circuit.outputs if tail[1] else circuit.vanishing).append(int(tail[2]))
+            need(bool(tail[1]) or not circuit.outputs, "vanishing polynomials come before outputs")
             names.append("output " + (tail[1] or str(len(names))))
             continue
         need(not names, "instructions come before outputs")
-        program.instructions.append(read_instruction(line, program.instructions))
-        entries += prod(program.instructions[-1].shape)
+        circuit.gates.append(read_gate(line, circuit.gates))
+        entries += prod(circuit.gates[-1].shape)
         limit(entries, MOST_ENTRIES)
-    kinds = [{"weight": 0, "input": 1}.get(i.operation, 2) for i in program.instructions]
+    kinds = [ORDER.get(gate.operation, 2) for gate in circuit.gates]
     need(kinds == sorted(kinds) and 0 in kinds, "weights come first, then inputs, then the computation")
-    names += [i.words[0] for i in program.instructions if i.operation in ("weight", "input")]
+    names += [gate.words[0] for gate in circuit.gates if gate.operation in ORDER]
     need(len(set(names)) == len(names), "a name is used twice")
-    need(bool(program.outputs), "a program has an output")
-    seen = depends(program, set(program.named("input").values()))
-    need(not any(seen[k] for k in program.vanishing), "a vanishing polynomial has inputs in it")
-    return program
+    need(bool(circuit.outputs), "a program has an output")
+    seen = depends(circuit, set(circuit.named("input").values()))
+    need(not any(seen[k] for k in circuit.vanishing), "a vanishing polynomial has inputs in it")
+    return circuit
 
 
-def depends(program: Program, places: set[int]) -> list[bool]:
+def depends(circuit: Circuit, places: set[int]) -> list[bool]:
     """For each instruction, whether its value depends on one of these places."""
     found: list[bool] = []
-    for k, i in enumerate(program.instructions):
-        found.append(k in places or any(found[j] for j in i.operands))
+    for k, gate in enumerate(circuit.gates):
+        found.append(k in places or any(found[j] for j in gate.operands))
     return found
 
 
-def read_instruction(line: str, before: list[Instruction]) -> Instruction:
+def read_gate(line: str, before: list[Gate]) -> Gate:
     words, what = line.split(" "), f"instruction {len(before)}"
     need(len(words) > 2 and words[:2] == [f"%{len(before)}", "="], f"{what} is missing or has another number")
     operation, words = words[2], words[3:]
+    constants: list[Any]
+    places: list[int] = []
     if operation == "constant":
         need(len(words) > 1 and bool(re.fullmatch(SHAPE, words[0])), f"{what} is not a constant")
-        shape, values = natural_list(words[0][1:-1]), [rational(word) for word in words[1:]]
-        need(prod(shape) == len(values), f"{what} has another number of entries than its shape")
-        return Instruction(operation, values, [], checked(shape, what))
-    need(operation in WORDS, f"{what} is not one that the format knows")
-    patterns, count = WORDS[operation]
-    own, operands = words[: len(patterns)], words[len(patterns) :]
-    written = len(own) == len(patterns) and all(map(re.fullmatch, patterns, own))
-    written = written and all(re.fullmatch(f"%{NATURAL}", word) for word in operands)
-    need(written, f"{what} is not written like this")
-    places = [int(word[1:]) for word in operands]
-    need(all(k < len(before) for k in places), f"{what}: an operand comes later")
-    need(count is None or len(places) == count, f"{what}: {operation} has {count} operands")
-    constants, shape = typed(operation, own, [before[k].shape for k in places], what)
-    return Instruction(operation, constants, places, checked(shape, what))
-
-
-def checked(shape: Shape, what: str) -> Shape:
+        shape, constants = naturals(words[0]), [rational(word) for word in words[1:]]
+        need(prod(shape) == len(constants), f"{what} has another number of entries than its shape")
+    else:
+        need(operation in WORDS, f"{what} is not one that the format knows")
+        patterns, count = WORDS[operation]
+        own, operands = words[: len(patterns)], words[len(patterns) :]
+        written = len(own) == len(patterns) and all(map(re.fullmatch, patterns, own))
+        written = written and all(re.fullmatch(f"%{NATURAL}", word) for word in operands)
+        need(written, f"{what} is not written like this")
+        places = [int(word[1:]) for word in operands]
+        need(all(k < len(before) for k in places), f"{what}: an operand comes later")
+        need(count is None or len(places) == count, f"{what}: {operation} has {count} operands")
+        constants, shape = typed(operation, own, [before[k].shape for k in places], what)
     need(all(shape) and len(shape) <= 20, f"{what} has an empty axis or too many axes")
     limit(prod(shape), MOST_ENTRIES)
-    return shape
+    return Gate(operation, constants, places, shape)
 
 
-def natural_list(text: str) -> Shape:
-    return tuple(int(n) for n in text.split(",")) if text else ()
-
-
-def rational(text: str) -> Fraction | int:
-    need(bool(re.fullmatch(RATIONAL, text)), "a rational number is not written like this")
-    above, _, below = text.partition("/")
-    lowest = not below or (gcd(int(above), int(below)) == 1 and below != "1")
-    need(lowest, "a fraction is not in lowest terms")
-    return Fraction(int(above), int(below)) if below else int(above)
+def naturals(text: str) -> Shape:
+    return tuple(map(int, re.findall("-?[0-9]+", text)))
 
 
 def typed(operation: str, own: list[str], shapes: list[Shape], what: str) -> tuple[list[Any], Shape]:
     """The constants of an instruction and the shape of its result."""
     first, fits = shapes[0] if shapes else (), f"{what}: the shapes do not fit"
-    if operation in ("weight", "input"):
-        return [own[0]], natural_list(own[1][1:-1])
+    if operation in ORDER:
+        return [own[0]], naturals(own[1])
     if operation in ("add", "multiply"):
         pairs = list(zip(*(padded(s, max(map(len, shapes)), 1) for s in shapes), strict=True))
         need(all(m == n or 1 in (m, n) for m, n in pairs), fits)
@@ -352,17 +392,17 @@ def typed(operation: str, own: list[str], shapes: list[Shape], what: str) -> tup
             need(lengths.setdefault(letter, n) == n, fits)
         return [*(*terms, "")[:2], result], tuple(lengths[c] for c in result)
     if operation == "reshape":
-        need(prod(natural_list(own[0][1:-1])) == prod(first), fits)
-        return [], natural_list(own[0][1:-1])
+        need(prod(naturals(own[0])) == prod(first), fits)
+        return [], naturals(own[0])
     if operation == "slice":
-        parts = [tuple(map(int, part.split(":"))) for part in own[0].split(",")]
+        parts = [naturals(part) for part in own[0].split(",")]
         need(len(parts) == len(first), fits)
         for (start, count, step), n in zip(parts, first, strict=True):
             inside = 0 <= start < n and 0 <= start + (count - 1) * step < n and count > 0
             need(inside and (step == 1 if count == 1 else step != 0), f"{what}: a slice leaves the array")
-        return parts, tuple(part[1] for part in parts)
+        return list(parts), tuple(part[1] for part in parts)
     if operation == "gather":
-        shape, places = natural_list(own[0][1:-1]), natural_list(own[1])
+        shape, places = naturals(own[0]), naturals(own[1])
         need(len(places) == prod(shape) and max(places) < prod(first), fits)
         return list(places), shape
     if operation in ("concatenate", "softmax"):
@@ -377,13 +417,13 @@ def padded(values: Sequence[int], length: int, filler: int) -> list[int]:
     return [filler] * (length - len(values)) + list(values)
 
 
-def lengths_of(program: Program, item: Instruction) -> dict[str, int]:
+def letter_lengths(circuit: Circuit, gate: Gate) -> dict[str, int]:
     """The length of each letter of an einsum."""
-    shapes = (program.instructions[k].shape for k in item.operands)
-    return {c: n for t, s in zip(item.words, shapes, strict=False) for c, n in zip(t, s, strict=True)}
+    pairs = zip(gate.words, circuit.shapes(gate), strict=False)
+    return {c: n for term, shape in pairs for c, n in zip(term, shape, strict=True)}
 
 
-# -- kinds of numbers ------------------------------------------------------------------------------------
+# == 3. Kinds of numbers =================================================================================
 
 
 class Ring:
@@ -392,6 +432,8 @@ class Ring:
     add: Callable[[Any, Any], Any]
     multiply: Callable[[Any, Any], Any]
     number: Callable[[Fraction | int], Any]
+    exp: Callable[[Any], Any]  # this and the next not for all kinds
+    reciprocal: Callable[[Any], Any]
 
     def dot(self, xs: Numbers, ys: Numbers) -> Any:
         total = self.number(0)
@@ -406,8 +448,13 @@ class Ring:
             result = self.multiply(result, x) if bit == "1" else result
         return result
 
+    def softmax(self, xs: Numbers) -> Numbers:
+        powers = [self.exp(x) for x in xs]
+        total = self.reciprocal(reduce(self.add, powers))
+        return [self.multiply(x, total) for x in powers]
 
-class Residues(Ring):
+
+class ModP(Ring):
     """Integers modulo a prime."""
 
     def __init__(self, p: int) -> None:
@@ -416,7 +463,7 @@ class Residues(Ring):
     def number(self, q: Fraction | int) -> int:
         if type(q) is int:
             return q % self.p
-        need(q.denominator % self.p != 0, "the prime divides a denominator of the program")
+        need(q.denominator % self.p != 0, "the prime divides a denominator")
         return int(q.numerator * pow(q.denominator, -1, self.p) % self.p)
 
     def add(self, x: int, y: int) -> int:
@@ -432,7 +479,7 @@ class Residues(Ring):
         return pow(x, n, self.p)
 
 
-class Symbols(Residues):
+class Symbols(ModP):
     """Integers modulo a random prime, with exp replaced by a random function: what is equal here is equal as an expression."""
 
     def __init__(self) -> None:
@@ -445,26 +492,25 @@ class Symbols(Residues):
     def reciprocal(self, x: int) -> int:
         return pow(x, -1, self.p)
 
-    def softmax(self, xs: list[int]) -> list[int]:
-        powers = [self.exp(x) for x in xs]
-        total = self.reciprocal(sum(powers) % self.p)
-        return [x * total % self.p for x in powers]
+
+Polynomial = dict[Shape, Any]
+"""Coefficients of monomials; a monomial is the sorted tuple of its variables."""
 
 
 class Polynomials(Ring):
-    """Polynomials with rational coefficients: {monomial: coefficient}; a monomial is the sorted tuple of its variables."""
+    """Polynomials with rational coefficients. Products of terms are counted and limited."""
 
     def __init__(self, most: int = MOST_TERMS) -> None:
         self.count, self.terms, self.most = 0, 0, most
 
-    def number(self, q: Fraction | int) -> dict[Shape, Any]:
+    def number(self, q: Fraction | int) -> Polynomial:
         return {(): q} if q else {}
 
-    def variables(self, count: int) -> list[dict[Shape, Any]]:
+    def variables(self, count: int) -> list[Polynomial]:
         self.count += count
         return [{(i,): 1} for i in range(self.count - count, self.count)]
 
-    def add(self, x: dict[Shape, Any], y: dict[Shape, Any]) -> dict[Shape, Any]:
+    def add(self, x: Polynomial, y: Polynomial) -> Polynomial:
         found = dict(x)
         for e, c in y.items():
             found[e] = found.get(e, 0) + c
@@ -472,30 +518,31 @@ class Polynomials(Ring):
                 del found[e]
         return found
 
-    def multiply(self, x: dict[Shape, Any], y: dict[Shape, Any]) -> dict[Shape, Any]:
+    def minus(self, x: Polynomial) -> Polynomial:
+        return {e: -c for e, c in x.items()}
+
+    def multiply(self, x: Polynomial, y: Polynomial) -> Polynomial:
         return self.dot([x], [y])
 
-    def dot(self, xs: Numbers, ys: Numbers) -> dict[Shape, Any]:
+    def dot(self, xs: Numbers, ys: Numbers) -> Polynomial:
         pairs = [(x, y) for x, y in zip(xs, ys, strict=True) if x and y]
         products = sum(len(x) * len(y) for x, y in pairs)
         self.terms += products
         limit(self.terms, self.most)
         afford(300 * products)  # a product of terms takes about as long as so many of residues
-        found: dict[Shape, Any] = {}
+        found: Polynomial = {}
         for x, y in pairs:
             for e, c in x.items():
                 for f, d in y.items():
                     both = tuple(sorted(e + f)) if e and f else e or f
                     found[both] = found.get(both, 0) + c * d
         limit(max(map(len, found), default=0), 10**4)
-        limit(
-            max((c.numerator.bit_length() + c.denominator.bit_length() for c in found.values()), default=0),
-            2**16,
-        )
+        lengths = (c.numerator.bit_length() + c.denominator.bit_length() for c in found.values())
+        limit(max(lengths, default=0), 2**16)
         return {e: c for e, c in found.items() if c}
 
 
-class Degrees(Ring):
+class DegreeSets(Ring):
     """Sets of degrees that can occur, as bits of an integer; zero is the empty set."""
 
     def number(self, q: Fraction | int) -> int:
@@ -511,25 +558,25 @@ class Degrees(Ring):
         return found
 
 
-Ball = tuple[int, int]
+Enclosure = tuple[int, int]
 
 
-class Balls(Ring):
+class Enclosures(Ring):
     """Real numbers (m, r): all within r / 2^bits of m / 2^bits. Every operation rounds outward."""
 
     def __init__(self, bits: int) -> None:
         self.bits = bits
 
-    def number(self, q: Fraction | int) -> Ball:
+    def number(self, q: Fraction | int) -> Enclosure:
         return (q.numerator << self.bits) // q.denominator, int(q.denominator != 1)
 
-    def add(self, x: Ball, y: Ball) -> Ball:
+    def add(self, x: Enclosure, y: Enclosure) -> Enclosure:
         return x[0] + y[0], x[1] + y[1]
 
-    def multiply(self, x: Ball, y: Ball) -> Ball:
+    def multiply(self, x: Enclosure, y: Enclosure) -> Enclosure:
         return self.dot([x], [y])
 
-    def dot(self, xs: list[Ball], ys: list[Ball]) -> Ball:
+    def dot(self, xs: list[Enclosure], ys: list[Enclosure]) -> Enclosure:
         middle = radius = 0
         for (a, r), (b, s) in zip(xs, ys, strict=True):
             middle += a * b
@@ -538,7 +585,7 @@ class Balls(Ring):
         # both shifts round down: by less than 2 together
         return middle >> self.bits, (radius >> self.bits) + 2
 
-    def exp(self, x: Ball) -> Ball:
+    def exp(self, x: Enclosure) -> Enclosure:
         """The series of x / 2^k, each term wrong by less than 3 units of the last place; then k squarings."""
         (m, r), one = x, 1 << self.bits
         need(r <= one and m < one << 10, "an exponential is too large or too uncertain")
@@ -560,19 +607,17 @@ class Balls(Ring):
         m, spread = total >> bits - self.bits, (error >> bits - self.bits) + 2
         return m, spread + ((m + spread) * 2 * r >> self.bits) + 1  # e^r - 1 <= 2 r for r <= 1
 
-    def reciprocal(self, x: Ball) -> Ball:
+    def reciprocal(self, x: Enclosure) -> Enclosure:
         (m, r), square = x, 1 << 2 * self.bits
         need(abs(m) > r, "a number that is divided by may be zero")
         return square // m, r * square // (abs(m) * (abs(m) - r)) + 2
 
-    def softmax(self, xs: list[Ball]) -> list[Ball]:
+    def softmax(self, xs: list[Enclosure]) -> list[Enclosure]:
         top = max(m for m, _ in xs)  # subtracting one number from all changes nothing
-        powers = [self.exp((m - top, r)) for m, r in xs]
-        total = self.reciprocal((sum(m for m, _ in powers), sum(r for _, r in powers)))
-        return [self.multiply(x, total) for x in powers]
+        return super().softmax([(m - top, r) for m, r in xs])
 
 
-# -- the evaluator: one program over one kind of numbers, forwards and backwards ----------------------------
+# == 4. The evaluator ====================================================================================
 
 
 def offsets(lengths: Sequence[int], steps: Sequence[int]) -> list[int]:
@@ -595,9 +640,8 @@ class Contraction:
         self.sides = []
         for term in (x, y):
             step = dict(zip(term, row_major([lengths[c] for c in term]), strict=True))
-            grids = [[lengths[c] for c in cs] for cs in (kept, summed)]
-            steps = [[step.get(c, 0) for c in cs] for cs in (kept, summed)]
-            self.sides.append([offsets(*pair) for pair in zip(grids, steps, strict=True)])
+            grids = [offsets([lengths[c] for c in cs], [step.get(c, 0) for c in cs]) for cs in (kept, summed)]
+            self.sides.append(grids)
 
     def __call__(self, ring: Any, x: Numbers, y: Numbers) -> Numbers:
         tables = []
@@ -607,78 +651,82 @@ class Contraction:
         return list(map(ring.dot, *tables))
 
 
-def plan(program: Program, item: Instruction) -> Any:
-    """What is the same at every point: flat places that an instruction reads."""
-    shapes = [program.instructions[k].shape for k in item.operands]
-    operation, shape = item.operation, item.shape
+def plan(circuit: Circuit, gate: Gate) -> Any:
+    """What is the same at every point. For einsum: contractions for the value and for both transposes; for softmax: its
+    lines; for all others, and each operand: the place that each entry of the result reads there, or None.
+    """
+    shapes, shape, operation = circuit.shapes(gate), gate.shape, gate.operation
+    if operation == "einsum":
+        lengths, (x, y, kept) = letter_lengths(circuit, gate), gate.words
+        return [Contraction(lengths, *terms) for terms in ((x, y, kept), (kept, y, x), (kept, x, y))]
     if operation in ("add", "multiply"):  # a repeated axis has step 0
         own = [[0 if n == 1 else s for n, s in zip(sh, row_major(sh), strict=True)] for sh in shapes]
         return [offsets(shape, padded(step, len(shape), 0)) for step in own]
-    if operation == "einsum":
-        lengths, (x, y, kept) = lengths_of(program, item), item.words
-        return [Contraction(lengths, *terms) for terms in ((x, y, kept), (kept, y, x), (kept, x, y))]
     if operation == "slice":
         steps = row_major(shapes[0])
-        first = sum(part[0] * s for part, s in zip(item.words, steps, strict=True))
-        jumps = [part[2] * s for part, s in zip(item.words, steps, strict=True)]
-        return [first + o for o in offsets(shape, jumps)]
-    if operation in ("gather", "reshape"):
-        return item.words or range(prod(shape))
-    if operation in ("concatenate", "softmax"):
-        axis, steps = item.words[0], row_major(shape)
-        if operation == "softmax":
-            lines = offsets(shape[:axis] + shape[axis + 1 :], steps[:axis] + steps[axis + 1 :])
-            return [[o + i * steps[axis] for i in range(shape[axis])] for o in lines]
-        sizes = [s[axis] * steps[axis] for s in shapes]
-        starts = [sum(prod(s) for s in shapes[:k]) for k in range(len(shapes))]
-        blocks = list(zip(starts, sizes, strict=True))
-        return [a + o * n + i for o in range(prod(shape[:axis])) for a, n in blocks for i in range(n)]
-    return range(prod(shape))
+        first = sum(part[0] * s for part, s in zip(gate.words, steps, strict=True))
+        jumps = [part[2] * s for part, s in zip(gate.words, steps, strict=True)]
+        return [[first + o for o in offsets(shape, jumps)]]
+    if operation == "softmax":
+        axis, steps = gate.words[0], row_major(shape)
+        lines = offsets(shape[:axis] + shape[axis + 1 :], steps[:axis] + steps[axis + 1 :])
+        return [[o + i * steps[axis] for i in range(shape[axis])] for o in lines]
+    if operation == "concatenate":  # rows of the operands in turn
+        axis = gate.words[0]
+        blocks = [(side, prod(s[axis:])) for side, s in enumerate(shapes)]
+        rows = range(prod(shape[:axis]))
+        read = [(side, o * n + i) for o in rows for side, n in blocks for i in range(n)]
+        return [[i if own == side else None for own, i in read] for side, _ in blocks]
+    return [gate.words if operation == "gather" else range(prod(shape))]
 
 
 Values = Callable[[int], Numbers]  # the flat value of an instruction, by its number
 
 
-class Evaluator:
+class Run:
     """A program over one kind of numbers: values of all instructions, and derivatives in both directions."""
 
-    def __init__(self, program: Program, ring: Any) -> None:
-        self.program, self.ring = program, ring
-        self.plans = program.plans
+    def __init__(self, circuit: Circuit, ring: Any) -> None:
+        self.circuit, self.ring = circuit, ring
+        self.plans = circuit.plans
 
     def values(self, weights: Numbers, inputs: Numbers) -> list[Numbers]:
         """The flat values of all instructions, for flat weights and inputs."""
         given, at = [*weights, *inputs], 0
         found: list[Numbers] = []
-        for k, item in enumerate(self.program.instructions):
-            if item.operation in ("weight", "input"):
-                at, start = at + prod(item.shape), at
+        for k, gate in enumerate(self.circuit.gates):
+            if gate.operation in ORDER:
+                at, start = at + prod(gate.shape), at
                 found.append(given[start:at])
             else:
-                found.append(self.step(k, [found[j] for j in item.operands]))
+                found.append(self.step(k, [found[j] for j in gate.operands]))
         need(at == len(given), "a point has another number of entries than the program")
         return found
 
+    def outputs(self, weights: Numbers, inputs: Numbers) -> Numbers:
+        values = self.values(weights, inputs)
+        return [x for place in self.circuit.outputs for x in values[place]]
+
     def step(self, k: int, xs: list[Numbers]) -> Numbers:
         """The flat value of one instruction, for those of its operands."""
-        item, plan, ring = self.program.instructions[k], self.plans[k], self.ring
-        operation = item.operation
+        gate, plan, ring = self.circuit.gates[k], self.plans[k], self.ring
+        operation = gate.operation
         if operation == "constant":
-            return [ring.number(q) for q in item.words]
+            return [ring.number(q) for q in gate.words]
+        if operation == "einsum":
+            return list(plan[0](ring, *xs, *[[ring.number(1)]] * (2 - len(xs))))
         if operation in ("add", "multiply"):
             combine = ring.add if operation == "add" else ring.multiply
             return [combine(xs[0][i], xs[1][j]) for i, j in zip(*plan, strict=True)]
         if operation == "scale":
-            factor = ring.number(item.words[0])
+            factor = ring.number(gate.words[0])
             return [ring.multiply(factor, x) for x in xs[0]]
         if operation == "power":
-            return [ring.power(x, item.words[0]) for x in xs[0]]
-        if operation == "einsum":
-            return list(plan[0](ring, *xs, *[[ring.number(1)]] * (2 - len(xs))))
+            return [ring.power(x, gate.words[0]) for x in xs[0]]
         if operation not in ANALYTIC:  # slice, gather, reshape, concatenate
-            joined = xs[0] if len(xs) == 1 else [x for part in xs for x in part]
-            return [joined[i] for i in plan]
-        if not hasattr(ring, operation):
+            sides = range(len(xs))
+            return [next(xs[s][e[s]] for s in sides if e[s] is not None) for e in zip(*plan, strict=True)]
+        if not hasattr(ring, "exp"):
             raise Unknown(f"a program with {operation} is not polynomial")
         if operation == "softmax":
             found: dict[int, Any] = {}
@@ -687,50 +735,46 @@ class Evaluator:
             return [found[i] for i in range(len(found))]
         return [getattr(ring, operation)(x) for x in xs[0]]
 
-    def partial(self, k: int, side: int, value: Values) -> tuple[Any, Numbers | None]:
-        """For each entry of a result the place in one operand that it depends on, or None, and the derivatives (None: all 1)."""
-        item, plan, ring = self.program.instructions[k], self.plans[k], self.ring
-        operation, minus = item.operation, ring.number(-1)
-        if operation in ("add", "multiply"):
-            other = value(item.operands[1 - side]) if operation == "multiply" else []
-            return plan[side], [other[i] for i in plan[1 - side]] if other else None
-        if operation == "concatenate":
-            start = self.program.size(*item.operands[:side])
-            own = range(start, start + self.program.size(item.operands[side]))
-            return [i - start if i in own else None for i in plan], None
+    def rates(self, k: int, side: int, value: Values) -> Numbers | None:
+        """The derivative of each entry of a result by the entry of one operand that it reads; None: all are 1."""
+        gate, ring = self.circuit.gates[k], self.ring
+        operation = gate.operation
+        if operation == "multiply":
+            other = value(gate.operands[1 - side])
+            return [other[i] for i in self.plans[k][1 - side]]
         if operation == "scale":
-            return plan, [ring.number(item.words[0])] * len(plan)
+            return [ring.number(gate.words[0])] * prod(gate.shape)
         if operation == "power":
-            factor, n = ring.number(item.words[0]), item.words[0] - 1
-            return plan, [ring.multiply(factor, ring.power(x, n)) for x in value(item.operands[0])]
+            factor, n = ring.number(gate.words[0]), gate.words[0] - 1
+            return [ring.multiply(factor, ring.power(x, n)) for x in value(gate.operands[0])]
         if operation == "exp":
-            return plan, value(k)
+            return value(k)
         if operation == "reciprocal":
-            return plan, [ring.multiply(minus, ring.multiply(y, y)) for y in value(k)]
-        return plan, None  # slice, gather, reshape
+            return [ring.multiply(ring.number(-1), ring.multiply(y, y)) for y in value(k)]
+        return None  # add, slice, gather, reshape, concatenate
 
     def along(self, k: int, side: int, value: Values, moved: Numbers, back: bool) -> Numbers:
         """The derivative of instruction k by one operand, applied to a vector; or its transpose, where `back`."""
-        item, plan, ring = self.program.instructions[k], self.plans[k], self.ring
-        if item.operation == "einsum":
-            other = value(item.operands[1 - side]) if len(item.operands) == 2 else [ring.number(1)]
+        gate, plan, ring = self.circuit.gates[k], self.plans[k], self.ring
+        zero = ring.number(0)
+        if gate.operation == "einsum":
+            other = value(gate.operands[1 - side]) if len(gate.operands) == 2 else [ring.number(1)]
             pair = [other, moved] if side == 1 and not back else [moved, other]
             return list(plan[1 + side if back else 0](ring, *pair))
-        zero, places, rates = ring.number(0), plan, None
-        if item.operation == "softmax":  # d y_i = y_i (t_i - sum_j y_j t_j): a symmetric matrix
+        if gate.operation == "softmax":  # d y_i = y_i (t_i - sum_j y_j t_j): a symmetric matrix
             y, found = value(k), [zero] * len(moved)
             for line in plan:
                 mean = ring.dot([y[i] for i in line], [moved[i] for i in line])
                 for i in line:
                     found[i] = ring.multiply(y[i], ring.add(moved[i], ring.multiply(ring.number(-1), mean)))
             return found
-        places, rates = self.partial(k, side, value)
+        places, rates = plan[side], self.rates(k, side, value)
         if not back:
             moved = [zero if i is None else moved[i] for i in places]
         moved = moved if rates is None else list(map(ring.multiply, rates, moved))
         if not back:
             return moved
-        found = [zero] * self.program.size(item.operands[side])
+        found = [zero] * self.circuit.size(gate.operands[side])
         for c, i in zip(moved, places, strict=True):
             if i is not None:
                 found[i] = ring.add(found[i], c)
@@ -742,7 +786,7 @@ class Evaluator:
         """Derivatives, by each weight, of the sum of seeds times values; places not wanted are passed over."""
         found = dict(seeds)
         for k in reversed(range(max(seeds) + 1)):
-            operands = self.program.instructions[k].operands
+            operands = self.circuit.gates[k].operands
             if k in found and operands and wanted[k]:
                 g = found.pop(k)
                 for side, j in enumerate(operands):
@@ -752,7 +796,7 @@ class Evaluator:
         return found
 
 
-# -- linear algebra --------------------------------------------------------------------------------------
+# == 5. Linear algebra ====================================================================================
 
 
 class Echelon:
@@ -826,7 +870,7 @@ def kernel(matrix: list[list[int]], p: int) -> list[list[int]]:
     return found
 
 
-def independent_columns(table: list[list[Ball]], bits: int) -> None:
+def independent_columns(table: list[list[Enclosure]], bits: int) -> None:
     """Verify that every matrix in the enclosure has independent columns. A float elimination proposes rows and an approximate
     inverse C of theirs; integers then show that the row sums of |1 - C T| are below 1, so that C T is not singular.
     """
@@ -853,19 +897,19 @@ def independent_columns(table: list[list[Ball]], bits: int) -> None:
         need(error + sum(abs(x) * r for x, r in zip(inverse, spread, strict=True)) < one, failed)
 
 
-# -- lower bounds ----------------------------------------------------------------------------------------
+# == 6. Lower bounds =====================================================================================
 
 
-def jacobian(run: Evaluator, weights: Numbers, samples: list[Numbers], rows: list[tuple[int, dict[int, Numbers]]],
+def jacobian(run: Run, weights: Numbers, samples: list[Numbers], rows: list[tuple[int, dict[int, Numbers]]],
              columns: list[int]) -> list[Numbers]:  # fmt: skip
     """Derivatives by the flat weights in `columns`; a row is a sample and the seeds of a linear form of values there."""
-    program, zero = run.program, run.ring.number(0)
-    flat, places = program.flat, program.named("weight")
-    home = {c: (places[name], c - own.start) for name, own in flat.items() for c in own}
+    circuit, zero = run.circuit, run.ring.number(0)
+    places = circuit.named("weight")
+    home = {c: (places[name], c - own.start) for name, own in circuit.flat.items() for c in own}
     homes = [home[c] for c in columns]
-    wanted = depends(program, {place for place, _ in homes})
+    wanted = depends(circuit, {place for place, _ in homes})
     used = {sample for sample, _ in rows}
-    afford(program.work * (len(used) + 2 * len(rows)))
+    afford(circuit.work * (len(used) + 2 * len(rows)))
     values = {n: run.values(weights, samples[n]) for n in sorted(used)}
     table = []
     for n, seeds in rows:
@@ -874,107 +918,105 @@ def jacobian(run: Evaluator, weights: Numbers, samples: list[Numbers], rows: lis
     return table
 
 
-def entry(program: Program, ring: Any, places: list[int], index: int) -> dict[int, Numbers]:
+def entry(circuit: Circuit, ring: Any, places: list[int], index: int) -> dict[int, Numbers]:
     """The linear form that is one entry, by flat index, of the values at these places."""
     for k in places:
-        if index < program.size(k):
-            return {k: [ring.number(int(i == index)) for i in range(program.size(k))]}
-        index -= program.size(k)
+        if index < circuit.size(k):
+            return {k: [ring.number(int(i == index)) for i in range(circuit.size(k))]}
+        index -= circuit.size(k)
     raise Rejected("there is no such entry")
 
 
+def check_lower(circuit: Circuit, argument: Any) -> int:
+    """The dimension that an argument shows to be reached."""
+    keys = ("weights", "samples", "inputs", "rows", "columns")
+    kinds: Kinds = {
+        "minor": (minor, ("prime", *keys)),
+        "last layer": (minor_of_last_layer, ("layer", "tokens", "prime", *keys)),
+        "intervals": (minor_by_enclosures, ("layer", "bits", *keys)),
+    }
+    function, values = by_kind(argument, "the lower bound", kinds)
+    return int(function(circuit, *values))
+
+
 def read_points(
-    program: Program, argument: dict[str, Any], p: int, bits: int = 0
+    circuit: Circuit, weights: Any, samples: Any, inputs: Any, p: int, bits: int = 0
 ) -> tuple[list[int], list[list[int]]]:
     """The weights and the inputs of an argument."""
-    size = program.input_size
-    count = integer(argument["samples"], 1, 10**6 if size else 1, "the number of samples")
-    low, modulus, high = (-(1 << bits - 1), 1 << bits, 1 << bits + 32) if bits else (0, p, p - 1)
-    weights = point(argument["weights"], program.parameters, low, modulus, high)
-    flat = point(argument["inputs"], count * size, low, modulus, high)
-    return weights, [flat[n * size : (n + 1) * size] for n in range(count)]
+    size = circuit.input_size
+    count = integer(samples, 1, 10**6 if size else 1, "the number of samples")
+    flat = point(inputs, count * size, p, bits)
+    return point(weights, circuit.parameters, p, bits), [
+        flat[n * size : (n + 1) * size] for n in range(count)
+    ]
 
 
 def read_minor(
-    program: Program, argument: dict[str, Any], samples: int, entries: int
+    circuit: Circuit, rows: Any, columns: Any, first: int, second: int
 ) -> tuple[list[tuple[int, int]], list[int]]:
-    """Rows and columns of a minor."""
-    pairs = [listed(row, "a row", 2) for row in listed(argument["rows"], "rows")]
-    rows = [(integer(n, 0, samples - 1, "a row"), integer(e, 0, entries - 1, "a row")) for n, e in pairs]
-    columns = integers(argument["columns"], 0, program.parameters - 1, "a column")
-    extra = program.size(*program.vanishing)
-    need(len(rows) + extra == len(columns), "a minor has as many rows as columns")
-    return rows, columns
+    """Rows, which are pairs of numbers below `first` and `second`, and columns of a minor."""
+    pairs = [listed(row, "a row", 2) for row in listed(rows, "rows")]
+    found = [(integer(n, 0, first - 1, "a row"), integer(e, 0, second - 1, "a row")) for n, e in pairs]
+    columns = integers(columns, 0, circuit.parameters - 1, "a column")
+    square = len(found) + circuit.size(*circuit.vanishing) == len(columns)
+    need(square, "a minor has as many rows as columns")
+    return found, columns
 
 
-def last_layer(program: Program, name: Any) -> tuple[int, int, int]:
-    """For a program with the one output V Z: the place of Z, and the numbers of rows of V and of columns of Z."""
-    need(type(name) is str and name in program.named("weight"), "the last layer is not a weight")
-    place, item = program.named("weight")[name], program.instructions[program.outputs[0]]
-    form = item.operation == "einsum" and item.words in (["ab", "bc", "ac"], ["ab", "b", "a"])
-    users = [i for i in program.instructions for j in i.operands if j == place]
-    alone = form and item.operands[0] == place and len(users) == len(program.outputs) == 1
-    need(alone and not program.vanishing, "the output is not V Z with a weight V that is used only there")
-    return item.operands[1], item.shape[0], (*item.shape, 1)[1]
-
-
-def tokens_of(values: Any, count: int) -> list[int]:
-    tokens = integers(values, 0, count - 1, "a token")
-    need(len(set(tokens)) == len(tokens), "a token is listed twice")
-    return tokens
-
-
-def check_lower(program: Program, argument: Any) -> int:
-    """The dimension that an argument shows to be reached."""
-    keys = ("kind", "weights", "samples", "inputs", "rows", "columns")
-    kinds: dict[Any, tuple[Callable[..., int], tuple[str, ...]]] = {
-        "minor": (minor, ("prime",)),
-        "last layer": (minor_of_last_layer, ("prime", "layer", "tokens")),
-        "intervals": (minor_by_intervals, ("bits", "layer")),
-    }
-    kind = argument.get("kind") if type(argument) is dict else None
-    need(type(kind) is str and kind in kinds, "the lower bound is of no kind that the format knows")
-    function, own = kinds[kind]
-    fields(argument, f"a bound by {kind}", *keys, *own)
-    return function(program, argument)
-
-
-def minor(program: Program, argument: dict[str, Any]) -> int:
+def minor(circuit: Circuit, p: Any, weights: Any, samples: Any, inputs: Any, rows: Any, columns: Any) -> int:
     """The rank of the Jacobian modulo p at an integer point is at most the generic rank. Vanishing polynomials whose own rows
     are independent at a zero modulo p have a zero over the p-adic integers there (Hensel), and the others are counted.
     """
-    p = prime(argument["prime"])
-    weights, samples = read_points(program, argument, p)
-    rows, columns = read_minor(program, argument, len(samples), program.size(*program.outputs))
-    run, conditions = Evaluator(program, Residues(p)), range(program.size(*program.vanishing))
+    p = prime(p)
+    weights, samples = read_points(circuit, weights, samples, inputs, p)
+    rows, columns = read_minor(circuit, rows, columns, len(samples), circuit.size(*circuit.outputs))
+    run, conditions = Run(circuit, ModP(p)), range(circuit.size(*circuit.vanishing))
     if conditions:
         values = run.values(weights, samples[0])
-        need(not any(x for k in program.vanishing for x in values[k]), "the point is not on the source")
-    forms = [(0, entry(program, run.ring, program.vanishing, e)) for e in conditions]
-    forms += [(n, entry(program, run.ring, program.outputs, e)) for n, e in rows]
+        need(not any(x for k in circuit.vanishing for x in values[k]), "the point is not on the source")
+    forms = [(0, entry(circuit, run.ring, circuit.vanishing, e)) for e in conditions]
+    forms += [(n, entry(circuit, run.ring, circuit.outputs, e)) for n, e in rows]
     table = jacobian(run, weights, samples, forms, columns)
     need(rank(table, p) == len(columns), f"the minor is zero modulo {p}")
     return len(rows)
 
 
-def minor_of_last_layer(program: Program, argument: dict[str, Any]) -> int:
+def last_layer(circuit: Circuit, name: Any) -> tuple[int, int, int]:
+    """For a program with the one output V Z: the place of Z, and the numbers of rows of V and of columns of Z."""
+    need(type(name) is str and name in circuit.flat, "the last layer is not a weight")
+    place, gate = circuit.named("weight")[name], circuit.gates[circuit.outputs[0]]
+    form = gate.operation == "einsum" and gate.words in (["ab", "bc", "ac"], ["ab", "b", "a"])
+    users = [g for g in circuit.gates for j in g.operands if j == place]
+    alone = form and gate.operands[0] == place and len(users) == len(circuit.outputs) == 1
+    need(alone and not circuit.vanishing, "the output is not V Z with a weight V that is used only there")
+    return gate.operands[1], gate.shape[0], (*gate.shape, 1)[1]
+
+
+def different(values: Any, count: int, what: str) -> list[int]:
+    found = integers(values, 0, count - 1, what)
+    need(len(set(found)) == len(found), f"{what} is listed twice")
+    return found
+
+
+def minor_of_last_layer(circuit: Circuit, name: Any, tokens: Any, p: Any, weights: Any, samples: Any, inputs: Any, rows: Any,
+                        columns: Any) -> int:  # fmt: skip
     """Output row r at a token is V[r] z. By V alone the rows (r, token) with independent tokens z have full rank; where
     z = sum c_k z_k, row (r, z) minus sum c_k rows (r, z_k) is zero in the columns of V, so that the rest adds up.
     """
-    p = prime(argument["prime"])
-    z, height, t = last_layer(program, argument["layer"])
-    weights, samples = read_points(program, argument, p)
-    tokens = tokens_of(argument["tokens"], len(samples) * t)
-    rows, columns = read_minor(program, argument, height, len(samples) * t)
-    own = program.flat[argument["layer"]]
+    p = prime(p)
+    z, height, t = last_layer(circuit, name)
+    weights, samples = read_points(circuit, weights, samples, inputs, p)
+    tokens = different(tokens, len(samples) * t, "a token")
+    rows, columns = read_minor(circuit, rows, columns, height, len(samples) * t)
+    own, run, width = circuit.flat[name], Run(circuit, ModP(p)), circuit.size(z) // t
     need(not any(c in own for c in columns), "a column is in the last layer")
     need(not {token for _, token in rows} & set(tokens), "a row's token is one of the independent ones")
-    run, width = Evaluator(program, Residues(p)), program.size(z) // t
     need(width >= len(tokens), "there are too many tokens to be independent")
     used = {0} | {r for r, _ in rows}
     pairs = [*((r, token) for r in used for token in tokens), *rows]
-    afford(program.work * len({token // t for _, token in pairs}))
-    at = {n: run.values(weights, samples[n])[z] for n in {token // t for _, token in pairs}}
+    needed = {token // t for _, token in pairs}
+    afford(circuit.work * len(needed))
+    at = {n: run.values(weights, samples[n])[z] for n in needed}
 
     def form(r: int, token: int) -> tuple[int, dict[int, Numbers]]:
         seeds = [0] * (width * t)
@@ -995,37 +1037,37 @@ def minor_of_last_layer(program: Program, argument: dict[str, Any]) -> int:
     return height * len(tokens) + len(columns)
 
 
-def minor_by_intervals(program: Program, argument: dict[str, Any]) -> int:
+def minor_by_enclosures(circuit: Circuit, layer: Any, bits: Any, weights: Any, samples: Any, inputs: Any, rows: Any,
+                        columns: Any) -> int:  # fmt: skip
     """A minor that is not zero at one real point shows the generic rank of an analytic map. With `layer`, some rows of V are
     seen by their own outputs only: with independent tokens they add their number times that of the tokens.
     """
-    need(not program.vanishing, "intervals are not known for weights that satisfy equations")
-    bits = integer(argument["bits"], 1, 256, "bits")
-    weights, samples = read_points(program, argument, 0, bits)
-    rows, columns = read_minor(program, argument, len(samples), program.size(*program.outputs))
+    need(not circuit.vanishing, "intervals are not known for weights that satisfy equations")
+    bits = integer(bits, 1, 256, "bits")
+    weights, samples = read_points(circuit, weights, samples, inputs, 0, bits)
+    rows, columns = read_minor(circuit, rows, columns, len(samples), circuit.size(*circuit.outputs))
     added, tokens, z, t = 0, [], 0, 1
-    if argument["layer"] is not None:
-        name, own, listed_tokens = fields(argument["layer"], "a layer", "weight", "rows", "tokens")
-        z, height, t = last_layer(program, name)
-        heights = set(integers(own, 0, height - 1, "a row of the last layer"))
-        need(len(heights) == len(own), "a row of the last layer is listed twice")
-        tokens = tokens_of(listed_tokens, len(samples) * t)
-        width, flat = program.size(z) // t, program.flat[name]
+    if layer is not None:
+        name, own, tokens = fields(layer, "a layer", "weight", "rows", "tokens")
+        z, height, t = last_layer(circuit, name)
+        heights = different(own, height, "a row of the last layer")
+        tokens = different(tokens, len(samples) * t, "a token")
+        width, flat = circuit.size(z) // t, circuit.flat[name]
         need(not any(e // t in heights for _, e in rows), "a row is an output of the last layer's own rows")
         inside = any(c in flat and (c - flat.start) // width in heights for c in columns)
         need(not inside, "a column is in those rows")
         added = len(heights) * len(tokens)
     for precision in (bits + 96, 2 * bits + 256, 2 * bits + 768):
-        run = Evaluator(program, Balls(precision))
+        run = Run(circuit, Enclosures(precision))
         real = [[(x << precision - bits, 0) for x in xs] for xs in (weights, *samples)]
         try:
             if tokens:
-                afford(program.work * len(tokens))
+                afford(circuit.work * len(tokens))
                 at = {n: run.values(real[0], real[1 + n])[z] for n in {x // t for x in tokens}}
                 lines = zip(*(at[x // t][x % t :: t] for x in tokens), strict=True)
                 independent_columns([list(line) for line in lines], precision)
             if columns:
-                forms = [(n, entry(program, run.ring, program.outputs, e)) for n, e in rows]
+                forms = [(n, entry(circuit, run.ring, circuit.outputs, e)) for n, e in rows]
                 independent_columns(jacobian(run, real[0], real[1:], forms, columns), precision)
             return len(columns) + added
         except Rejected as reason:
@@ -1033,24 +1075,24 @@ def minor_by_intervals(program: Program, argument: dict[str, Any]) -> int:
     raise last
 
 
-# -- symmetries ------------------------------------------------------------------------------------------
+# == 7. Symmetries =======================================================================================
 
 Field = list[tuple[int, int, tuple[tuple[int, int], ...]]]
 """Parts (i, c, ((j, e), ...)): flat weight i moves by c times the product of the flat weights j to the powers e."""
 
 
 def symmetry_vectors(
-    program: Program, at: list[int], p: int, groups: Any, vector_fields: Any = None
+    circuit: Circuit, at: list[int], p: int, groups: Any, vector_fields: Any = None
 ) -> list[dict[int, int]]:
     """Verify groups and vector fields; the directions at the point, modulo p, in which they move the weights."""
-    need(not program.vanishing, "symmetries are not known for weights that satisfy equations")
-    found, ring = [], Residues(p)
-    bundles = [group_fields(program, group) for group in listed(groups, "groups")]
+    need(not circuit.vanishing, "symmetries are not known for weights that satisfy equations")
     own = listed([] if vector_fields is None else vector_fields, "fields")
-    for bundle in (*bundles, ((True, read_field(program, value)) for value in own)):
+    bundles = [group_fields(circuit, group) for group in listed(groups, "groups")]
+    found, ring = [], ModP(p)
+    for bundle in (*bundles, ((True, read_field(circuit, value)) for value in own)):
         for unverified, vector_field in bundle:
             if unverified:
-                check_field(program, vector_field)
+                check_field(circuit, vector_field)
             found.append({i: x for i, x in field_at(vector_field, ring, at).items() if x})
     return found
 
@@ -1063,8 +1105,8 @@ def read_monomial(value: Any, count: int) -> tuple[tuple[int, int], ...]:
     return tuple((i, e) for i, e in pairs)
 
 
-def read_field(program: Program, value: Any) -> Field:
-    most, found = program.parameters, []
+def read_field(circuit: Circuit, value: Any) -> Field:
+    most, found = circuit.parameters, []
     for part in listed(value, "a vector field"):
         i, c, monomial = listed(part, "a part of a vector field", 3)
         i, c = integer(i, 0, most - 1, "a weight"), integer(c, -LARGE, LARGE, "a factor")
@@ -1073,60 +1115,69 @@ def read_field(program: Program, value: Any) -> Field:
     return found
 
 
-def group_fields(program: Program, group: Any) -> Iterator[tuple[bool, Field]]:
-    """The infinitesimal generators of a group as vector fields, and whether each must be verified. Fields that do not change a
-    function are closed under brackets. Of gl three are verified: a diagonal D of squares, the sum of all E_(i,i+1), and that of
-    all E_(i+1,i). Brackets with D multiply the parts of a sum by different numbers, so that each part is a combination of such
-    brackets; these parts and D generate gl. Copies of gl have their own D, of further squares, and the two sums in common.
+def group_fields(circuit: Circuit, group: Any) -> Iterator[tuple[bool, Field]]:
+    """The infinitesimal generators of a group as vector fields, and whether each must be verified."""
+    kinds: Kinds = {
+        "scaling": (scaling_fields, ("weights",)),
+        "torus": (torus_fields, ("size", "axes")),
+        "gl": (linear_fields, ("size", "axes")),
+    }
+    function, values = by_kind(group, "a group", kinds, "group")
+    yield from function(circuit, *values)
+
+
+def scaling_fields(circuit: Circuit, exponents: Any) -> Iterator[tuple[bool, Field]]:
+    known = type(exponents) is dict and bool(exponents) and set(exponents) <= set(circuit.flat)
+    need(known, "a scaling names weights of the program")
+    for k in exponents.values():
+        integer(k, -(10**6), 10**6, "an exponent")
+    yield True, [(i, k, ((i, 1),)) for name, k in exponents.items() for i in circuit.flat[name]]
+
+
+def torus_fields(circuit: Circuit, size: Any, axes: Any) -> Iterator[tuple[bool, Field]]:
+    tables, _ = read_axes(circuit, axes, size, False)
+    yield from ((True, unit(tables, 0, i, i)) for i in range(size))
+
+
+def linear_fields(circuit: Circuit, size: Any, axes: Any) -> Iterator[tuple[bool, Field]]:
+    """Fields that do not change a function are closed under brackets. Of gl three are verified: a diagonal D of squares, the
+    sum of all E_(i,i+1), and that of all E_(i+1,i). Brackets with D multiply the parts of a sum by different numbers, so that
+    each part is a combination of such brackets; these parts and D generate gl. Copies of gl have their own D, of further squares,
+    and the two sums in common.
     """
-    kind = group.get("group") if type(group) is dict else None
-    if kind == "scaling":
-        _, exponents = fields(group, "a scaling", "group", "weights")
-        known = type(exponents) is dict and bool(exponents) and set(exponents) <= set(program.flat)
-        need(known, "a scaling names weights of the program")
-        for k in exponents.values():
-            integer(k, -(10**6), 10**6, "an exponent")
-        yield True, [(i, k, ((i, 1),)) for name, k in exponents.items() for i in program.flat[name]]
-        return
-    need(kind in ("gl", "torus"), "a group is gl, torus or scaling")
-    _, size, axes = fields(group, "a group", "group", "size", "axes")
-    size = integer(size, 1, 10**5, "the size of a group")
-    tables, copies = read_axes(program, axes, size, kind == "gl")
-    count = copies * sum(len(places[0, 0]) for _, places in tables)
-    limit(count * (size**2 if kind == "gl" else size), 4 * MOST_ENTRIES)
-
-    def unit(copy: int, i: int, j: int, factor: int = 1) -> Field:
-        """1 + e E_ij adds e times row j to row i; its inverse transpose takes e times row i from row j."""
-        found: Field = []
-        for label, places in tables:
-            to, source = (i, j) if label > 0 else (j, i)
-            pairs = zip(places[copy, to], places[copy, source], strict=True)
-            found += [(x, factor * label, ((y, 1),)) for x, y in pairs]
-        return found
-
+    tables, copies = read_axes(circuit, axes, size, True)
     every = [(copy, i) for copy in range(copies) for i in range(size)]
-    if kind == "torus":
-        yield from ((True, unit(copy, i, i)) for copy, i in every)
-        return
     for own in range(copies):
         squares = [(i, (own * size + i + 1) ** 2) for i in range(size)]
-        yield True, [x for i, square in squares for x in unit(own, i, i, square)]
+        yield True, [x for i, square in squares for x in unit(tables, own, i, i, square)]
     for step in (0, 1) if size > 1 else ():
-        yield True, [x for copy, i in every if i + 1 < size for x in unit(copy, i + step, i + 1 - step)]
-    yield from ((False, unit(copy, i, j)) for copy, i in every for j in range(size))
+        sides = [(copy, i + step, i + 1 - step) for copy, i in every if i + 1 < size]
+        yield True, [x for side in sides for x in unit(tables, *side)]
+    yield from ((False, unit(tables, copy, i, j)) for copy, i in every for j in range(size))
 
 
-def read_axes(
-    program: Program, axes: Any, size: int, linear: bool
-) -> tuple[list[tuple[int, dict[tuple[int, int], list[int]]]], int]:
-    """For each axis with a label: the label, and the flat weights with (number of the copy, index on the axis), in one order for
-    all indices; and the number of copies of the group.
-    """
-    places, most = program.named("weight"), 1 if linear else 10**6
-    need(type(axes) is dict and bool(axes) and set(axes) <= set(places), "axes names weights of the program")
-    tables, copies = [], set()
+Axes = list[tuple[int, dict[tuple[int, int], list[int]]]]
+"""For each axis with a label: the label, and the flat weights with (number of the copy, index on the axis), in one order."""
+
+
+def unit(tables: Axes, copy: int, i: int, j: int, factor: int = 1) -> Field:
+    """1 + e E_ij adds e times row j to row i; its inverse transpose takes e times row i from row j."""
+    found: Field = []
+    for label, places in tables:
+        to, source = (i, j) if label > 0 else (j, i)
+        pairs = zip(places[copy, to], places[copy, source], strict=True)
+        found += [(x, factor * label, ((y, 1),)) for x, y in pairs]
+    return found
+
+
+def read_axes(circuit: Circuit, axes: Any, size: Any, linear: bool) -> tuple[Axes, int]:
+    """The axes on which a group of this size acts, and the number of copies of the group."""
+    size, most = integer(size, 1, 10**5, "the size of a group"), 1 if linear else 10**6
+    known = type(axes) is dict and bool(axes) and set(axes) <= set(circuit.flat)
+    need(known, "axes names weights of the program")
+    tables, copies = Axes(), set()
     for name, labels in axes.items():
-        shape = program.instructions[places[name]].shape
+        shape = circuit.gates[circuit.named("weight")[name]].shape
         listed(labels, "the labels of a weight", len(shape))
         stars = [axis for axis, label in enumerate(labels) if label == "*"]
         plain = [0 if label == "*" else integer(label, -most, most, "a label") for label in labels]
@@ -1137,12 +1188,15 @@ def read_axes(
         steps = row_major(shape)
         for axis, label in enumerate(plain):
             table: dict[tuple[int, int], list[int]] = {}
-            for k, place in enumerate(program.flat[name] if label else ()):
+            for k, place in enumerate(circuit.flat[name] if label else ()):
                 copy = k // steps[stars[0]] % shape[stars[0]] if stars else 0
                 table.setdefault((copy, k // steps[axis] % size), []).append(place)
             tables += [(label, table)] if label else []
     need(len(copies) == 1, "weights have different numbers of copies of the group")
-    return tables, max(copies.pop(), 1)
+    count = max(copies.pop(), 1)
+    moved = count * sum(len(places[0, 0]) for _, places in tables)
+    limit(moved * (size**2 if linear else size), 4 * MOST_ENTRIES)
+    return tables, count
 
 
 def field_at(vector_field: Field, ring: Any, weights: Numbers) -> dict[int, Any]:
@@ -1156,76 +1210,79 @@ def field_at(vector_field: Field, ring: Any, weights: Numbers) -> dict[int, Any]
     return found
 
 
-def check_field(program: Program, vector_field: Field) -> None:
+def check_field(circuit: Circuit, vector_field: Field) -> None:
     """Verify that a vector field does not change the function: the derivative along it is zero, as an identity in weights
     and inputs. First values up to some instruction are unknowns of their own where they do not move, or move linearly; what
     holds for all unknowns holds for the values. Then everything is expanded, or all points of a lattice that determines a
-    polynomial of this degree are tried. A point that is drawn can only refute.
+    polynomial of this degree are tried. A point that is drawn can only refute. The instruction that served the field before is
+    tried first: fields of one kind die at one place.
     """
-    limit(len(program.instructions), 300)
-    size, changes = program.parameters + program.input_size, "a vector field changes the function"
-    unknown: Unknown | None = None
-    for last in reversed(range(-1, len(program.instructions))):
+    limit(len(circuit.gates), 300)
+    size, changes = circuit.parameters + circuit.input_size, "a vector field changes the function"
+    expanded = False
+    order = dict.fromkeys([*circuit.unknowns_up_to, *reversed(range(-1, len(circuit.gates)))])
+    for number, last in enumerate(order):
         ring = Polynomials(MOST_TERMS if last < 0 else MOST_TERMS // 50)
         try:
-            if not moves(Evaluator(program, ring), ring.variables(size), vector_field, last):
+            if not moves(Run(circuit, ring), ring.variables(size), vector_field, last):
+                circuit.unknowns_up_to = [last]
                 return
-            unknown = None
-        except Unknown as reason:
-            unknown = reason
-        if program.polynomial and last == len(program.instructions) - 1:
+            expanded = expanded or last < 0
+        except Unknown:
+            pass
+        if circuit.polynomial and number == 0:
             symbols = Symbols()
             drawn = [RANDOM.randrange(symbols.p) for _ in range(size)]
-            need(not moves(Evaluator(program, symbols), drawn, vector_field, -1), changes)
-    need(unknown is not None, f"{changes}, or is not seen to keep it")
-    degree = highest_degree(program) - 1 + max(sum(e for _, e in monomial) for _, _, monomial in vector_field)
-    afford(300 * comb(size + degree, size) * program.work)
-    run = Evaluator(program, Polynomials(MOST_WORK))
+            need(not moves(Run(circuit, symbols), drawn, vector_field, -1), changes)
+    need(not expanded, f"{changes}, or is not seen to keep it")
+    degree = highest_degree(circuit) - 1 + max(sum(e for _, e in monomial) for _, _, monomial in vector_field)
+    afford(300 * comb(size + degree, size) * circuit.work)
+    run = Run(circuit, Polynomials(MOST_WORK))
     for chosen in combinations_with_replacement(range(size + 1), degree):
         lattice_point = [run.ring.number(chosen.count(v)) for v in range(size)]
         need(not moves(run, lattice_point, vector_field, -1), changes)
 
 
-def moves(run: Evaluator, given: Numbers, vector_field: Field, last: int) -> bool:
+def moves(run: Run, given: Numbers, vector_field: Field, last: int) -> bool:
     """Whether an output moves when the weights move along a field. Up to instruction number `last`, values that do not move, or
     of which each entry moves by a multiple of an entry, are unknowns that do the same. Values of exp, reciprocal and softmax are
     always unknowns; a line of softmax adds up to one.
     """
-    program, ring = run.program, run.ring
-    afford(2 * program.work)
+    circuit, ring = run.circuit, run.ring
+    afford(2 * circuit.work)
     zero, at, rates = ring.number(0), 0, field_at(vector_field, ring, given)
     values: dict[int, Numbers] = {}
     slopes: list[Numbers | None] = []
 
     def value(k: int) -> Numbers:
         if k not in values:
-            item = program.instructions[k]
-            if item.operation in ANALYTIC or (k <= last and slopes[k] is None and item.operands):
-                values[k] = ring.variables(program.size(k))
-                for line in run.plans[k] if item.operation == "softmax" else ():
-                    rest = [ring.multiply(ring.number(-1), values[k][i]) for i in line[1:]]
+            gate = circuit.gates[k]
+            if gate.operation in ANALYTIC or (k <= last and slopes[k] is None and gate.operands):
+                values[k] = ring.variables(circuit.size(k))
+                for line in run.plans[k] if gate.operation == "softmax" else ():
+                    rest = [ring.minus(values[k][i]) for i in line[1:]]
                     values[k][line[0]] = ring.dot([ring.number(1)] * len(line), [ring.number(1), *rest])
             else:
-                values[k] = run.step(k, [value(j) for j in item.operands])
+                values[k] = run.step(k, [value(j) for j in gate.operands])
         return values[k]
 
-    for k, item in enumerate(program.instructions):
+    for k, gate in enumerate(circuit.gates):
         found: Numbers | None = None
-        if item.operation in ("weight", "input"):
-            at, start = at + program.size(k), at
+        if gate.operation in ORDER:
+            at, start = at + circuit.size(k), at
             values[k] = given[start:at]
-            found = [rates.get(i, zero) for i in range(start, at)] if item.operation == "weight" else None
-        for side, j in enumerate(item.operands):
+            found = [rates.get(i, zero) for i in range(start, at)] if gate.operation == "weight" else None
+        for side, j in enumerate(gate.operands):
             if (t := slopes[j]) is not None:
                 part = run.along(k, side, value, t, False)
                 found = part if found is None else list(map(ring.add, found, part))
         slopes.append(found if found is not None and any(t != zero for t in found) else None)
-        if (t := slopes[k]) is not None and k <= last and item.operands:
+        if (t := slopes[k]) is not None and k <= last and gate.operands:
             linear = multiples(t, value(k))
             if linear is not None:
                 values[k] = ring.variables(len(t))
                 slopes[k] = [ring.multiply(ring.number(c), values[k][j]) for c, j in linear]
-    return any(slopes[k] is not None for k in program.outputs)
+    return any(slopes[k] is not None for k in circuit.outputs)
 
 
 def multiples(slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:
@@ -1242,92 +1299,104 @@ def multiples(slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:
     return found
 
 
-# -- upper bounds ----------------------------------------------------------------------------------------
+# == 8. Upper bounds =====================================================================================
 
 
-def check_upper(program: Program, argument: Any, network: Network | None = None) -> int:
+def check_upper(circuit: Circuit, argument: Any, network: Network | None = None) -> int:
     """The dimension that an argument shows not to be exceeded."""
-    kinds: dict[Any, tuple[Callable[..., int], tuple[str, ...]]] = {
-        "parameters": (lambda program: program.parameters, ()),
+    cut = ("cut", "first", "second", "samples")
+    kinds: Kinds = {
+        "parameters": (lambda circuit: circuit.parameters, ()),
         "coordinates": (coordinates_bound, ()),
         "span": (span_bound, ()),
         "symmetries": (symmetries_bound, ("prime", "weights", "groups")),
         "fields": (symmetries_bound, ("prime", "weights", "groups", "fields")),
-        "composition": (composition_bound, ("prime", "weights", "groups", "fields", "cut", "first", "second", "samples")),
+        "composition": (composition_bound, ("prime", "weights", "groups", "fields", *cut)),
         "equations": (equations_bound, ("prime", "weights", "equations")),
         "flattening": (flattening_bound, ("prime", "weights", "flattening")),
         "virtual": (lambda _: virtual_bound(network), ()),
         "layers": (lambda _: layers_bound(network), ()),
-    }  # fmt: skip
-    kind = argument.get("kind") if type(argument) is dict else None
-    need(type(kind) is str and kind in kinds, "the upper bound is of no kind that the format knows")
-    function, keys = kinds[kind]
-    _, *values = fields(argument, f"a bound by {kind}", "kind", *keys)
-    if keys:
+    }
+    function, values = by_kind(argument, "the upper bound", kinds)
+    if values:
         values[0] = prime(values[0])
-        values[1] = point(values[1], program.parameters, 0, values[0])
-    return function(program, *values)
+        values[1] = point(values[1], circuit.parameters, values[0])
+    return int(function(circuit, *values))
 
 
-def symmetries_bound(program: Program, p: int, at: list[int], groups: Any, vector_fields: Any = None) -> int:
+def symmetries_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vector_fields: Any = None) -> int:
     """Symmetries are in the kernel of the differential; their rank at one point modulo p is at most the generic one."""
-    return program.parameters - sparse_rank(symmetry_vectors(program, at, p, groups, vector_fields), p)
+    return circuit.parameters - sparse_rank(symmetry_vectors(circuit, at, p, groups, vector_fields), p)
 
 
-def highest_degree(program: Program, analytic: bool = False) -> int:
+def highest_degree(circuit: Circuit, analytic: bool = False) -> int:
     """A bound of the degrees of all values, in weights and inputs together (and in exponentials, where these are allowed)."""
     found: list[int] = []
-    for item in program.instructions:
-        parts = [found[k] for k in item.operands] or [int(item.operation != "constant")]
-        factor = item.words[0] if item.operation == "power" else 1
-        if item.operation in ANALYTIC:
-            factor = prod(item.shape)
+    for gate in circuit.gates:
+        parts = [found[k] for k in gate.operands] or [int(gate.operation != "constant")]
+        factor = gate.words[0] if gate.operation == "power" else 1
+        if gate.operation in ANALYTIC:
+            factor = prod(gate.shape)
             if not analytic:
-                raise Unknown(f"a program with {item.operation} is not polynomial")
-        found.append(factor * (sum(parts) if item.operation in ("multiply", "einsum") else max(parts)))
+                raise Unknown(f"a program with {gate.operation} is not polynomial")
+        found.append(factor * (sum(parts) if gate.operation in ("multiply", "einsum") else max(parts)))
     return max(found)
 
 
-def coordinates_bound(program: Program) -> int:
-    """Without inputs the number of outputs; with inputs, for each output the monomials of degrees that can occur."""
-    n, degree = program.input_size, 0
-    if not n:
-        return program.size(*program.outputs)
-    degree = highest_degree(program)
+def degree_sets(circuit: Circuit) -> list[int]:
+    """For each output the set of degrees in the inputs that can occur."""
+    degree = max(1, highest_degree(circuit))
     limit(degree, 10**4)
-    afford(program.work * degree * 100)
-    values = Evaluator(program, Degrees()).values([1] * program.parameters, [2] * n)
-    masks = flat_outputs(program, values)
+    afford(circuit.work * degree * 100)
+    found = Run(circuit, DegreeSets()).outputs([1] * circuit.parameters, [2] * circuit.input_size)
+    return [int(mask) for mask in found]
+
+
+def coordinates_bound(circuit: Circuit) -> int:
+    """Without inputs the number of outputs; with inputs, for each output the monomials of degrees that can occur."""
+    n = circuit.input_size
+    if not n:
+        return circuit.size(*circuit.outputs)
+    masks = degree_sets(circuit)
     return sum(comb(n + k - 1, k) for mask in masks for k in range(mask.bit_length()) if mask >> k & 1)
 
 
-def flat_outputs(program: Program, values: list[Numbers]) -> Numbers:
-    return [x for place in program.outputs for x in values[place]]
+def span_bound(circuit: Circuit) -> int:
+    """A last linear layer V z: the m outputs are combinations of the n entries of z, so that the m x M matrix of their
+    coefficients has rank at most n; such matrices have dimension n (m + M - n).
+    """
+    last = circuit.gates[circuit.outputs[0]]
+    linear = len(circuit.outputs) == 1 and last.operation == "einsum" and last.words == ["ab", "b", "a"]
+    linear = linear and circuit.input_size > 0 and circuit.gates[last.operands[0]].operation == "weight"
+    need(linear, "the program does not end in a weight times a vector")
+    m, n = circuit.gates[last.operands[0]].shape
+    each = coordinates_bound(circuit) // m
+    return n * (m + each - n) if n < min(m, each) else m * each
 
 
-def composition_bound(program: Program, p: int, at: list[int], groups: Any, vector_fields: Any, cut: Any, first: Any,
+def composition_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vector_fields: Any, cut: Any, first: Any,
                       second: Any, samples: Any) -> int:  # fmt: skip
     """A network g(f(x), x), where f has the value of one instruction as its output, and g an input in its place. At a generic
     point its differential is a linear map of those of f and g, which have ranks of at most U_1 and U_2. A symmetry of the whole
     moves f and g without moving g(f(x), x): the linear map is zero on these k directions, and its rank at most U_1 + U_2 - k.
     """
-    cut = integer(cut, 0, len(program.instructions) - 1, "a cut")
+    cut = integer(cut, 0, len(circuit.gates) - 1, "a cut")
     samples = integer(samples, 1, 10**4, "the number of samples")
-    need(not program.vanishing, "compositions are not known for weights that satisfy equations")
-    sides = program.instructions[cut].operands != [] and cut not in program.outputs
+    need(not circuit.vanishing, "compositions are not known for weights that satisfy equations")
+    sides = circuit.gates[cut].operands != [] and cut not in circuit.outputs
     need(sides, "there is nothing on one side of the cut")
-    parts = [part(program, [cut], None), part(program, program.outputs, cut)]
-    one_equation = second == {"kind": "hypersurface"}
-    bounds = [
-        check_upper(parts[0][0], first),
-        hypersurface_bound(parts[0][0], parts[1][0]) if one_equation else check_upper(parts[1][0], second),
-    ]
-    vectors = symmetry_vectors(program, at, p, groups, vector_fields)
+    parts = [part(circuit, [cut], None), part(circuit, circuit.outputs, cut)]
+    bounds = [check_upper(parts[0][0], first)]
+    if second == {"kind": "hypersurface"}:
+        bounds.append(hypersurface_bound(parts[0][0], parts.pop()[0]))
+    else:
+        bounds.append(check_upper(parts[1][0], second))
+    vectors = symmetry_vectors(circuit, at, p, groups, vector_fields)
     moved: list[dict[Any, int]] = [{} for _ in vectors]
-    for number, (own, places) in enumerate(parts[: 1 if one_equation else 2] if vectors else ()):
+    for number, (own, places) in enumerate(parts if vectors else ()):
         if not own.polynomial:
             continue  # fewer rows make k smaller
-        run, count = Evaluator(own, Residues(p)), samples if own.input_size else 1
+        run, count = Run(own, ModP(p)), samples if own.input_size else 1
         drawn = [[x % p for x in stream(number, n, own.input_size)] for n in range(count)]
         rows = [(n, e) for n in range(count) for e in range(own.size(*own.outputs))]
         afford(len(rows) * sum(map(len, vectors)))
@@ -1341,22 +1410,7 @@ def composition_bound(program: Program, p: int, at: list[int], groups: Any, vect
     return sum(bounds) - sparse_rank(moved, p)
 
 
-def span_bound(program: Program) -> int:
-    """A last linear layer V z: the m outputs are combinations of the n entries of z, so that the m x M matrix of their
-    coefficients has rank at most n; such matrices have dimension n (m + M - n).
-    """
-    last = program.instructions[program.outputs[0]]
-    linear = len(program.outputs) == 1 and last.operation == "einsum" and last.words == ["ab", "b", "a"]
-    linear = (
-        linear and program.input_size > 0 and program.instructions[last.operands[0]].operation == "weight"
-    )
-    need(linear, "the program does not end in a weight times a vector")
-    m, n = program.instructions[last.operands[0]].shape
-    each = coordinates_bound(program) // m
-    return n * (m + each - n) if n < min(m, each) else m * each
-
-
-def hypersurface_bound(first: Program, second: Program) -> int:
+def hypersurface_bound(first: Circuit, second: Circuit) -> int:
     """How many coefficients of a second part matter behind n + 1 forms of degree d in n variables. Their image lies in a
     hypersurface of degree D = d^(n-1) (Bezout); second parts of degree e that differ by a multiple of its equation give
     one function.
@@ -1366,9 +1420,7 @@ def hypersurface_bound(first: Program, second: Program) -> int:
     need(len(second.named("input")) == 1 and first.size(*first.outputs) == n + 1, "inputs bypass the cut")
     degrees = []
     for own in (first, second):
-        afford(own.work * max(1, highest_degree(own)) * 100)
-        values = Evaluator(own, Degrees()).values([1] * own.parameters, [2] * own.input_size)
-        masks = set(flat_outputs(own, values))
+        masks = set(degree_sets(own))
         mask = masks.pop() if len(masks) == 1 else 0
         need(mask.bit_count() == 1 and mask > 1, "a part is not homogeneous of one degree")
         degrees.append(mask.bit_length() - 1)
@@ -1377,29 +1429,56 @@ def hypersurface_bound(first: Program, second: Program) -> int:
     return second.size(*second.outputs) * (comb(e + n, n) - comb(e - d + n, n))
 
 
-def part(program: Program, outputs: list[int], cut: int | None) -> tuple[Program, list[int]]:
+def part(circuit: Circuit, outputs: list[int], cut: int | None) -> tuple[Circuit, list[int]]:
     """The program of what these outputs use, with an input in the place of the cut; and the flat weights that it has."""
     used = set(outputs)
-    for k in reversed(range(len(program.instructions))):
-        used |= set(program.instructions[k].operands) if k in used and k != cut else set()
-    items = {k: program.instructions[k] for k in sorted(used)}
-    if cut in items:
-        name = max(["", *program.named("input")], key=len) + "%"  # a name that is not there yet
-        items[cut] = Instruction("input", [name], [], items[cut].shape)
-    order = sorted(items, key=lambda k: {"weight": 0, "input": 1}.get(items[k].operation, 2))
+    for k in reversed(range(len(circuit.gates))):
+        used |= set(circuit.gates[k].operands) if k in used and k != cut else set()
+    gates = {k: circuit.gates[k] for k in sorted(used)}
+    if cut in gates:
+        name = max(["", *circuit.named("input")], key=len) + "%"  # a name that is not there yet
+        gates[cut] = Gate("input", [name], [], gates[cut].shape)
+    order = sorted(gates, key=lambda k: ORDER.get(gates[k].operation, 2))
     place = {k: n for n, k in enumerate(order)}
-    own = Program("", [], [], [place[k] for k in outputs])
-    for i in map(items.__getitem__, order):
-        own.instructions.append(Instruction(i.operation, i.words, [place[j] for j in i.operands], i.shape))
-    return own, [i for name in own.named("weight") for i in program.flat[name]]
+    own = Circuit(outputs=[place[k] for k in outputs])
+    for g in map(gates.__getitem__, order):
+        own.gates.append(Gate(g.operation, g.words, [place[j] for j in g.operands], g.shape))
+    return own, [i for name in own.named("weight") for i in circuit.flat[name]]
 
 
-Polynomial = list[tuple[int, tuple[tuple[int, int], ...]]]
+# == 9. Equations ========================================================================================
+
+
+Equation = list[tuple[int, tuple[tuple[int, int], ...]]]
 """Terms: a coefficient and ((coordinate, exponent), ...)."""
 
 
-def read_polynomial(value: Any, coordinates: int) -> Polynomial:
-    terms: Polynomial = []
+def coordinates(circuit: Circuit, ring: Polynomials) -> list[Polynomial]:
+    """The coordinates as polynomials in the weights. Without inputs these are the outputs; with inputs, for one output after
+    the other, its coefficients at the monomials in the inputs that occur, by degree, then with the first inputs first.
+    """
+    need(not circuit.vanishing, "this is not known for weights that satisfy equations")
+    n, found = circuit.parameters, []
+    given = ring.variables(n + circuit.input_size)
+    for f in Run(circuit, ring).outputs(given[:n], given[n:]):
+        parts: dict[Shape, Polynomial] = {} if circuit.input_size else {(): {}}
+        for monomial, c in f.items():
+            cut = bisect_left(monomial, n)
+            parts.setdefault(monomial[cut:], {})[monomial[:cut]] = c
+        found += [parts[inputs] for inputs in sorted(parts, key=lambda m: (len(m), m))]
+    return found
+
+
+def evaluated(polynomials: list[Polynomial], p: int, points: Sequence[list[int]]) -> list[list[int]]:
+    """The values of polynomials at points modulo p."""
+    afford(20 * len(points) * sum(map(len, polynomials)))
+    number = ModP(p).number
+    reduced = [[(number(c), monomial) for monomial, c in f.items()] for f in polynomials]
+    return [[sum(c * prod(at[i] for i in m) for c, m in f) % p for f in reduced] for at in points]
+
+
+def read_equation(value: Any, coordinates: int) -> Equation:
+    terms: Equation = []
     for term in listed(value, "a polynomial"):
         c, monomial = listed(term, "a term", 2)
         terms.append((integer(c, -LARGE, LARGE, "a coefficient"), read_monomial(monomial, coordinates)))
@@ -1409,32 +1488,29 @@ def read_polynomial(value: Any, coordinates: int) -> Polynomial:
     return terms
 
 
-def check_equations(program: Program, values: Any) -> list[Polynomial]:
-    """Polynomials in the outputs that vanish identically in the weights, by expansion over ZZ."""
-    need(not program.input_size, "equations are for programs without inputs")
-    need(not program.vanishing, "equations are not known for weights that satisfy equations")
-    count, ring = program.size(*program.outputs), Polynomials()
-    polynomials = [read_polynomial(value, count) for value in listed(values, "equations")]
-    outputs = flat_outputs(program, Evaluator(program, ring).values(ring.variables(program.parameters), []))
-    for f in polynomials:
+def check_equations(circuit: Circuit, values: Any) -> tuple[list[Equation], list[Polynomial]]:
+    """Polynomials in the coordinates that vanish identically in the weights, by expansion; and the coordinates."""
+    ring = Polynomials()
+    own = coordinates(circuit, ring)
+    equations = [read_equation(value, len(own)) for value in listed(values, "equations")]
+    for f in equations:
         total = ring.number(0)
         for c, monomial in f:
             term = ring.number(c)
             for i, e in monomial:
-                term = ring.multiply(term, ring.power(outputs[i], e))
+                term = ring.multiply(term, ring.power(own[i], e))
             total = ring.add(total, term)
         need(not total, "an equation does not vanish identically on the image")
-    return polynomials
+    return equations, own
 
 
-def equations_bound(program: Program, p: int, weights: list[int], equations: Any) -> int:
+def equations_bound(circuit: Circuit, p: int, weights: list[int], values: Any) -> int:
     """The tangent space of the image's closure at an image point is inside that of the equations, and the closure is
     irreducible: its dimension is at most N minus the rank of the equations' differentials, also modulo p.
     """
-    polynomials = check_equations(program, equations)
-    y = flat_outputs(program, Evaluator(program, Residues(p)).values(weights, []))
-    rows = []
-    for f in polynomials:
+    equations, own = check_equations(circuit, values)
+    y, rows = evaluated(own, p, [weights])[0], []
+    for f in equations:
         row = [0] * len(y)
         for c, monomial in f:
             for i, e in monomial:
@@ -1444,19 +1520,19 @@ def equations_bound(program: Program, p: int, weights: list[int], equations: Any
     return len(y) - rank(rows, p)
 
 
-def flattening_bound(program: Program, p: int, at: list[int], name: Any) -> int:
+def flattening_bound(circuit: Circuit, p: int, at: list[int], name: Any) -> int:
     """For y = W_2 (W_1 x)^r, a sum of k terms c (x) l^r with l linear: a flattening, linear in the coefficients, has rank at
     most k times that of one term. Where this is met, the left kernel times the right kernel are differentials that vanish on the
     image's tangent space. All ranks modulo p are at most those over QQ, and the first is known to be equal.
     """
-    form = [(i.operation, i.operands) for i in program.instructions]
-    layers = [i.words for i in program.instructions if i.operation == "einsum"]
+    form = [(i.operation, i.operands) for i in circuit.gates]
+    layers = [i.words for i in circuit.gates if i.operation == "einsum"]
     hidden = [("einsum", [0, 2]), ("power", [3]), ("einsum", [1, 4])]
-    perceptron = form == [("weight", []), ("weight", []), ("input", []), *hidden] and program.outputs == [5]
-    perceptron = perceptron and layers == [["ab", "b", "a"]] * 2 and not program.vanishing
+    perceptron = form == [("weight", []), ("weight", []), ("input", []), *hidden] and circuit.outputs == [5]
+    perceptron = perceptron and layers == [["ab", "b", "a"]] * 2 and not circuit.vanishing
     need(perceptron, "the program is not a perceptron with one hidden layer")
-    (k, n), (m, _) = (program.instructions[i].shape for i in (0, 1))
-    r = program.instructions[4].words[0]
+    (k, n), (m, _) = (circuit.gates[i].shape for i in (0, 1))
+    r = circuit.gates[4].words[0]
     limit(r, 60)
     limit(comb(n + r - 1, r) * m, 10**4)
     table, height, width = flattening(name, n, m, r)
@@ -1536,7 +1612,7 @@ def flattening(name: Any, n: int, m: int, r: int) -> tuple[dict[int, list[tuple[
     return table, len(half) * len(large), len(half) * len(small)
 
 
-# -- built-in networks -----------------------------------------------------------------------------------
+# == 10. Built-in networks ===============================================================================
 
 BIG = 2**61 - 1  # a prime
 REPEATS = 4
@@ -1593,9 +1669,9 @@ class Network:
             return {f"w{i}": (k,) for i, k in enumerate(w, start=1)}
         if not self.ranks:
             return {f"W{i}": (w[i], w[i - 1]) for i in range(1, len(w))}
-        found: dict[str, Shape] = {}
         if way == "virtual":
-            return found | {f"M{i}": (w[0], w[0]) for i in range(1, len(w))} | {"L": (w[-1], w[0])}
+            return {**{f"M{i}": (w[0], w[0]) for i in range(1, len(w))}, "L": (w[-1], w[0])}
+        found: dict[str, Shape] = {}
         for i, (a, h, d, e) in enumerate(self.layers, start=1):
             mark, lead = "" if self.family == "lightning" else str(i), (h,) if h > 1 else ()
             scores = {"A": (d, d)} if way == "attention" else {"Q": (a, d), "K": (a, d)}
@@ -1672,10 +1748,30 @@ def sum_of(ring: Any, left: Matrix, right: Matrix) -> Matrix:
     return [list(map(ring.add, *rows)) for rows in zip(left, right, strict=True)]
 
 
-def head_weights(network: Network, w: dict[str, Any], layer: int, head: int) -> dict[str, Matrix]:
-    """Weights of one head by their first letter; L is a weight of every layer."""
+def nested(values: Numbers, shape: Shape) -> Any:
+    if len(shape) == 1:
+        return list(values)
+    step = len(values) // shape[0]
+    return [nested(values[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
+
+
+def arrays(circuit: Circuit, weights: Numbers) -> dict[str, Any]:
+    """Weights by their names, as nested lists."""
+    places = circuit.named("weight")
+    return {
+        n: nested(weights[own.start : own.stop], circuit.gates[places[n]].shape)
+        for n, own in circuit.flat.items()
+    }
+
+
+def head(
+    network: Network, ring: Any, w: dict[str, Any], layer: int, number: int
+) -> tuple[Matrix, Matrix | None]:
+    """A and V of one head, where A may be given by Q and K, or be virtual; V is None for virtual weights."""
     mark, several = "" if network.family == "lightning" else str(layer), network.heads[layer - 1] > 1
-    return {n[0]: value[head] if several else value for n, value in w.items() if n[1:] == mark or n == "L"}
+    own = {n[0]: value[number] if several else value for n, value in w.items() if n[1:] == mark}
+    scores = own.get("A") or own.get("M") or product(ring, transposed(own["K"]), own["Q"])
+    return scores, own.get("V")
 
 
 def network_outputs(network: Network, ring: Any, w: dict[str, Any], x: Any) -> Numbers:
@@ -1690,21 +1786,19 @@ def network_outputs(network: Network, ring: Any, w: dict[str, Any], x: Any) -> N
                 x = [ring.dot(row, x) for row in weight]
         return list(x)
     for i, heads in enumerate(network.heads, start=1):
-        parts = []
+        parts = [x] if network.skip else []
         for h in range(heads):
-            own = head_weights(network, w, i, h)
-            A = own.get("A") or own.get("M") or product(ring, transposed(own["K"]), own["Q"])
+            A, V = head(network, ring, w, i, h)
             scores = product(ring, transposed(x), A, x)
             if network.family == "softmax":
                 # Equation 15: token i attends to token j by exp(x_i^T A x_j / temperature)
                 factor = ring.number(1 / network.temperature)
                 scores = transposed([ring.softmax([ring.multiply(factor, s) for s in row]) for row in scores])
             part = product(ring, x, scores)  # Equation 1: V X X^T A X; with virtual weights L comes last
-            parts.append(product(ring, own["V"], part) if "V" in own else part)
-        total = x if network.skip else parts.pop()
+            parts.append(product(ring, V, part) if V else part)
+        x = parts.pop()
         for part in parts:
-            total = sum_of(ring, total, part)
-        x = total
+            x = sum_of(ring, x, part)
     return [v for row in (product(ring, w["L"], x) if "L" in w else x) for v in row]
 
 
@@ -1712,9 +1806,8 @@ def segre_outputs(network: Network, ring: Any, w: dict[str, Any]) -> Numbers:
     """Coefficients of x_(m,1) x_(i,2) x_(j,2), i <= j, in output n of the first token: columns of A times rows of V."""
     (d, e), total = network.widths, Numbers()
     for h in range(network.heads[0]):
-        own = head_weights(network, w, 1, h)
-        A = own.get("A") or own.get("M") or product(ring, transposed(own["K"]), own["Q"])
-        V, part = own.get("V") or own["L"], []
+        A, V = head(network, ring, w, 1, h)
+        V, part = V or w["L"], []
         for n in range(e):
             for m in range(d):
                 for i, j in combinations_with_replacement(range(d), 2):
@@ -1724,37 +1817,27 @@ def segre_outputs(network: Network, ring: Any, w: dict[str, Any]) -> Numbers:
     return total
 
 
-def nested(values: Numbers, shape: Shape) -> Any:
-    if len(shape) == 1:
-        return list(values)
-    step = len(values) // shape[0]
-    return [nested(values[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
+Definition = tuple[str, Callable[[Any, Numbers, Numbers], Numbers]]
+"""What a program is said to be, and the values by definition at flat weights and inputs, over one kind of numbers."""
 
 
-def compare(program: Program, network: Network, spec: str) -> str:
-    """Compare the program with the network that its spec names, at points that the checker draws; a sentence on that."""
-    shapes = {name: program.instructions[place].shape for name, place in program.named("weight").items()}
+def by_network(circuit: Circuit, network: Network) -> Definition:
+    shapes = {name: circuit.gates[place].shape for name, place in circuit.named("weight").items()}
     need(list(shapes.items()) == list(network.weights.items()), "the program has other weights than its spec")
-    need(not program.vanishing, "the program's weights satisfy equations that the spec does not have")
-    inputs = [program.instructions[place].shape for place in program.named("input").values()]
-    segre = not inputs and network.segre
-    need(segre or inputs == [network.input_shape], "the program has other inputs than its spec")
-    afford(program.work * 8 * REPEATS)
-    limit(highest_degree(program, analytic=True), 2**30)
-    for _ in range(REPEATS):
-        ring = Symbols()
-        drawn = [RANDOM.randrange(ring.p) for _ in range(program.parameters + program.input_size)]
-        flat, given = drawn[: program.parameters], drawn[program.parameters :]
-        w = {name: nested(flat[own.start : own.stop], shapes[name]) for name, own in program.flat.items()}
-        x = nested(given, network.input_shape) if given else None
-        own = segre_outputs(network, ring, w) if segre else network_outputs(network, ring, w, x)
-        found = flat_outputs(program, Evaluator(program, ring).values(flat, given))
-        need(found == own, "the program is not that of its spec")
-    return f"The program {'gives the Segre coordinates' if segre else 'is that'} of {spec}: {EQUAL}."
+    need(not circuit.vanishing, "the program's weights satisfy equations that the spec does not have")
+    inputs = [circuit.gates[place].shape for place in circuit.named("input").values()]
+    if not inputs and network.segre:
+        return "gives the Segre coordinates", lambda ring, w, _: segre_outputs(
+            network, ring, arrays(circuit, w)
+        )
+    need(inputs == [network.input_shape], "the program has other inputs than its spec")
+    return "is that", lambda ring, w, x: network_outputs(
+        network, ring, arrays(circuit, w), nested(x, network.input_shape)
+    )
 
 
-def compare_map(program: Program, spec: str) -> str | None:
-    """Compare a program with the polynomials in a spec ``map:x,y->x^2;x*y``, at random points; None for other specs."""
+def by_map(circuit: Circuit, spec: str) -> Definition | None:
+    """The polynomials in a spec ``map:x,y->x^2;x*y``, with those that vanish after a bar; None for other specs."""
     match = re.fullmatch(r"map:([^>|]+)->([^|]+)(?:\|([^|]+))?", spec)
     symbol = r"[A-Za-z][A-Za-z0-9']*(?:_(?:[0-9]+|[A-Za-z][A-Za-z0-9]*|\([0-9]+(?:,[0-9]+)*\)))?"
     if not match or not re.fullmatch(rf"{symbol}(?:,{symbol})*", match[1]):
@@ -1765,11 +1848,10 @@ def compare_map(program: Program, spec: str) -> str | None:
     texts = [*match[2].split(";"), *(match[3].split(";") if match[3] else [])]
     if not all(re.fullmatch(rf"-?{term}(?:[+-]{term})*", text) for text in texts):
         return None
-    need(len(set(names)) == len(names) == program.parameters, "the program has other variables than its spec")
-    limit(highest_degree(program), 2**30)
-    for _ in range(REPEATS):
-        ring, expected = Symbols(), []
-        at = {name: RANDOM.randrange(ring.p) for name in names}
+    need(len(set(names)) == len(names) == circuit.parameters, "the program has other variables than its spec")
+
+    def values(ring: Any, weights: Numbers, _: Numbers) -> Numbers:
+        at, found = dict(zip(names, weights, strict=True)), []
         for text in texts:
             total = 0
             for part in re.findall(r"[+-]?[^+-]+", text):
@@ -1780,11 +1862,28 @@ def compare_map(program: Program, spec: str) -> str | None:
                     number = at[base] if base in at else ring.number(rational(base))
                     value = value * ring.power(number, int(exponent or 1)) % ring.p
                 total += value
-            expected.append(total % ring.p)
-        values = Evaluator(program, ring).values(list(at.values()), [])
-        found = flat_outputs(program, values) + [x for k in program.vanishing for x in values[k]]
-        need(found == expected, "the program is not that of its spec")
-    return f"The program is that of {shown(spec)}: {EQUAL}."
+            found.append(total % ring.p)
+        return found
+
+    return "is that", values
+
+
+def compare(circuit: Circuit, spec: str, network: Network | None) -> str:
+    """Compare a program with what its spec names, at points that the checker draws; a sentence on that."""
+    definition = by_network(circuit, network) if network else by_map(circuit, spec)
+    if definition is None:
+        return f"The spec {shown(spec)} is not known to me: nothing is said about it."
+    words, values = definition
+    afford(circuit.work * 8 * REPEATS)
+    limit(highest_degree(circuit, analytic=True), 2**30)
+    for _ in range(REPEATS):
+        ring = Symbols()
+        drawn = [RANDOM.randrange(ring.p) for _ in range(circuit.parameters + circuit.input_size)]
+        flat, given = drawn[: circuit.parameters], drawn[circuit.parameters :]
+        found = Run(circuit, ring).values(flat, given)
+        own = [x for place in (*circuit.outputs, *circuit.vanishing) for x in found[place]]
+        need(own == values(ring, flat, given), "the program is not that of its spec")
+    return f"The program {words} of {shown(spec)}: {EQUAL}."
 
 
 def matrices(d: int, a: int, symmetric: bool = False, most: int | None = None) -> int:
@@ -1816,12 +1915,12 @@ def orbit_dim(network: Network, symmetric: list[bool]) -> int:
     """A lower bound of the dimension of the orbits of GL(d_1) x ... x GL(d_(l-1)), and scalings, on (A_i, V_i): the rank of
     the infinitesimal action at a point.
     """
-    w, ring, program, at = network.widths, Residues(BIG), Program(""), list[int]()
+    w, ring, circuit, at = network.widths, ModP(BIG), Circuit(), list[int]()
     limit(sum(d * d * (2 * d + 2 * max(w)) for d in w[1:-1]), MOST_ENTRIES)
     numbers = (x % BIG for x in stream(1, 1, 10**9))
     for i, (a, _, d, e) in enumerate(network.layers):
         for name, shape in ((f"A{i}", (d, d)), (f"V{i}", (e, d))):
-            program.instructions.append(Instruction("weight", [name], [], shape))
+            circuit.gates.append(Gate("weight", [name], [], shape))
         K, Q = ([[next(numbers) for _ in range(d)] for _ in range(min(a, d))] for _ in "KQ")
         A = product(ring, transposed(K), Q)
         A = sum_of(ring, A, transposed(A)) if symmetric[i] else A
@@ -1832,7 +1931,7 @@ def orbit_dim(network: Network, symmetric: list[bool]) -> int:
     ]
     if network.family != "softmax":
         groups += [{"group": "scaling", "weights": {f"A{k}": 1, f"V{k}": -1}} for k in range(len(w) - 1)]
-    vectors = [field_at(v, ring, at) for group in groups for _, v in group_fields(program, group)]
+    vectors = [field_at(v, ring, at) for group in groups for _, v in group_fields(circuit, group)]
     return sparse_rank([{i: x for i, x in vector.items() if x} for vector in vectors], BIG)
 
 
@@ -1854,11 +1953,22 @@ def layers_bound(network: Network | None) -> int:
     return total
 
 
-# -- statements ------------------------------------------------------------------------------------------
+# == 11. Statements ======================================================================================
 
 
-def check_certificate(document: Any) -> tuple[list[str], dict[str, Any]]:
-    """Verify a certificate; sentences that say what is shown, and the values of a record that follow from it."""
+@dataclass
+class Shown:
+    """A verified certificate: its kind and claims, the program, and what a record may say of it."""
+
+    kind: str
+    circuit: Circuit
+    network: Network | None
+    claims: list[Any]
+    said: list[str]
+    follows: dict[str, Any]  # fields of a record, and their values
+
+
+def check_certificate(document: Any) -> Shown:
     need(type(document) is dict, "a certificate is an object")
     if "format" not in document or document.get("version") != 2:
         raise Unknown(f"this checker reads format 2, not format {shown(document.get('version'))}")
@@ -1868,7 +1978,7 @@ def check_certificate(document: Any) -> tuple[list[str], dict[str, Any]]:
     name, version, statement, spec, text, *given = fields(document, "a certificate", *keys)
     need(name == "m2bridge certificate" and type(version) is int, "this is not a certificate of m2bridge")
     need(spec is None or type(spec) is str, "a spec is a text, or null")
-    kinds: dict[Any, tuple[Callable[..., list[str]], tuple[str, ...]]] = {
+    kinds: Kinds = {
         "dimension": (check_dimension, ("dimension",)),
         "closure": (check_closure, ("equations", "degree")),
         "singular": (check_singular, ("weights",)),
@@ -1876,194 +1986,241 @@ def check_certificate(document: Any) -> tuple[list[str], dict[str, Any]]:
         "symmetry": (check_symmetry, ("groups", "fields")),
         "same function": (check_same_function, ("weights",)),
     }
-    need(type(kind) is str and kind in kinds, "the statement is of no kind that the format knows")
-    check, names = kinds[kind]
-    _, *claims = fields(statement, "the statement", "kind", *names)
-    program = read_program(text)
-    said, network = [f"This is about the program with hash {sha256(text.encode()).hexdigest()}."], None
-    known: dict[str, Any] = {}
-    if spec is not None:
-        network, known = read_spec(spec), {"model": spec}
-        sentence = compare(program, network, shown(spec)) if network else compare_map(program, spec)
-        said.append(sentence or f"The spec {shown(spec)} is not known to me: nothing is said about it.")
-    elif type(text) is str:
-        known = {"model": "program:" + ";".join(text.splitlines()[1:])}
-    said += check(program, network, *claims, *given)
-    if kind == "same function":
-        known["weights"] = (program, claims[0])
-    if kind == "dimension":
-        n, parameters = claims[0], network.parameter_dim if network else program.parameters
-        known |= {"analysis": "dimension", "certainty": "proved"}
-        known |= {"image_dim": n, "lower_bound": n, "upper_bound": n}
-        if parameters is not None and not program.vanishing:
-            known |= {"parameters": parameters, "generic_fiber_dim": parameters - n}
-    return said, known
+    check, claims = by_kind(statement, "the statement", kinds)
+    circuit = read_program(text)
+    said = [f"This is about the program with hash {sha256(text.encode()).hexdigest()}."]
+    network = None if spec is None else read_spec(spec)
+    said += [] if spec is None else [compare(circuit, spec, network)]
+    sentences, follows = check(circuit, network, *claims, *given)
+    follows["model"] = "program:" + ";".join(text.splitlines()[1:]) if spec is None else spec
+    return Shown(str(kind), circuit, network, claims, said + sentences, follows)
 
 
-def check_dimension(program: Program, network: Network | None, n: Any, lower: Any, upper: Any) -> list[str]:
+Follows = tuple[list[str], dict[str, Any]]
+"""Sentences that say what is shown, and the values of a record that follow from it."""
+
+
+def check_dimension(circuit: Circuit, network: Network | None, n: Any, lower: Any, upper: Any) -> Follows:
     n = integer(n, 0, 10**9, "a dimension")
-    low = check_lower(program, lower)
+    low = check_lower(circuit, lower)
     need(low == n, f"the lower bound shows a dimension of at least {low}, the statement is {n}")
-    high = check_upper(program, upper, network)
+    high = check_upper(circuit, upper, network)
     need(high == n, f"the upper bound shows a dimension of at most {high}, the statement is {n}")
     rests = " (this rests on the spec)" if upper["kind"] in ("virtual", "layers") else ""
-    return [f"Its dimension is {n}: at least {n} by {lower['kind']}, at most {n} by {upper['kind']}{rests}."]
+    parameters = network.parameter_dim if network else circuit.parameters
+    follows = {"image_dim": n, "lower_bound": n, "upper_bound": n}
+    if parameters is not None and not circuit.vanishing:
+        follows |= {"parameters": parameters, "generic_fiber_dim": parameters - n}
+    both = f"at least {n} by {lower['kind']}, at most {n} by {upper['kind']}{rests}"
+    return [f"Its dimension is {n}: {both}."], follows
 
 
-def check_closure(program: Program, _: Network | None, equations: Any, k: Any, argument: Any) -> list[str]:
+def check_closure(circuit: Circuit, _: Network | None, values: Any, k: Any, argument: Any) -> Follows:
     """Polynomials of degree at most k that vanish on the image: at least the multiples of the equations, at most what ranks of
-    evaluations at image points modulo p leave. Gradings of the weights for which all outputs are homogeneous split both.
+    evaluations at image points modulo p leave. Gradings of the weights for which all coordinates are homogeneous split both.
     """
     p, gradings = fields(argument, "the argument", "prime", "gradings")
-    p, k, count = prime(p), integer(k, 0, 100, "a degree"), program.size(*program.outputs)
-    polynomials = check_equations(program, equations)
+    p, k = prime(p), integer(k, 0, 100, "a degree")
+    equations, own = check_equations(circuit, values)
+    count = len(own)
     limit(comb(count + k, k), 3 * 10**4)
-    grades = [read_grading(program, g) for g in listed(gradings, "gradings")]
+    grades = [coordinate_degrees(circuit, own, g) for g in listed(gradings, "gradings")]
 
-    def block(monomial: tuple[int, ...]) -> tuple[int, ...]:
+    def block(monomial: Shape) -> Shape:
         return tuple(sum(grade[i] for i in monomial) for grade in grades)
 
     blocks: dict[Any, dict[tuple[int, ...], int]] = {}
     for degree in range(k + 1):
         for monomial in combinations_with_replacement(range(count), degree):
-            own = blocks.setdefault(block(monomial), {})
-            own[monomial] = len(own)
+            places = blocks.setdefault(block(monomial), {})
+            places[monomial] = len(places)
     largest = max(map(len, blocks.values()))
-    afford(largest * (program.work + comb(count + k, k) * k))
-    run, n = Evaluator(program, Residues(p)), program.parameters
-    drawn = [[x % p for x in stream(0, i, n)] for i in range(largest + 4)]
-    points = [flat_outputs(program, run.values(weights, [])) for weights in drawn]
+    afford(largest * comb(count + k, k) * k)
+    drawn = [[x % p for x in stream(0, i, circuit.parameters)] for i in range(largest + 4)]
+    points = evaluated(own, p, drawn)
     multiples: dict[Any, list[list[int]]] = {key: [] for key in blocks}
-    for f in polynomials:
+    for f in equations:
+        if max(sum(e for _, e in exponents) for _, exponents in f) > k:
+            continue  # its multiples are of higher degree
         terms = [(c, tuple(i for i, e in exponents for _ in range(e))) for c, exponents in f]
         need(len({block(m) for _, m in terms}) == 1, "an equation is not homogeneous for a grading")
         for degree in range(k + 1 - max(len(m) for _, m in terms)):
             for factor in combinations_with_replacement(range(count), degree):
-                own = blocks[key := block((*factor, *terms[0][1]))]
-                row = [0] * len(own)
+                places = blocks[key := block((*factor, *terms[0][1]))]
+                row = [0] * len(places)
                 for c, m in terms:
-                    row[own[tuple(sorted((*factor, *m)))]] = c % p
+                    row[places[tuple(sorted((*factor, *m)))]] = c % p
                 multiples[key].append(row)
-    for key, own in blocks.items():
-        table = [[prod(y[i] for i in m) % p for m in own] for y in points[: len(own) + 4]]
-        complete = rank(table, p) + rank(multiples[key], p) == len(own)
+    for key, places in blocks.items():
+        table = [[prod(y[i] for i in m) % p for m in places] for y in points[: len(places) + 4]]
+        complete = rank(table, p) + rank(multiples[key], p) == len(places)
         need(complete, f"more polynomials of degree at most {k} may vanish on the image")
     return [
-        f"Each of the {len(polynomials)} equations vanishes on its image identically, by expansion over ZZ.",
+        f"Each of the {len(equations)} equations vanishes on its image identically, by expansion over ZZ.",
         f"Every polynomial of degree at most {k} that vanishes there is a combination of their multiples of such degrees.",
         "Not covered: equations of higher degree, and whether these generate a prime ideal.",
-    ]
+    ], {}
 
 
-def read_grading(program: Program, value: Any) -> list[int]:
-    """The degree of each output when weights have these degrees; all outputs must be homogeneous."""
-    degrees = integers(value, 0, 100, "a degree of a weight", program.parameters)
-    limit(highest_degree(program) * 100, 10**4)
-    masks = flat_outputs(program, Evaluator(program, Degrees()).values([1 << d for d in degrees], []))
-    need(all(mask & mask - 1 == 0 for mask in masks), "an output is not homogeneous for a grading")
-    return [max(mask.bit_length() - 1, 0) for mask in masks]
+def coordinate_degrees(circuit: Circuit, own: list[Polynomial], value: Any) -> list[int]:
+    """The degree of each coordinate when weights have these degrees; all must be homogeneous."""
+    degrees = integers(value, 0, 100, "a degree of a weight", circuit.parameters)
+    found = [{sum(degrees[i] for i in monomial) for monomial in f} or {0} for f in own]
+    need(all(len(each) == 1 for each in found), "a coordinate is not homogeneous for a grading")
+    return [each.pop() for each in found]
 
 
-def exact_point(program: Program, value: Any) -> list[int]:
-    plain = not program.input_size and not program.vanishing
-    need(plain, "this is for programs without inputs and without equations of the weights")
-    return integers(value, -LARGE, LARGE, "a weight", program.parameters)
-
-
-def check_singular(program: Program, network: Network | None, weights: Any, argument: Any) -> list[str]:
+def check_singular(circuit: Circuit, network: Network | None, weights: Any, argument: Any) -> Follows:
     """An arc w(t) of weights that passes through the point at t = 0 gives an arc of the image; its first coefficient that is
     not zero is a tangent vector. More independent ones than the dimension show that the point is singular.
     """
     p, upper, arcs = fields(argument, "the argument", "prime", "upper", "arcs")
     p, ring = prime(p), Polynomials()
-    run, minus = Evaluator(program, ring), ring.number(-1)
-    at = [ring.number(x) for x in exact_point(program, weights)]
-    y, vectors = flat_outputs(program, run.values(at, [])), []
+    need(not circuit.vanishing, "this is not known for weights that satisfy equations")
+    run, inputs = Run(circuit, ring), ring.variables(1 + circuit.input_size)[1:]  # variable 0 is t
+    at = [ring.number(x) for x in exact(weights, "weights", circuit.parameters)]
+    y, vectors = run.outputs(at, inputs), []
     for arc in listed(arcs, "arcs"):
-        paths = [integers(path, -LARGE, LARGE, "a coefficient") for path in listed(arc, "an arc", len(at))]
+        paths = [exact(path, "an arc") for path in listed(arc, "an arc", len(at))]
         need(all(len(path) <= 20 for path in paths), "an arc has too high a degree")
         moved = [{(0,) * n: c for n, c in enumerate(path) if c} for path in paths]
-        outputs = flat_outputs(program, run.values(moved, []))
-        image = [ring.add(z, ring.multiply(minus, x)) for x, z in zip(y, outputs, strict=True)]
-        first = min((e for z in image for e in z), default=())
-        need(first != (), "an arc does not pass through the point, or does not move")
-        vectors.append([Residues(p).number(z.get(first, 0)) for z in image])
-    tangent, high = rank(vectors, p), check_upper(program, upper, network)
+        pairs = zip(run.outputs(moved, inputs), y, strict=True)
+        image = [ring.add(z, ring.minus(x)) for z, x in pairs]
+        order = min((m.count(0) for f in image for m in f), default=0)
+        need(order > 0, "an arc does not pass through the point, or does not move")
+        leading = {(k, m): c for k, f in enumerate(image) for m, c in f.items() if m.count(0) == order}
+        vectors.append({key: x for key, c in leading.items() if (x := ModP(p).number(c))})
+    tangent, high = sparse_rank(vectors, p), check_upper(circuit, upper, network)
     need(tangent > high, f"the arcs span {tangent} dimensions only, and the dimension is at most {high}")
     both = f"{tangent} independent tangent vectors, and a dimension of at most {high}"
-    return [f"Its image is singular at the given point: {both}."]
+    return [f"The closure of its image is singular at the given point: {both}."], {}
 
 
-def check_smooth(program: Program, _: Network | None, weights: Any, argument: Any) -> list[str]:
+def check_smooth(circuit: Circuit, _: Network | None, weights: Any, argument: Any) -> Follows:
     """Equations whose differentials have rank N - n at a point of an n-dimensional image show that it is smooth there."""
     p, lower, equations = fields(argument, "the argument", "prime", "lower", "equations")
-    p, at = prime(p), exact_point(program, weights)
-    tangent, low = equations_bound(program, p, [x % p for x in at], equations), check_lower(program, lower)
+    p = prime(p)
+    at = [ModP(p).number(x) for x in exact(weights, "weights", circuit.parameters)]
+    tangent, low = equations_bound(circuit, p, at, equations), check_lower(circuit, lower)
     need(low == tangent, f"the tangent space has dimension {tangent} at most, the image {low} at least")
-    return [f"The closure of its image is smooth at the given point, of dimension {low}."]
+    return [f"The closure of its image is smooth at the given point, of dimension {low}."], {}
 
 
-def check_symmetry(program: Program, _: Network | None, groups: Any, own: Any, argument: Any) -> list[str]:
-    """Groups and vector fields; at which point they are evaluated does not matter."""
+def check_symmetry(circuit: Circuit, _: Network | None, groups: Any, own: Any, argument: Any) -> Follows:
+    """Groups and vector fields; the dimension of their generic orbits is at least their rank at one point modulo a prime."""
     need(argument is None and bool(groups or own), "a symmetry has no argument, and at least one is named")
-    symmetry_vectors(program, [0] * program.parameters, 2, groups, own)
-    return [f"{len(groups)} groups and {len(own)} vector fields do not change its function, identically."]
+    at = [x % BIG for x in stream(0, 0, circuit.parameters)]
+    orbit = sparse_rank(symmetry_vectors(circuit, at, BIG, groups, own), BIG)
+    all_of_them = f"{len(groups)} groups and {len(own)} vector fields do not change its function, identically"
+    return [f"{all_of_them}; their generic orbits have dimension at least {orbit}."], {"symmetry_dim": orbit}
 
 
-def check_same_function(program: Program, _: Network | None, pair: Any, argument: Any) -> list[str]:
+def check_same_function(circuit: Circuit, _: Network | None, pair: Any, argument: Any) -> Follows:
     need(argument is None, "two weights with one function need no argument")
     ring, points, outputs = Polynomials(), [], []
-    inputs = ring.variables(program.input_size)
+    inputs = ring.variables(circuit.input_size)
     for weights in listed(pair, "weights", 2):
-        texts = listed(weights, "weights", program.parameters)
-        given = [rational(x) if type(x) is str and "/" in x else x for x in texts]
-        exact = all(type(x) is Fraction or type(x) is int for x in given)
-        need(exact, "a weight is an integer, or a fraction as a text")
-        values = Evaluator(program, ring).values([ring.number(x) for x in given], inputs)
-        need(not any(z for k in program.vanishing for z in values[k]), "a point is not on the source")
+        given = exact(weights, "weights", circuit.parameters)
+        values = Run(circuit, ring).values([ring.number(x) for x in given], inputs)
+        need(not any(z for k in circuit.vanishing for z in values[k]), "a point is not on the source")
         points.append(given)
-        outputs.append(flat_outputs(program, values))
+        outputs.append([values[k] for k in circuit.outputs])
     need(points[0] != points[1], "the two weights are one")
     need(outputs[0] == outputs[1], "the two weights give different functions")
-    return ["The two given weights are different, and the functions are equal as polynomials in the inputs."]
+    said = "The two given weights are different, and the functions are equal as polynomials in the inputs."
+    return [said], {}
 
 
-def check_pair(record: dict[str, Any], program: Program, pair: list[list[Any]]) -> tuple[str, ...]:
-    """The weights that a record compares or moves are those of its certificate, and it says that they have one function."""
-    places = {"same": ("first", "second", "verdict"), "canonical": ("at", "moved", "same_function")}
-    names = places.get(str(record.get("analysis")), ())
-    for name, weights in zip(names, pair, strict=False):
-        given = record.get(name)
-        arrays = given.get("weights") if type(given) is dict else None
-        if type(arrays) is not dict:
-            raise Rejected(f"the record has no weights under {name}")
-        flat = [entry for item in program.named("weight") for entry in entries(arrays.get(item))]
-        need(flat == [str(x) for x in weights], f"{name} is not what the certificate is about")
-    need(
-        not names or record.get(names[2]) in ("same", True),
-        "the record says something else than its certificate",
-    )
-    return names
+# == 12. Records =========================================================================================
+
+PARTLY = ("singular-point", "singular-locus", "symmetries")
+"""Questions whose records name dimensions that their certificates need not show; they are listed as not covered then."""
 
 
-def entries(value: Any) -> list[str]:
-    """The entries of nested lists, one after the other, as texts."""
-    return [text for item in value for text in entries(item)] if type(value) is list else [str(value)]
-
-
-def check_record(record: dict[str, Any], known: dict[str, Any]) -> list[str]:
-    """What a record says must follow from its certificate where that is possible; the rest is named."""
-    covered = check_pair(record, *known.pop("weights")) if "weights" in known else ()
-    for name in sorted(set(record) & set(known)):
-        same, both = type(record[name]) is type(known[name]), (shown(record[name]), shown(known[name]))
-        same = same and record[name] == known[name]
-        need(same, "the record says {} = {}, the certificate shows {}".format(name, *both))
+def check_record(record: dict[str, Any], certificates: list[Shown]) -> list[str]:
+    """What a record says must follow from its certificates where that is possible; the rest is named."""
+    analysis = record.get("analysis")
+    covered, partly = {"certificate"}, dict[str, list[str]]()
+    for own in certificates:
+        follows = dict(own.follows)
+        if own.kind == "dimension" and analysis not in PARTLY:
+            follows |= {"analysis": "dimension", "certainty": "proved"}
+        for name in sorted(set(record) & set(follows)):
+            said, shows = record[name], follows[name]
+            same = type(said) is type(shows) and said == shows
+            need(same, f"the record says {name} = {shown(said)}, the certificate shows {shown(shows)}")
+        covered |= set(follows)
+        points = own.kind in ("same function", "singular", "smooth")
+        if points and str(analysis) in POINTS:
+            covered |= check_points(record, own)
+        elif points and analysis == "singular-locus":
+            partly.setdefault("strata", []).extend(check_stratum(record, own))
+        elif own.kind == "symmetry" and analysis == "symmetries":
+            partly.setdefault("fields", []).extend(check_fields(record, own))
     bounds = {"image_dim", "lower_bound", "upper_bound"} & set(record)
-    claims = bool(bounds) or record.get("analysis") == "dimension"
-    need("image_dim" in known or not claims, "the record is about a dimension, and its certificate is not")
-    rest = [shown(name)[:40] for name in record if name not in {*known, *covered, "certificate"}]
+    claims = analysis == "dimension" or (bool(bounds) and analysis not in PARTLY)
+    need("image_dim" in covered or not claims, "the record is about a dimension, and its certificate is not")
+    rest = [shown(name)[:40] for name in record if name not in {*covered, *partly}]
+    rest += [f"{name} but for {', '.join(parts) or 'none'}" for name, parts in partly.items()]
     more = " and more" * (len(rest) > 60)
     return [f"Not covered by the certificate: {', '.join(rest[:60])}{more}."] if rest else []
+
+
+def texts(value: Any) -> list[str]:
+    """The entries of nested lists, one after the other, as texts."""
+    return [text for item in value for text in texts(item)] if type(value) is list else [str(value)]
+
+
+def same_weights(own: Shown, weights: list[Any], given: Any) -> bool:
+    """Whether a record gives these flat weights, by their names."""
+    if type(given) is not dict:
+        return False
+    return [text for name in own.circuit.flat for text in texts(given.get(name))] == [str(x) for x in weights]
+
+
+POINTS = {"same": ("first", "second", "verdict"), "canonical": ("at", "moved", "same_function"),
+          "singular-point": ("at", "verdict")}  # fmt: skip
+"""Where a record of a question has the weights of its certificate, and its verdict."""
+
+
+def check_points(record: dict[str, Any], own: Shown) -> set[str]:
+    """The weights that a record is about are those of its certificate, and its verdict is what the certificate shows."""
+    *places, verdict = POINTS[record["analysis"]]
+    points = own.claims[0] if own.kind == "same function" else own.claims
+    need(len(points) == len(places), "the record and its certificate are about different things")
+    for name, weights in zip(places, points, strict=True):
+        given = record.get(name)
+        there = same_weights(own, weights, given.get("weights") if type(given) is dict else None)
+        need(there, f"{name} is not what the certificate is about")
+    shows = {"same": "same", "canonical": True}.get(record["analysis"], own.kind)
+    need(record.get(verdict) == shows, "the record says something else than its certificate")
+    return {*places, verdict}
+
+
+def check_stratum(record: dict[str, Any], own: Shown) -> list[str]:
+    """The strata of a record that have the certificate's point as their representative (A, V); its verdict is theirs."""
+    if own.network is None or own.network.heads != [1]:
+        raise Rejected("strata are known for one layer of attention with one head")
+    ring = Polynomials()
+    weights = arrays(own.circuit, [ring.number(x) for x in exact(own.claims[0], "weights")])
+    pair = zip("AV", head(own.network, ring, weights, 1, 0), strict=True)
+    here = {name: [[f.get((), 0) for f in row] for row in matrix or []] for name, matrix in pair}
+    strata = [s if type(s) is dict else {} for s in listed(record.get("strata"), "strata")]
+    found = [k for k, s in enumerate(strata) if s.get("representative") == here]
+    need(bool(found), "no stratum of the record has the point of its certificate")
+    need(
+        all(strata[k].get("verdict") == own.kind for k in found),
+        "a stratum has another verdict than its certificate",
+    )
+    return [f"the verdict of number {k} at its representative" for k in found]
+
+
+def check_fields(record: dict[str, Any], own: Shown) -> list[str]:
+    """The vector fields of a record that are among those of the certificate."""
+    verified = {json.dumps(value) for value in own.claims[1]}
+    given = [f.get("coefficients") if type(f) is dict else f for f in listed(record.get("fields"), "fields")]
+    found = [str(k) for k, value in enumerate(given) if json.dumps(value) in verified]
+    return [f"the identities of {len(found)} of {len(given)}"]
 
 
 def verify(text: str) -> tuple[int, list[str]]:
@@ -2073,12 +2230,15 @@ def verify(text: str) -> tuple[int, list[str]]:
         document = read_json(text)
         need(type(document) is dict, "a record is an object")
         bare = "format" in document or ("certificate" not in document and "sha256" in document)
-        certificate = document if bare else document.get("certificate")
-        if certificate is None:
+        given = document if bare else document.get("certificate")
+        if given is None or given == []:
             claims = " It calls itself proved." if document.get("certainty") == "proved" else ""
             return 8, [f"Not proved: there is no certificate in this record.{claims}"]
-        said, known = check_certificate(certificate)
-        return 0, ["Verified.", *said, *([] if bare else check_record(document, known))]
+        several = given if type(given) is list else [given]
+        limit(len(several), MOST_CERTIFICATES)
+        found = [check_certificate(certificate) for certificate in several]
+        said = list(dict.fromkeys(sentence for own in found for sentence in own.said))
+        return 0, ["Verified.", *said, *([] if bare else check_record(document, found))]
     except Unknown as reason:
         return 8, [f"Not known to me: {shown(reason)}."]
     except Rejected as reason:

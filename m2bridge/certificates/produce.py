@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from m2bridge.programs.ranks import GenericRank
 from m2bridge.programs.run import evaluate
 from m2bridge.results import Evidence
 
-if TYPE_CHECKING:
-    from m2bridge.questions.dimension.lower import LowerBounds
-
 MOST_INTERVAL_COLUMNS = 400
 """Larger minors of analytic networks are proved, but a checker in plain Python would need too long for them."""
 
@@ -34,40 +31,51 @@ Document = dict[str, Any]
 
 
 def certificate_for(
-    model: Model, found: LowerBounds, uppers: list[Evidence], searched: Mapping[str, Any] | None = None
+    model: Model,
+    rank: GenericRank,
+    ball: BallProof | None,
+    uppers: list[Evidence],
+    searched: Mapping[str, Any] | None = None,
 ) -> Document | None:
     """The certificate of a proved dimension, or None where the format has no words for its proof.
 
-    `searched` is the argument of the upper bound with the witness ``found``.
+    `rank` and `ball` are what the lower bound rests on, `searched` is the argument of the upper bound with the witness ``found``.
     """
     free = model.free
     value = min(item.value for item in uppers)
-    lower = (
-        _by_intervals(free.program, found.ball)
-        if found.ball is not None
-        else _by_minor(free.program, found.rank)
-    )
+    lower = lower_by_minor(free.program, rank) if ball is None else _by_intervals(free.program, ball)
     known = sorted(
         (item for item in uppers if item.value == value), key=lambda item: _ORDER.index(item.witness)
     )
-    upper = next((u for item in known if (u := _upper(free, item, found.rank, searched))), None)
+    upper = next((u for item in known if (u := _upper(free, item, rank, searched))), None)
     if lower is None or upper is None:
         return None
+    return dimension_document(model, value, lower, upper)
+
+
+def dimension_document(model: Model, value: int, lower: Document, upper: Document) -> Document:
+    """The statement that a model has this dimension, with arguments for both bounds of its free program."""
     return {
         "format": FORMAT,
         "version": VERSION,
         "statement": {"kind": "dimension", "dimension": value},
-        "spec": None if free.family == "program" else free.spec,
-        "program": free.program.text,
+        "spec": spec_of(model),
+        "program": model.free.program.text,
         "lower": lower,
         "upper": upper,
     }
 
 
+def spec_of(model: Model) -> str | None:
+    """The spec that a certificate names; an own network is its program and has none."""
+    return None if model.free.family == "program" else model.spec
+
+
 # -- lower bounds ----------------------------------------------------------------------------------------
 
 
-def _by_minor(program: Program, rank: GenericRank) -> Document | None:
+def lower_by_minor(program: Program, rank: GenericRank) -> Document | None:
+    """The lower bound by a minor modulo a prime; None for what is a heuristic."""
     if rank.heuristic:
         return None
     document: Document = {

@@ -48,8 +48,8 @@ def closure_certificate(
 
 def singular_certificate(
     program: str,
-    weights: Sequence[int],
-    arcs: Sequence[Sequence[Sequence[int]]],
+    weights: Sequence[int | Fraction],
+    arcs: Sequence[Sequence[Sequence[int | Fraction]]],
     upper: Document,
     *,
     prime: int,
@@ -60,22 +60,22 @@ def singular_certificate(
     An arc gives for each flat weight the coefficients of a polynomial in t, lowest first; at t = 0 it has the same image. `upper`
     is an argument for an upper bound of the dimension (section 4).
     """
-    statement = {"kind": "singular", "weights": [int(w) for w in weights]}
-    paths = [[[int(c) for c in path] for path in arc] for arc in arcs]
+    statement = {"kind": "singular", "weights": numbers(weights)}
+    paths = [[numbers(path) for path in arc] for arc in arcs]
     return _document(program, statement, {"prime": prime, "upper": upper, "arcs": paths}, spec)
 
 
 def smooth_certificate(
     program: str,
-    weights: Sequence[int],
+    weights: Sequence[int | Fraction],
     equations: Sequence[Polynomial],
-    lower: Document,
+    lower: Document | None,
     *,
     prime: int,
     spec: str | None = None,
 ) -> Document:
     """The closure of the image is smooth at the image of `weights`: equations of the right rank, and a lower bound."""
-    statement = {"kind": "smooth", "weights": [int(w) for w in weights]}
+    statement = {"kind": "smooth", "weights": numbers(weights)}
     argument = {"prime": prime, "lower": lower, "equations": [written(f) for f in equations]}
     return _document(program, statement, argument, spec)
 
@@ -151,9 +151,14 @@ def same_function_certificate(
     program: str, weights: Sequence[Sequence[int | Fraction]], *, spec: str | None = None
 ) -> Document:
     """Two different weights (flat, exact) give one function."""
-    exact = [[Fraction(w) for w in point] for point in weights]
-    points = [[int(w) if w.denominator == 1 else str(w) for w in point] for point in exact]
+    points = [numbers(point) for point in weights]
     return _document(program, {"kind": "same function", "weights": points}, None, spec)
+
+
+def numbers(values: Sequence[int | Fraction]) -> list[int | str]:
+    """Rational numbers as the format writes them: integers, and fractions as texts."""
+    exact = map(Fraction, values)
+    return [int(w) if w.denominator == 1 else f"{w.numerator}/{w.denominator}" for w in exact]
 
 
 def written(polynomial: Polynomial) -> list[Any]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from m2bridge.certificates.points import singular_point_certificate, smooth_point_certificate
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import given_numbers
@@ -24,10 +25,10 @@ from m2bridge.questions.fiber.points import Point
 from m2bridge.questions.fiber.resolve import AtOption, RationalizeOption, StratumOption, one_of, resolve
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.singular_locus.result import Singularity
-from m2bridge.questions.singular_locus.tangents import exact_span, first_order_images
+from m2bridge.questions.singular_locus.tangents import Line, first_order_images, spanning_lines
 from m2bridge.questions.source import constrained_map
 from m2bridge.questions.testimony import proves
-from m2bridge.results import Certainty, Evidence, Result, register_result
+from m2bridge.results import Certainty, Evidence, Result, Value, register_result
 from m2bridge.views import View, known
 
 _MOST_COORDINATES = 200
@@ -51,6 +52,7 @@ class SingularPoint(Result):
     tangent_lower, tangent_upper: bounds of the Zariski tangent space at the image point; upper is None without equations.
     verdict: singular (lower > local dimension), smooth (upper = local dimension) or undecided.
     completeness: what is known of the equations behind the upper bound; None without equations.
+    certificate: what `m2bridge check` verifies, for the verdict and for the dimension; empty where there is nothing to verify.
     """
 
     ANALYSIS: ClassVar[str] = "singular-point"
@@ -65,6 +67,7 @@ class SingularPoint(Result):
     tangent_upper: int | None
     verdict: Singularity
     completeness: str | None
+    certificate: tuple[Mapping[str, Value], ...] = ()
 
     def view(self) -> View:
         local = "" if self.local_dim == self.image_dim else f"; at this point {known(self.local_dim)}"
@@ -123,9 +126,9 @@ def singular_point(
     point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
     whole = constrained_map(model) is None
     ask.announce("dimension")
-    size = ask.also(dimension, model, engine=False if whole else ask.engine, certify=False)
+    size = ask.also(dimension, model, engine=False if whole else ask.engine)
     ask.announce("curves")
-    rank, lower = _rank_and_curves(_free_point(point), ask.seed)
+    rank, lower, lines = _rank_and_curves(_free_point(point), ask.seed)
     settled = whole and lower > size.upper_bound
     seconds = _PATIENCE if settled else None
     found = ask.also(closure, model, field="QQ", max_degree=max_degree, equations=True, seconds=seconds)
@@ -154,7 +157,24 @@ def singular_point(
         critical=None if rank is None or local is None else rank < local,
         tangent_lower=lower, tangent_upper=upper, verdict=verdict, completeness=found.completeness,
         certainty=certainty, limit=None if settled else found.limit,
+        certificate=_certificates(point, size, lines if settled else [], found, verdict, ask.seed),
     )  # fmt: skip
+
+
+def _certificates(
+    point: Point, size: Dimension, lines: list[Line], found: Closure, verdict: Singularity, seed: int
+) -> tuple[Mapping[str, Value], ...]:
+    """Of the verdict and of the dimension, where the model's own weights are free and the format has words for the proof."""
+    model, own, weights = point.model, None, point.vector.tolist()
+    if model.free is not model or constrained_map(model) is not None:
+        return ()
+    if verdict == "singular":
+        arcs = [(np.stack([base, direction], axis=1).tolist(), vector) for base, direction, vector in lines]
+        own = singular_point_certificate(model, weights, arcs, size.certificate)
+    elif verdict == "smooth" and found.characteristic == 0:
+        image, equations = _image(point, 0), found.equations or ()
+        own = smooth_point_certificate(model, weights, image, equations, seed=seed)
+    return tuple(document for document in (own, size.certificate) if document is not None)
 
 
 def _image_dims(size: Dimension, found: Closure, *, whole: bool) -> list[Evidence]:
@@ -208,8 +228,8 @@ def _free_point(point: Point) -> Point:
     return replace(point, model=model.free, weights={"Q": Q, "K": K, "V": point.weights["V"]})
 
 
-def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, int]:
-    """The rank over QQ of the differential, and how many tangent vectors of curves through the image point are independent.
+def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, int, list[Line]]:
+    """The rank over QQ of the differential, how many tangent vectors of curves through the point are independent, and these.
 
     Where the weights satisfy equations: on the tangent space of the source, by curves of first order only, and only where the
     equations have independent differentials. Elsewhere the source may be singular: the rank is None then, and no curve is known.
@@ -217,14 +237,15 @@ def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, int]:
     model = point.model
     if not (isinstance(model, PolynomialMap) and model.constraints):
         rank = over_q.rank(first_order_images(model, point.weights))
-        return rank, exact_span(model, [point.weights], np.random.default_rng([seed, 6]))
+        lines = spanning_lines(model, [point.weights], np.random.default_rng([seed, 6]))
+        return rank, over_q.rank([vector for _, _, vector in lines]), lines
     x = point.weights["x"]
     differentials, images = (np.asarray(part.jacobian(x)) for part in (model.equations, model.system))
     known = over_q.rank(differentials)
     if known < len(model.constraints):
-        return None, 0
+        return None, 0, []
     rank = over_q.rank(np.concatenate([images, differentials])) - known
-    return rank, rank
+    return rank, rank, []
 
 
 def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from m2bridge.certificates.points import found_symmetries
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.linear.primes import check_prime, given_numbers, prime_for
 from m2bridge.linear.residues import DEFAULT_PRIME
@@ -81,6 +82,7 @@ class Symmetries(Result):
     fields, finite: what was found. known, declared: what the model and the user name.
     algebra: the Lie algebra of the affine fields. unverified: fields found modulo p whose identity was out of reach.
     complete: whether all fields up to the degree were searched, as far as needed to explain the fiber.
+    certificate: the identity of each field and, where the bounds meet, the dimension, for `m2bridge check`.
     """
 
     ANALYSIS: ClassVar[str] = "symmetries"
@@ -99,6 +101,7 @@ class Symmetries(Result):
     unverified: int
     complete: bool
     statement: str
+    certificate: tuple[Mapping[str, Value], ...] = ()
 
     def view(self) -> View:
         facts = [
@@ -190,7 +193,8 @@ def symmetries(
     if p < 2 * program.parameter_count:
         raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
     seconds = min(SECONDS, ask.clock.remaining or SECONDS)
-    rank = generic_rank(program, p=p, seed=seed).rank
+    minor = generic_rank(program, p=p, seed=seed)
+    rank = minor.rank
     corank = program.parameter_count - rank
     ask.announce(f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}")
     search = Search(program, p=p, seed=seed, seconds=seconds, corank=corank, all_affine=True)
@@ -228,6 +232,9 @@ def symmetries(
         unverified=found.unverified,
         complete=found.complete,
         statement=_statement(found.rank, corank, program.parameter_count, degree, complete=found.complete),
+        certificate=found_symmetries(
+            model, [field.document for field in fields], minor, bound.document, bound.value
+        ),
     )
 
 

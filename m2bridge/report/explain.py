@@ -5,7 +5,7 @@ What was asked, what was found, what each number rests on, and the Macaulay2 scr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from m2bridge.claims.ledger import Ledger
@@ -42,8 +42,11 @@ def explain(result: Result, *, form: Format = "markdown") -> str:
         ("What was found", _findings(result)),
         ("What it rests on", _grounds(result)),
     ]
-    if (certificate := getattr(result, "certificate", None)) is not None:
-        sections.append(("The certificate", _certificate(certificate)))
+    if certificate := getattr(result, "certificate", None):
+        several = [certificate] if isinstance(certificate, Mapping) else certificate
+        sections.append(
+            ("The certificate", list(dict.fromkeys(line for c in several for line in _certificate(c))))
+        )
     if isinstance(result, TemplateValues):
         sections.append(("How to repeat it", result.repeated()))
     script = next((used.text for used in result.scripts if used.text is not None), None)

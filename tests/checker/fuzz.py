@@ -110,6 +110,18 @@ def pool() -> tuple[tuple[str, str], ...]:
     point = {"seed": 3, "stream": 1, "fixed": []}
     both, cut = {"kind": "coordinates"}, {"prime": M.SMALL, "weights": point}
     add("composition", text, "linear(widths=[3,1,2])", composition_bound(3, both, both, groups=[gl], **cut))
+    text = M.mlp_text([2, 1, 2], 1)  # 2 x 2 matrices of rank at most one
+    low, _ = M.minor(text)
+    determinant = {(1, 0, 0, 1): 1, (0, 1, 1, 0): -1}
+    rank_one, linear = M.symmetries(text, [gl]), "linear(widths=[2,1,2])"
+    found["smooth matrix"] = smooth_certificate(
+        text, [1, 2, 3, 4], [determinant], low, prime=M.SMALL, spec=linear
+    )
+    arcs = [
+        [[0, int(j == 0)], [0, int(j == 1)], [int(i == 0)], [int(i == 1)]] for i in range(2) for j in range(2)
+    ]
+    found["singular matrix"] = singular_certificate(text, [0] * 4, arcs, rank_one, prime=M.SMALL, spec=linear)
+    text = M.mlp_text([3, 1, 2], 1)
     fields = [{i: {((0, 2),) if i == 0 else ((0, 1), (i, 1)): 1 if i < 3 else -1} for i in range(5)}]
     add("fields", text, "linear(widths=[3,1,2])", fields_bound([], fields, **cut))
     text = M.attention_text([2, 1], [2], 2, single=True, way="attention")
@@ -376,12 +388,16 @@ def is_true(document: Document, said: list[str]) -> bool:
     if kind in (
         "singular",
         "smooth",
-    ):  # of the one variety in the pool: singular where both quadrics have a common double root
-        y = outputs([w % M.P for w in statement["weights"]])
-        minors = [y[i] * y[3 + j] - y[j] * y[3 + i] for i in range(3) for j in range(i)]
+    ):  # of two varieties in the pool: matrices of rank one; and pairs of quadrics with a common root
+        y = outputs([_residue(w) for w in statement["weights"]])
+        if text == M.mlp_text([2, 1, 2], 1):
+            return (not any(y)) == (kind == "singular")
+        if program.parameter_count != 6 or size:
+            return True  # another variety, which nothing here knows
         plain = M.run(parse_program(M.segre_text(2, 1)), point, [], M.P, slopes=False)[-1].value.reshape(-1)
         if [int(v) for v in plain] != outputs(point):
-            return True  # another variety, which nothing here knows
+            return True
+        minors = [y[i] * y[3 + j] - y[j] * y[3 + i] for i in range(3) for j in range(i)]
         return (not any(m % M.P for m in minors)) == (kind == "singular")
     return False
 

@@ -1,22 +1,25 @@
-"""Mutations of the checker itself: `python tests/checker/mutate.py SECONDS [SEED [FUNCTION ...]]` prints those that no test
-notices; with names of functions only these are changed.
+"""Mutations of the checker itself: `python tests/checker/mutate.py [FUNCTION ...]` prints those that no test notices; with
+names of functions or classes only these are changed. SURVIVORS.md, beside this file, tells of the last whole run.
 
 Comparisons, arithmetic, `and`, `or`, `not` and integers are changed one at a time, and calls of `need` are left out. A mutant is
 noticed when the outcome of a document of the tests changes (they are collected from a run of the tests), or when one of the quick
-tests of the arithmetic fails. Only documents and tests that reach the changed line are asked, the quickest first. Mutants are
-tried in random order until the time is over.
+tests of the arithmetic fails. For each line it is known which documents and tests reach it; those are asked, the quickest
+first, until one notices or `MOST_SECONDS` of them passed. Of documents that reach the same lines a few are kept. The changed
+function or class is put into the module for as long as it is asked; only lines outside of functions need the whole module.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
+import os
 import random
 import signal
 import sys
 import time
-import types
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +28,14 @@ import pytest
 import test_certificates
 import test_fields
 import test_forgeries
+import test_points
 
 from m2bridge import checker
 
-SECONDS = 100  # for one mutant; later is noticed
+MOST_SECONDS = 15.0  # of checks, as they take while lines are traced, for one mutant
+LATE = 10.0  # seconds of computing after which a mutant that does not end is noticed
+WORKERS = 6
+MOST_ALIKE = 3  # documents with one outcome that reach the same lines
 SOURCE = Path(checker.__file__).read_text()
 SWAPS: dict[type, type] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
@@ -46,6 +53,7 @@ QUICK: list[Callable[[], None]] = [
     test_certificates.test_weights_that_satisfy_equations,
     lambda: every(test_certificates.test_all_terms_have_one_rank_in_a_flattening),
     lambda: every(test_forgeries.test_programs_are_read_strictly),
+    lambda: every(test_forgeries.test_lines_of_programs_are_read_strictly),
     lambda: every(test_forgeries.test_only_canonical_specs_are_read),
     lambda: every(test_certificates.test_layer_bounds_are_above_the_truth, 5),
     lambda: every(test_certificates.test_virtual_bounds_are_above_the_truth, 5),
@@ -69,6 +77,9 @@ QUICK: list[Callable[[], None]] = [
     test_fields.test_weights_in_both_parts_and_inputs_after_the_cut,
     test_certificates.test_intervals_with_a_last_layer,
     test_certificates.test_records_say_nothing_that_their_certificate_does_not,
+    test_points.test_coordinates_of_a_product_of_a_column_and_a_row,
+    test_certificates.test_softmax_by_its_gate_and_by_hand,
+    test_forgeries.test_vanishing_polynomials_have_no_inputs_and_arrays_are_added_up,
 ]
 
 
@@ -89,18 +100,27 @@ def every(test: Any, most: int | None = None) -> None:
         test(*(value if isinstance(names, tuple) else [value]))
 
 
-def places() -> list[tuple[int, int]]:
-    """Where something can be changed: the number of a node, and the number of a way to change it."""
-    return [(i, k) for i, node in enumerate(ast.walk(ast.parse(SOURCE))) for k in range(len(ways(node)))]
+TOPS = ast.parse(SOURCE).body
 
 
-def mutant(index: int, way: int) -> tuple[int, str, ast.Module]:
-    """Line, what was changed, and the changed module."""
-    tree = ast.parse(SOURCE)
+def places() -> list[tuple[int, int, int]]:
+    """Where something can be changed: the number of a top node, that of a node in it, and that of a way to change it."""
+    return [
+        (t, i, k)
+        for t, top in enumerate(TOPS)
+        for i, node in enumerate(ast.walk(top))
+        for k in range(len(ways(node)))
+    ]
+
+
+def mutant(top: int, index: int, way: int) -> tuple[int, str, ast.stmt]:
+    """Line, what was changed, and the changed top node."""
+    tree = copy.deepcopy(TOPS[top])
     target = next(n for i, n in enumerate(ast.walk(tree)) if i == index)
     before = ast.unparse(target)
     ways(target)[way](target)
-    return getattr(target, "lineno", 0), f"{before[:90]}  ->  {ast.unparse(target)[:90]}", tree
+    line = getattr(target, "lineno", 0) or tree.lineno
+    return line, f"{before[:90]}  ->  {ast.unparse(target)[:90]}", tree
 
 
 def ways(node: ast.AST) -> list[Callable[[Any], None]]:
@@ -109,7 +129,13 @@ def ways(node: ast.AST) -> list[Callable[[Any], None]]:
         for k, op in enumerate(node.ops):
             found.append(lambda n, k=k, op=op: n.ops.__setitem__(k, SWAPS[type(op)]()))
     elif isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in SWAPS:
-        if isinstance(node, ast.BinOp) and ast.unparse(node.right) in ("None", "int", "Network", "Fraction"):
+        if isinstance(node, ast.BinOp) and ast.unparse(node.right) in (
+            "None",
+            "int",
+            "Network",
+            "Fraction",
+            "Matrix",
+        ):
             return []  # a type
         found.append(lambda n: setattr(n, "op", SWAPS[type(n.op)]()))
     elif isinstance(node, ast.Constant) and type(node.value) is int:
@@ -128,10 +154,10 @@ def collected() -> dict[str, int]:
     own = checker.verify
 
     def verify(text: str) -> tuple[int, list[str]]:
-        began = time.perf_counter()
+        began = time.process_time()
         code, said = own(text)
         reasons[said[0]] += 1
-        if time.perf_counter() - began < 0.1 and len(text) < 10**5 and (code == 0 or reasons[said[0]] <= 6):
+        if time.process_time() - began < 0.1 and len(text) < 10**5 and (code == 0 or reasons[said[0]] <= 6):
             found[text] = code
         return code, said
 
@@ -145,13 +171,13 @@ def collected() -> dict[str, int]:
         "very_large",
         "alone",
         "lattice",
-        "records_of",
+        "records_of_the_program",
     ]
     chosen = " and ".join(f"not {word}" for word in left_out)
     try:
         files = [
             str(Path(__file__).with_name(name))
-            for name in ("test_certificates.py", "test_forgeries.py", "test_fields.py")
+            for name in ("test_certificates.py", "test_forgeries.py", "test_fields.py", "test_points.py")
         ]
         assert pytest.main(["-q", "-p", "no:cacheprovider", "-k", chosen, *files]) == 0
     finally:
@@ -176,13 +202,13 @@ def measured(check: Callable[[Any], bool]) -> Check:
         lines.add(frame.f_lineno)
         return trace
 
-    began = time.perf_counter()
+    began = time.process_time()
     sys.settrace(trace)
     try:
         assert check(checker)
     finally:
         sys.settrace(None)
-    return time.perf_counter() - began, lines, check
+    return time.process_time() - began, lines, check
 
 
 def document_check(text: str, code: int) -> Callable[[Any], bool]:
@@ -190,64 +216,125 @@ def document_check(text: str, code: int) -> Callable[[Any], bool]:
 
 
 def test_check(test: Callable[[], None]) -> Callable[[Any], bool]:
-    def passes(module: Any) -> bool:
-        for user in (test_certificates, test_forgeries, test_fields, fuzz):
-            user.checker = module  # type: ignore[attr-defined]
-        try:
-            test()
-        finally:
-            for user in (test_certificates, test_forgeries, test_fields, fuzz):
-                user.checker = checker  # type: ignore[attr-defined]
+    def passes(_: Any) -> bool:
+        test()
         return True
 
     return passes
 
 
-def noticed(tree: ast.Module, checks: list[Check]) -> bool:
-    module = types.ModuleType("mutant")
-    sys.modules["mutant"] = module
+@contextmanager
+def changed(tree: ast.stmt) -> Iterator[None]:
+    """The checker with this top node in the place of its own."""
+    before, top = dict(vars(checker)), ast.fix_missing_locations(tree)
+    name = getattr(top, "name", "")
+    old = before.get(name)
+    try:
+        if isinstance(top, ast.ClassDef) and name in ("Ring", "ModP"):  # others are made of them
+            exec(compile(ast.Module([top], []), "mutant", "exec"), vars(checker))
+            new, kept = vars(checker)[name], dict(vars(old))  # type: ignore[arg-type]
+            setattr(checker, name, old)
+            for key, value in vars(new).items():
+                if callable(value):
+                    setattr(old, key, value)
+            try:
+                yield
+            finally:
+                for key, value in kept.items():
+                    if callable(value):
+                        setattr(old, key, value)
+            return
+        nodes = [top]
+        if not name:  # what is computed from constants is computed again
+            nodes = [top if node.lineno == top.lineno else node for node in TOPS]
+        exec(compile(ast.Module(nodes, []), "mutant", "exec"), vars(checker))
+        yield
+    finally:
+        vars(checker).clear()
+        vars(checker).update(before)
 
+
+def noticed(tree: ast.stmt, checks: list[Check]) -> bool:
     def late(*_: Any) -> None:
         raise LateError
 
-    signal.signal(signal.SIGALRM, late)
-    signal.alarm(SECONDS)
+    signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, LATE)
     try:
-        exec(compile(ast.fix_missing_locations(tree), "mutant", "exec"), module.__dict__)
-        return not all(check(module) for _, _, check in checks)
+        with changed(tree):
+            return not all(check(checker) for _, _, check in checks)
     except BaseException:
         return True
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
-def main(seconds: float, seed: int, names: list[str]) -> None:
-    corpus = collected()
-    began = time.perf_counter()
-    checks = [measured(document_check(text, code)) for text, code in corpus.items()]
-    checks += [measured(test_check(test)) for test in QUICK]
+def kept(corpus: dict[str, int]) -> list[Check]:
+    """The documents as checks; of those that reach the same lines with the same outcome only a few.
+
+    An outcome that a test had by changing the checker is left out.
+    """
+    alike: Counter[Any] = Counter()
+    found = []
+    for text, code in sorted(corpus.items(), key=lambda item: len(item[0])):
+        if checker.verify(text)[0] != code:
+            continue
+        check = measured(document_check(text, code))
+        alike[code, frozenset(check[1])] += 1
+        if alike[code, frozenset(check[1])] <= MOST_ALIKE:
+            found.append(check)
+    return found
+
+
+def reaching(checks: list[Check], line: int) -> list[Check]:
+    """The quickest checks that reach a line, as many as the time allows."""
+    found, seconds = [], 0.0
+    for check in checks:
+        if line in check[1] or line in ALWAYS:
+            seconds += check[0]
+            if seconds > MOST_SECONDS and found:
+                break
+            found.append(check)
+    return found
+
+
+def homes() -> dict[int, str]:
+    """The function or class at the top of the file that each line belongs to."""
+    tops = [n for n in ast.parse(SOURCE).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+    return {line: n.name for n in tops for line in range(n.lineno, (n.end_lineno or 0) + 1)}
+
+
+def main(names: list[str]) -> None:
+    checks = kept(collected()) + [measured(test_check(test)) for test in QUICK]
     checks.sort(key=lambda check: check[0])
-    print(
-        f"{len(corpus)} documents; one round takes {sum(c[0] for c in checks):.0f} s while traced", flush=True
-    )
-    defined = [n for n in ast.walk(ast.parse(SOURCE)) if isinstance(n, ast.FunctionDef) and n.name in names]
-    chosen = {line for node in defined for line in range(node.lineno, (node.end_lineno or 0) + 1)}
-    lines = [getattr(node, "lineno", 0) for node in ast.walk(ast.parse(SOURCE))]
-    everything = [(i, way) for i, way in places() if not names or lines[i] in chosen]
-    random.Random(seed).shuffle(everything)
-    survivors, tried = [], 0
-    for place in everything:
-        if time.perf_counter() - began > seconds:
-            break
+    print(f"{len(checks)} checks; one round takes {sum(c[0] for c in checks):.0f} s while traced", flush=True)
+    home, began = homes(), time.process_time()
+    everything = [p for p in places() if not names or getattr(TOPS[p[0]], "name", "the top") in names]
+    random.Random(0).shuffle(
+        everything
+    )  # so that a run that is ended early has seen something of every function
+    children = [pid for part in range(WORKERS) if (pid := try_part(everything[part::WORKERS], checks, home))]
+    for pid in children:
+        os.waitpid(pid, 0)
+    print(f"# {len(everything)} mutants tried, {time.process_time() - began:.0f} s")
+
+
+def try_part(part: list[tuple[int, int, int]], checks: list[Check], home: dict[int, str]) -> int:
+    """Try some mutants in a process of its own; its number."""
+    sys.stdout.flush()
+    if pid := os.fork():
+        return pid
+    survivors, began = 0, time.process_time()
+    for tried, place in enumerate(part, start=1):
         line, change, tree = mutant(*place)
-        tried += 1
-        if tried % 20 == 0:
-            print(f"{tried} tried after {time.perf_counter() - began:.0f} s", flush=True)
-        if not noticed(tree, [check for check in checks if line in check[1] or line in ALWAYS]):
-            survivors.append((line, change))
-            print(f"line {line}: {change}", flush=True)
-    print(f"{tried} of {len(everything)} mutants tried, {len(survivors)} not noticed")
+        if not noticed(tree, reaching(checks, line)):
+            survivors += 1
+            print(f"{home.get(line, 'the top')}, line {line}: {change}", flush=True)
+        if tried % 50 == 0 or tried == len(part):
+            seconds = time.process_time() - began
+            print(f"# {tried} of {len(part)}, {survivors} not noticed, {seconds:.0f} s", flush=True)
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0, sys.argv[3:])
+    main(sys.argv[1:])

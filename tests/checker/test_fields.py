@@ -17,6 +17,7 @@ from m2bridge.certificates.statements import (
     fields_bound,
     narrow_matrices,
     symmetry_certificate,
+    written_field,
 )
 from m2bridge.programs import parse_program
 
@@ -218,10 +219,38 @@ def test_a_lattice_of_points_is_complete(monkeypatch: pytest.MonkeyPatch) -> Non
         product = text("multiply", product, text("add", w, text(f"constant [] -{k}")))
     program = checker.read_program(text.done(text("multiply", product, v)))
     monkeypatch.setattr(checker.Polynomials, "dot", _refuse)
-    monkeypatch.setattr(checker.Program, "polynomial", False)
+    monkeypatch.setattr(checker.Circuit, "polynomial", False)
     for monomial in ((), ((1, 1),), ((1, 3),)):  # v may move by 1, v or v^3
         with pytest.raises(checker.Rejected):
             checker.check_field(program, [(1, 1, monomial)])
+
+
+def test_the_work_of_a_document_is_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, _, fields = mixed_heads()
+    document = symmetry_certificate(text, [], fields[:1])
+    assert outcome(document)[0] == 0
+    spent = checker.MOST_WORK - checker.work_left[0]
+    assert spent > 10**5
+    monkeypatch.setattr(checker, "MOST_WORK", 3 * spent)
+    assert outcome(document)[0] == 0
+    assert checker.work_left[0] == 2 * spent
+    document["statement"]["fields"] *= 40
+    assert outcome(document)[0] == 8
+
+
+def test_fields_of_one_kind_are_tried_where_the_last_one_died() -> None:
+    """The second field costs less than the first, and a wrong one is refused wherever it is tried."""
+    text, _, fields = mixed_heads()
+    circuit = checker.read_program(text)
+    costs = []
+    for field in (fields[0], fields[1]):
+        before = checker.work_left[0]
+        checker.check_field(circuit, checker.read_field(circuit, written_field(field)))
+        costs.append(before - checker.work_left[0])
+    assert costs[1] < costs[0] / 3
+    for wrong in changed(fields[0]):
+        with pytest.raises(checker.Rejected):
+            checker.check_field(circuit, checker.read_field(circuit, written_field(wrong)))
 
 
 @pytest.mark.parametrize(
@@ -277,16 +306,12 @@ def test_layers_by_composition() -> None:
     )
     program = checker.read_program(text)
     places = [
-        k
-        for k, item in enumerate(program.instructions)
-        if item.shape == (2, 2) and item.words == ["ab", "bc", "ac"]
+        k for k, item in enumerate(program.gates) if item.shape == (2, 2) and item.words == ["ab", "bc", "ac"]
     ]
-    first_cut = next(
-        k for k in places if program.instructions[k].operands[0] == program.named("weight")["V1"]
-    )
+    first_cut = next(k for k in places if program.gates[k].operands[0] == program.named("weight")["V1"])
     rest, _ = checker.part(program, program.outputs, first_cut)
     second_cut = next(
-        k for k, item in enumerate(rest.instructions) if item.operands[:1] == [rest.named("weight")["V2"]]
+        k for k, item in enumerate(rest.gates) if item.operands[:1] == [rest.named("weight")["V2"]]
     )
     inner["cut"] = second_cut
     whole = composition_bound(
@@ -364,25 +389,19 @@ def test_parts_are_programs_of_their_own() -> None:
     text = M.attention_text([2, 3, 2], [2, 1], 2)
     program = checker.read_program(text)
     cut = next(
-        k
-        for k, item in enumerate(program.instructions)
-        if item.operands[:1] == [program.named("weight")["V1"]]
+        k for k, item in enumerate(program.gates) if item.operands[:1] == [program.named("weight")["V1"]]
     )
     first, one = checker.part(program, [cut], None)
     second, two = checker.part(program, program.outputs, cut)
     assert list(first.named("weight")) == ["Q1", "K1", "V1"]
     assert list(second.named("weight")) == ["Q2", "K2", "V2"]
     assert [*one, *two] == list(range(program.parameters))
-    assert all(
-        j < k for own in (first, second) for k, item in enumerate(own.instructions) for j in item.operands
-    )
+    assert all(j < k for own in (first, second) for k, item in enumerate(own.gates) for j in item.operands)
     weights, x = [7 * i % 11 for i in range(program.parameters)], [3, 1, 4, 1]
-    ring = checker.Residues(101)
-    whole = checker.flat_outputs(program, checker.Evaluator(program, ring).values(weights, x))
-    middle = checker.flat_outputs(first, checker.Evaluator(first, ring).values([weights[i] for i in one], x))
-    end = checker.flat_outputs(
-        second, checker.Evaluator(second, ring).values([weights[i] for i in two], middle)
-    )
+    ring = checker.ModP(101)
+    whole = checker.Run(program, ring).outputs(weights, x)
+    middle = checker.Run(first, ring).outputs([weights[i] for i in one], x)
+    end = checker.Run(second, ring).outputs([weights[i] for i in two], middle)
     assert whole == end
     assert all(a < b for a, b in pairwise(one))
 

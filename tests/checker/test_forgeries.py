@@ -372,6 +372,14 @@ def test_flattenings_are_for_perceptrons_with_one_hidden_layer(lines: list[str])
         checker.check_upper(checker.read_program(sum_of(*lines)), argument, None)
 
 
+def test_a_row_that_is_listed_twice_does_not_count() -> None:
+    document = certificate("lightning")
+    lower, program = document["lower"], checker.read_program(document["program"])
+    assert checker.check_lower(program, lower) == 5
+    with pytest.raises(checker.Rejected, match="as many rows as columns"):
+        checker.check_lower(program, {**lower, "rows": [*lower["rows"], lower["rows"][0]]})
+
+
 def test_the_last_layer_is_read_off_the_program() -> None:
     document = certificate("wide")
     for key, value in (
@@ -448,7 +456,7 @@ def test_a_record_of_another_question() -> None:
 )
 def test_polynomials_are_read_strictly(polynomial: Any) -> None:
     with pytest.raises(checker.Rejected):
-        checker.read_polynomial(polynomial, 6)
+        checker.read_equation(polynomial, 6)
 
 
 def test_smooth_and_singular_need_the_right_bound() -> None:
@@ -567,6 +575,41 @@ def test_programs_that_are_too_large_are_answered_in_seconds(lines: list[str]) -
     ):  # fmt: skip
         assert outcome(document)[0] in (7, 8)
     assert time.perf_counter() - began < 30
+
+
+def test_vanishing_polynomials_have_no_inputs_and_arrays_are_added_up() -> None:
+    head = "m2bridge program 1\n%0 = weight w [2]\n%1 = input x [2]\n%2 = multiply %0 %1\n"
+    checker.read_program(head + "vanishing %0\noutput y %2\n")
+    for tail in ("vanishing %2\noutput y %2\n", "vanishing %1\noutput y %2\n", "output y %2\nvanishing %0\n"):
+        with pytest.raises(checker.Rejected):
+            checker.read_program(head + tail)
+    large = [f"weight W{k} [{2**20}]" for k in range(5)]
+    assert checker.read_program(sum_of(*large[:4])).parameters == 2**22
+    with pytest.raises(checker.Unknown):
+        checker.read_program(sum_of(*large))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%1 = weight w [2]\noutput y %0\n", "%0 weight w [2]\noutput y %0\n", "%0 = \noutput y %0\n", "output y %0\n",
+        "%0 = weight w [2]\noutput y %1\n", "%0 = weight w [2]\n", "%0 = weight w [2]\noutput y %0",
+        "%0 = weight w [2]\noutput %0\n",
+        "%0 = weight w [2]\noutput y %0\noutput y %0\n", "%0 = weight w [2]\noutput y %0\n%1 = power 2 %0\n",
+        "%0 = weight w [2]\n%1 = constant [0]\noutput y %0\n", "%0 = weight w [2]\n%1 = constant 1 1\noutput y %0\n",
+        "%0 = weight w [2]\n%1 = constant [1] 1 2\noutput y %0\n", "%0 = weight w [2]\n\noutput y %0\n",
+        "%0 = weight w [2]\n%1 = exp %0 %0\noutput y %1\n", "%0 = weight w [2]\n%1 = reciprocal\noutput y %0\n",
+    ],
+)  # fmt: skip
+def test_lines_of_programs_are_read_strictly(text: str) -> None:
+    for head, refused in (
+        ("m2bridge program 1\n", text),
+        ("m2bridge program 2\n", "%0 = weight w [2]\noutput y %0\n"),
+    ):
+        with pytest.raises(checker.Rejected):
+            checker.read_program(head + refused)
+        with pytest.raises(fuzz.ProgramError):
+            fuzz.parse_program(head + refused)
 
 
 def test_a_very_large_file_is_not_read(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_hypersurface_needs_its_hypotheses() -> None:
     The second squares have two entries; behind the third ones (d = 8) the degree is 1.
     """
     program = checker.read_program(MLP(widths=(2, 3, 2, 3, 1), r=2).program.text)
-    squares = [k for k, item in enumerate(program.instructions) if item.operation == "power"]
+    squares = [k for k, item in enumerate(program.gates) if item.operation == "power"]
     upper = {
         "kind": "composition", "first": {"kind": "coordinates"}, "second": {"kind": "hypersurface"}, "groups": [],
         "fields": [], "prime": P, "weights": {"seed": 0, "stream": 1, "fixed": []}, "samples": 1,

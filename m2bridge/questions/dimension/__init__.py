@@ -127,7 +127,9 @@ def dimension(
         numeric_rank=numeric.rank if numeric else None,
         numeric=numeric,
         statement=statement(model, lower=lower, upper=upper, answer=answer, by_theorem=lower > shown),
-        certificate=certificate_for(model, found, uppers, searched.argument if searched else None)
+        certificate=certificate_for(
+            model, found.rank, found.ball, uppers, searched.argument if searched else None
+        )
         if found and proved and certifiable and certify
         else None,
     )

@@ -22,6 +22,7 @@ from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking, ForceOption, question
 from m2bridge.questions.singular_locus import equations as equations_of
 from m2bridge.questions.singular_locus import witnesses
+from m2bridge.questions.singular_locus.certified import certificates
 from m2bridge.questions.singular_locus.components import orbit_components, top_degree
 from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits
 from m2bridge.questions.singular_locus.result import Component, SingularLocus, Stratum
@@ -186,6 +187,7 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
         singular_equations=values.strings("singular_equations") if "singular_equations" in values else None,
         components=components, embedded=_scheme_components(values, "embedded"), strata=tuple(strata),
         certainty=certainty, evidence=labelled(ask.evidence, at_point), limit=limit,
+        certificate=certificates(checked, strata, lifted, ask.also(dimension, checked, engine=False).certificate, seed=seed),
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from m2bridge.results import Certainty, Result, TheoremCheck, register_result
+from m2bridge.results import Certainty, Result, TheoremCheck, Value, register_result
 from m2bridge.views import Rows, View, known
 
 Singularity = Literal["singular", "smooth", "undecided"]
@@ -75,6 +75,7 @@ class SingularLocus(Result):
         maximal singular orbits.
     strata: every orbit with its tangent bounds and verdict.
     theorem: what a paper prints about these orbits, and whether it is so (:func:`m2bridge.claims.said_about`).
+    certificate: what `m2bridge check` verifies: the dimension, and proved verdicts at representatives of strata.
     """
 
     ANALYSIS: ClassVar[str] = "singular-locus"
@@ -94,6 +95,7 @@ class SingularLocus(Result):
     embedded: tuple[Component, ...] | None
     strata: tuple[Stratum, ...]
     theorem: TheoremCheck | None = None
+    certificate: tuple[Mapping[str, Value], ...] = ()
 
     def view(self) -> View:
         facts = [

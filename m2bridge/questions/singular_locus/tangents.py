@@ -24,28 +24,38 @@ _PATIENCE = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
 
 
+Line = tuple[np.ndarray, np.ndarray, list[Fraction]]
+"""Flat weights and a direction, and the tangent vector of the image of this line."""
+
+
 def exact_span(model: Model, fiber: Sequence[Weights], rng: np.random.Generator) -> int:
     """Dimension of the span, over QQ, of tangent vectors of curves through the common image point of `fiber`.
 
     That is a lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ. The model has no
     constraints on its weights (:attr:`~m2bridge.models.base.Model.free`); more weights of the fiber can only raise the bound.
     """
-    vectors: list[list[Fraction]] = []
+    return over_q.rank([vector for _, _, vector in spanning_lines(model, fiber, rng)])
+
+
+def spanning_lines(model: Model, fiber: Sequence[Weights], rng: np.random.Generator) -> list[Line]:
+    """Lines through the weights of a fiber whose tangent vectors have that span."""
+    lines: list[Line] = []
     for weights in fiber:
-        first_order = first_order_images(model, weights)
-        vectors += [v for v in first_order if any(v)]
+        base, first_order = _flat(model, weights), first_order_images(model, weights)
+        units = np.eye(model.parameter_count, dtype=int)
+        lines += [(base, unit, v) for unit, v in zip(units, first_order, strict=True) if any(v)]
         kernel = over_q.kernel(np.array(first_order, dtype=object).T)
-        base, reached = _flat(model, weights), over_q.rank(vectors)
+        reached = over_q.rank([vector for _, _, vector in lines])
         idle = 0 if len(kernel) else _PATIENCE
         while idle < _PATIENCE:
             direction = rng.integers(-3, 4, size=len(kernel)).astype(object) @ kernel
-            candidate = [*vectors, _leading(model, base, direction, orders=range(2, 8))]
-            grown = over_q.rank(candidate)
+            candidate = [*lines, (base, direction, _leading(model, base, direction, orders=range(2, 8)))]
+            grown = over_q.rank([vector for _, _, vector in candidate])
             if grown > reached:
-                vectors, reached, idle = candidate, grown, 0
+                lines, reached, idle = candidate, grown, 0
             else:
                 idle += 1
-    return over_q.rank(vectors)
+    return lines
 
 
 def first_order_images(model: Model, weights: Weights) -> list[list[Fraction]]:

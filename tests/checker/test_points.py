@@ -1,0 +1,261 @@
+"""Singular and smooth points of networks with inputs, and records that hold several certificates."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from typing import Any
+
+import fuzz
+import makers as M  # noqa: N812
+import numpy as np
+import pytest
+
+from m2bridge import checker, records
+from m2bridge.certificates.points import coordinate_places
+from m2bridge.certificates.statements import closure_certificate
+from m2bridge.models import Mod, parse_spec
+from m2bridge.questions.symmetries import symmetries
+
+POOL = dict(fuzz.pool())
+
+
+def certificate(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(POOL[name])
+    return found
+
+
+def outcome(document: Any) -> tuple[int, str]:
+    code, said = checker.verify(json.dumps(document))
+    return code, " ".join(said)
+
+
+# -- coordinates ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "linear(widths=[2,1,3])", "mlp(widths=[2,2,2],r=2)", "convolution(filters=[2,2],r=2)", "map:x,y->x^2;x*y;0*x",
+        "lightning(d=2,dp=2,a=1,t=2)", "lightning(d=2,dp=1,a=2,t=2,coordinates=full)",
+        "deep-lightning(d=[2,2],a=[1],t=2,skip=true)", "deep-lightning(d=[2,1],a=[2],t=1)",
+    ],
+)  # fmt: skip
+def test_coordinates_are_numbered_as_the_checker_numbers_them(spec: str) -> None:
+    """The model's coordinates at a point, put in order, are the values of the checker's polynomials there."""
+    model, p = parse_spec(spec), 2**31 - 1
+    program = model.coordinate_program or model.program
+    rng = random.Random(1)
+    weights = [rng.randrange(p) for _ in range(model.parameter_count)]
+    named = {name: Mod(value, p) for name, value in model.unflatten(np.array(weights)).items()}
+    own = model.coordinates(named).values.tolist()
+    expected: dict[int, int] = {}
+    for value, place in zip(own, coordinate_places(model), strict=True):
+        assert place is not None or value == 0
+        expected |= {} if place is None else {place: value}
+    found = checker.coordinates(checker.read_program(program.text), checker.Polynomials())
+    assert checker.evaluated(found, p, [weights]) == [[expected[k] for k in range(len(found))]]
+    assert len(expected) == len(found)
+
+
+def test_coordinates_of_a_product_of_a_column_and_a_row() -> None:
+    """(W2 W1 x)_i = sum_j W2_i W1_j x_j: output by output, inputs in order."""
+    circuit = checker.read_program(M.mlp_text([2, 1, 2], 1))
+    own = checker.coordinates(circuit, checker.Polynomials())
+    assert own == [{(0, 2): 1}, {(1, 2): 1}, {(0, 3): 1}, {(1, 3): 1}]
+    mixed = M.Text()
+    w, x = mixed("weight w [2]"), mixed("input x [2]")
+    square = mixed("power 2", mixed("einsum a,a->", w, x))
+    text = mixed.done(mixed("add", square, mixed("einsum a->", x)))
+    own = checker.coordinates(checker.read_program(text), checker.Polynomials())
+    assert own == [{(): 1}, {(): 1}, {(0, 0): 1}, {(0, 1): 2}, {(1, 1): 1}]
+    empty = checker.read_program("m2bridge program 1\n%0 = weight w [1]\n%1 = scale 0 %0\noutput y %1\n")
+    assert checker.coordinates(empty, checker.Polynomials()) == [{}]
+
+
+# -- points -----------------------------------------------------------------------------------------------
+
+
+def test_points_of_a_network_with_inputs() -> None:
+    """2 x 2 matrices of rank at most one: singular at zero only."""
+    assert outcome(certificate("smooth matrix"))[0] == 0
+    assert outcome(certificate("singular matrix"))[0] == 0
+    for name, weights in (("smooth matrix", [0, 0, 0, 0]), ("singular matrix", [1, 2, 3, 4])):
+        document = certificate(name)
+        document["statement"]["weights"] = weights
+        assert outcome(document)[0] == 7
+    half = certificate("smooth matrix")
+    half["statement"]["weights"] = ["1/2", 2, 3, "-4/3"]
+    assert outcome(half)[0] == 0
+    for wrong in (
+        [1, 2, 3],
+        [1, 2, 3, 4, 5],
+        [1, 2, 3, "4"],
+        [1, 2, 3, "8/2"],
+        [1, 2, 3, 4.0],
+        [1, 2, 3, True],
+        7,
+    ):
+        half["statement"]["weights"] = wrong
+        assert outcome(half)[0] == 7
+
+
+def test_points_of_a_source_with_equations_are_refused() -> None:
+    """The circle: its weights satisfy an equation, and arcs of weights that leave it are no arcs of the image."""
+    lines = [
+        "%0 = weight x [2]",
+        "%1 = power 2 %0",
+        "%2 = einsum a-> %1",
+        "%3 = constant [] -1",
+        "%4 = add %2 %3",
+    ]
+    text = "\n".join(["m2bridge program 1", *lines, "vanishing %4", "output y %0"]) + "\n"
+    arcs = [[[1, 1], [0]], [[1], [0, 1]]]
+    for own in ({"prime": M.SMALL, "upper": {"kind": "parameters"}, "arcs": arcs}, None):
+        kind, argument = (
+            ("singular", own) if own else ("smooth", {"prime": M.SMALL, "lower": {}, "equations": []})
+        )
+        document = {
+            "format": "m2bridge certificate",
+            "version": 2,
+            "spec": None,
+            "program": text,
+            "argument": argument,
+        }
+        code, said = outcome({**document, "statement": {"kind": kind, "weights": [1, 0]}})
+        assert code == 7
+        assert "satisfy equations" in said
+
+
+def test_an_equation_of_another_coordinate_is_rejected() -> None:
+    document = certificate("smooth matrix")
+    document["argument"]["equations"] = [[[1, [[0, 1], [1, 1]]], [-1, [[2, 1], [3, 1]]]]]
+    assert "does not vanish identically" in outcome(document)[1]
+    document["argument"]["equations"] = [[[1, [[0, 1], [4, 1]]]]]
+    assert outcome(document)[0] == 7
+
+
+def test_the_first_coefficient_of_an_arc_counts_for_all_coordinates() -> None:
+    """Arcs whose image moves in the second order; a coordinate that moves in the third order is not taken for it."""
+    document = certificate("singular matrix")
+    fast = [[0, 1], [0, 0, 1], [0, 1], [0]]  # W1 = (t, t^2), W2 = (t, 0): moves (t^2, t^3, 0, 0)
+    for arcs, count in (([fast], 1), ([fast, [[0, 1], [0], [0, 1], [0]]], 1)):
+        document["argument"]["arcs"] = arcs
+        assert f"span {count} dimensions only" in outcome(document)[1]
+    document["argument"]["arcs"] = [[[0, 1], [0], [0], [0]]]  # does not move the image
+    assert "does not move" in outcome(document)[1]
+
+
+def test_equations_of_high_degree_cost_nothing() -> None:
+    """A coordinate that is zero to a very high power vanishes; its multiples are never written down."""
+    text = "m2bridge program 1\n%0 = weight w [2]\n%1 = scale 0 %0\n%2 = concatenate 0 %0 %1\noutput y %2\n"
+    high = [[[1, [[2, 10**6]]], [1, [[2, 10**6 - 1], [3, k]]]] for k in range(1, 2000)]
+    for degree in (1, 2):
+        document = closure_certificate(text, [{(0, 0, 1, 0): 1}, {(0, 0, 0, 1): 1}], degree, prime=M.SMALL)
+        document["statement"]["equations"] += high if degree == 1 else []
+        assert outcome(document)[0] == 0
+        del document["statement"]["equations"][0]
+        assert outcome(document)[0] == 7
+
+
+# -- records ----------------------------------------------------------------------------------------------
+
+
+def point_record(name: str, **changes: Any) -> dict[str, Any]:
+    own = certificate(name)
+    w = own["statement"]["weights"]
+    given = {"W1": [[str(x) for x in w[:2]]], "W2": [[str(x)] for x in w[2:]]}
+    record = {
+        "analysis": "singular-point", "model": "linear(widths=[2,1,2])", "verdict": own["statement"]["kind"],
+        "at": {"kind": "weights", "weights": given}, "image_dim": 3, "certificate": [own],
+    }  # fmt: skip
+    return record | changes
+
+
+@pytest.mark.parametrize("name", ["smooth matrix", "singular matrix"])
+def test_records_of_a_point(name: str) -> None:
+    good = point_record(name)
+    code, said = outcome(good)
+    assert code == 0
+    assert said.endswith("Not covered by the certificate: analysis, image_dim.")
+    both = [certificate(name), dimension_of_matrices()]
+    code, said = outcome({**good, "certificate": both})
+    assert code == 0
+    assert said.endswith("Not covered by the certificate: analysis.")
+    assert outcome({**good, "certificate": both, "image_dim": 4})[0] == 7
+    other = {"smooth": "singular", "singular": "smooth"}[good["verdict"]]
+    moved = copy.deepcopy(good["at"])
+    moved["weights"]["W1"][0][0] = "9"
+    for key, value in (
+        ("verdict", other), ("verdict", "undecided"), ("at", None), ("at", {}), ("at", moved), ("at", {"weights": []}),
+        ("model", "linear(widths=[2,2,2])"), ("analysis", "same"), ("analysis", "canonical"), ("analysis", "dimension"),
+        ("analysis", ["same"]), ("certificate", [certificate(name), certificate("same")]),
+        ("certificate", [certificate(name), None]), ("certificate", [[certificate(name)]]),
+    ):  # fmt: skip
+        assert outcome({**good, key: value})[0] == 7, (key, value)
+    assert outcome({**good, "certificate": []})[0] == 8
+    assert outcome({**good, "certificate": [certificate(name)] * 1001})[0] == 8
+
+
+def dimension_of_matrices() -> dict[str, Any]:
+    """Of 2 x 2 matrices of rank at most one."""
+    text = M.mlp_text([2, 1, 2], 1)
+    gl = {"group": "gl", "size": 1, "axes": {"W1": [1, 0], "W2": [0, -1]}}
+    lower, n = M.minor(text)
+    return M.document(text, "linear(widths=[2,1,2])", n, lower, M.symmetries(text, [gl]))
+
+
+def test_a_certificate_of_one_statement_does_not_cover_another() -> None:
+    """A record that says `singular` with a certificate of the dimension alone: the verdict is named as not covered."""
+    code, said = outcome(point_record("singular matrix", certificate=[dimension_of_matrices()]))
+    assert code == 0
+    assert "Not covered by the certificate: analysis, verdict, at." in said
+
+
+def locus_record(**changes: Any) -> dict[str, Any]:
+    """lightning(d=2,dp=1): the zero function, and A = 1 with V = (1, 0), as strata."""
+    spec = "lightning(d=2,dp=1,a=2,t=2,parametrization=attention)"
+    strata = [
+        {"representative": {"A": [[0, 0], [0, 0]], "V": [[0, 0]]}, "verdict": "singular"},
+        {"representative": {"A": [[1, 2], [3, 5]], "V": [[7, 11]]}, "verdict": "smooth"},
+        {"representative": {"A": [[1, 0], [0, 0]], "V": [[1, 0]]}, "verdict": "singular"},
+    ]
+    both = [certificate("singular"), certificate("smooth")]
+    return {"analysis": "singular-locus", "model": spec, "strata": strata, "certificate": both} | changes
+
+
+def test_records_of_a_singular_locus_name_the_strata_that_are_covered() -> None:
+    code, said = outcome(locus_record())
+    assert code == 0, said
+    numbers = [f"the verdict of number {k} at its representative" for k in (0, 1)]
+    assert said.endswith(f"Not covered by the certificate: analysis, strata but for {', '.join(numbers)}.")
+    turned = copy.deepcopy(locus_record()["strata"])
+    turned[1]["verdict"] = "singular"
+    transposed = copy.deepcopy(locus_record()["strata"])
+    transposed[1]["representative"]["A"] = [[1, 3], [2, 5]]
+    for strata in (turned, transposed, [], None, [1, 2, 3]):
+        assert outcome(locus_record(strata=strata))[0] == 7, strata
+    assert outcome(locus_record(certificate=[certificate("singular matrix")]))[0] == 7
+    no_spec = {**certificate("singular"), "spec": None}
+    assert outcome(locus_record(model=None, certificate=[no_spec]))[0] == 7
+
+
+def test_records_of_symmetries() -> None:
+    """Each identity is verified; a field that is not in the certificate is not counted."""
+    document = json.loads(records.dumps(records.to_document(symmetries("mlp(widths=[2,2,1],r=2)"))))
+    code, said = outcome(document)
+    assert code == 0, said
+    assert "fields but for the identities of 3 of 3" in said
+    assert not {"symmetry_dim", "upper_bound", "parameters", "generic_fiber_dim"} & set(
+        said.rstrip(".").split(", ")
+    )
+    for key in ("upper_bound", "parameters", "generic_fiber_dim", "symmetry_dim"):
+        assert outcome({**document, key: document[key] + 1})[0] == 7
+    changed = copy.deepcopy(document)
+    changed["fields"][0]["coefficients"][0][1] += 1
+    code, said = outcome(changed)
+    assert code == 0
+    assert "fields but for the identities of 2 of 3" in said
+    changed["certificate"][0]["statement"]["fields"][0][0][1] += 1
+    assert outcome(changed)[0] == 7
