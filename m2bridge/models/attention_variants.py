@@ -231,7 +231,7 @@ class AttentionVariant(NetworkModel):
         if self.softmax:
             return super().m2_parameters
         sizes = {"widths": self.d, "ranks": self.a, "t": self.t, "heads": self.heads, "skip": self.skip}
-        options = {"causal": self.causal, "tied": self.tied, "r": self.r, "positions": self.positions}
+        options = {"causal": self.causal, "tied": self.tied, "r": self.r, "withPositions": self.positions}
         return sizes | options | {"degreesThatOccur": self.degrees}
 
     @property

@@ -11,6 +11,13 @@ from m2bridge.models.base import Formula, Shape, Symmetry, known
 from m2bridge.models.spec import check_sizes, written
 from m2bridge.models.tensor_train import TensorFormat
 
+BINARY = (
+    "Catalisano, Geramita, Gimigliano, J. Algebraic Geom. 20 (2011): (P^1)^n is defective for n = 4, rank 3 only"
+)
+_DEFECTIVE = {
+    ((2, 2, 2, 2), 3): (14, BINARY),
+    ((3, 3, 3), 4): (26, "Strassen, Linear Algebra Appl. 52 (1983): a hypersurface of degree 9"),
+}
 
 @dataclass(frozen=True, kw_only=True)
 class CP(TensorFormat):
@@ -55,7 +62,7 @@ class CP(TensorFormat):
 
     @property
     def m2_parameters(self) -> dict[str, object]:
-        return {"sizes": self.sizes, "summands": self.rank}
+        return {"sizes": self.sizes, "rankOneCount": self.rank}
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
@@ -73,19 +80,20 @@ class CP(TensorFormat):
 
     @property
     def formula(self) -> Formula | None:
-        """Matrices, and tensors with all sizes two; other sizes have exceptions that are not classified."""
+        """Matrices, tensors with all sizes two, and Strassen's exception; others are not classified."""
         count = len(self.sizes)
         if count == 2:
             rank, (m, n) = min(self.rank, *self.sizes), self.sizes
             citation = "Harris, Algebraic Geometry: A First Course, Proposition 12.2"
             return known(rank * (m + n - rank), citation)
-        binary = ("all sizes are 2", set(self.sizes) == {2})
-        defect = int((count, self.rank) == (4, 3))
-        value = min(self.rank * (count + 1), prod(self.sizes)) - defect
-        citation = "Catalisano, Geramita, Gimigliano, J. Algebraic Geom. 20 (2011): (P^1)^n is defective for n = 4, rank 3 only"
-        return known(value, citation, binary)
+        if (self.sizes, self.rank) in _DEFECTIVE:
+            return known(*_DEFECTIVE[self.sizes, self.rank])
+        value = min(self.rank * (count + 1), prod(self.sizes))
+        return known(value, BINARY, ("all sizes are 2", set(self.sizes) == {2}))
 
     @property
     def dimension_bound(self) -> Formula:
+        if (self.sizes, self.rank) in _DEFECTIVE:
+            return known(*_DEFECTIVE[self.sizes, self.rank])
         value = min(self.rank * (sum(self.sizes) - len(self.sizes) + 1), prod(self.sizes))
         return known(value, "rank-one tensors, and the number of entries")

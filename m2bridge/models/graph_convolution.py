@@ -16,6 +16,7 @@ import numpy as np
 
 from m2bridge.errors import SpecError
 from m2bridge.models.base import Formula, Model, Shape, Symmetry, known
+from m2bridge.models.mlp import MLP
 from m2bridge.models.network import NetworkModel
 from m2bridge.models.spec import Arguments, check_degree, check_sizes, suggestion, written
 
@@ -166,3 +167,8 @@ class GraphConvolution(NetworkModel):
         linear = ("r = 1, or one layer", self.r == 1 or self.layers == 1)
         citation = "Harris, Algebraic Geometry: A First Course, Proposition 12.2"
         return known(rank * (d[0] + d[-1] - rank), citation, linear)
+
+    @property
+    def dimension_bound(self) -> Formula | None:
+        """With two layers the network is f(X S) S, f a perceptron that acts on each vertex."""
+        return MLP(widths=self.widths, r=self.r).dimension_bound if self.layers == 2 else None

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import comb
 from typing import Any, ClassVar
 
 from m2bridge.errors import NotPolynomialError
+from m2bridge.models.attention_known import attention_dim
 from m2bridge.models.attention_variants import attended, degree_sums, head_symmetries
-from m2bridge.models.base import Shape, Symmetry
+from m2bridge.models.base import Formula, Shape, Symmetry, known
 from m2bridge.models.network import NetworkModel
 from m2bridge.models.spec import check_sizes, written
 
@@ -119,8 +121,9 @@ class Transformer(NetworkModel):
     def m2_parameters(self) -> dict[str, object]:
         if self.softmax:
             return super().m2_parameters
-        names = ("d", "a", "t", "heads", "hidden", "r", "layers", "causal", "positions")
-        return {name: getattr(self, name) for name in names} | {"degreesThatOccur": self.degrees}
+        names = ("d", "a", "t", "heads", "hidden", "r", "layers", "causal")
+        sizes = {name: getattr(self, name) for name in names}
+        return sizes | {"withPositions": self.positions, "degreesThatOccur": self.degrees}
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
@@ -138,3 +141,17 @@ class Transformer(NetworkModel):
                 )
             )
         return tuple(found)
+
+    @property
+    def dimension_bound(self) -> Formula:
+        """The sum over blocks of what attention and perceptron can depend on.
+
+        A perceptron is d forms of degree r in d variables. Lightning attention is the sum over the heads of V_h (x) A_h, symmetric in
+        the two places of x_j.
+        """
+        d, r = self.d, self.r
+        attention = self.heads * (attention_dim(self.a, d) + d * d - (not self.softmax))
+        attention = attention if self.softmax else min(attention, d * d * comb(d + 1, 2))
+        perceptron = min(2 * d * self.hidden - self.hidden, d * comb(d + r - 1, r))
+        positions = d * self.t if self.positions else 0
+        return known(positions + self.layers * (attention + perceptron), "what each layer's function can depend on")
