@@ -24,7 +24,7 @@ HIGHEST_DEGREE = 10_000
 
 
 def attended(scores: Any, values: Any, *, causal: bool, r: int = 1, softmax: bool = False) -> Any:
-    """The values mixed by scores[j, i], what token i takes of token j; by softmax as Equation 15 has it, token i asking with row i.
+    """The values mixed by scores[j, i], what token i takes of token j; by softmax token i asks with row i, as in Equation 15.
 
     Causal: token i sees the tokens up to itself.
     """
@@ -95,7 +95,8 @@ class AttentionVariant(NetworkModel):
     Attributes
     ----------
     d, a, t, heads, skip: as for deep lightning attention.
-    causal: token i sees tokens 1, ..., i only. tied: Q = K. r: each score is raised to this power, so that a layer has degree 2 r + 1.
+    causal: token i sees tokens 1, ..., i only. tied: Q = K.
+    r: each score is raised to this power, so that a layer has degree 2 r + 1.
     positions: a matrix P of weights is added to the input. softmax: scores are normalised exponentials (analytic).
 
     Examples
@@ -126,7 +127,9 @@ class AttentionVariant(NetworkModel):
     def from_arguments(cls, arguments: Arguments) -> Model:  # type: ignore[override]
         """The family that knows most about these arguments."""
         found = arguments.built(cls)
-        plain = cls(d=found.d, a=found.a, t=found.t, heads=found.heads, skip=found.skip, softmax=found.softmax)
+        plain = cls(
+            d=found.d, a=found.a, t=found.t, heads=found.heads, skip=found.skip, softmax=found.softmax
+        )
         if found != plain or (found.softmax and (found.skip or set(found.heads) != {1})):
             return found
         if found.softmax:

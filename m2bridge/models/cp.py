@@ -11,13 +11,12 @@ from m2bridge.models.base import Formula, Shape, Symmetry, known
 from m2bridge.models.spec import check_sizes, written
 from m2bridge.models.tensor_train import TensorFormat
 
-BINARY = (
-    "Catalisano, Geramita, Gimigliano, J. Algebraic Geom. 20 (2011): (P^1)^n is defective for n = 4, rank 3 only"
-)
+BINARY = "Catalisano, Geramita, Gimigliano, J. Algebraic Geom. 20 (2011): (P^1)^n is defective for n = 4, rank 3 only"
 _DEFECTIVE = {
     ((2, 2, 2, 2), 3): (14, BINARY),
     ((3, 3, 3), 4): (26, "Strassen, Linear Algebra Appl. 52 (1983): a hypersurface of degree 9"),
 }
+
 
 @dataclass(frozen=True, kw_only=True)
 class CP(TensorFormat):

@@ -150,7 +150,9 @@ class GraphConvolution(NetworkModel):
         """Scalings of the hidden features; whole changes of basis for r = 1."""
         return tuple(
             Symmetry(
-                name=f"scaling of the features of layer {i}" if self.r > 1 else f"change of basis of layer {i}",
+                name=f"scaling of the features of layer {i}"
+                if self.r > 1
+                else f"change of basis of layer {i}",
                 citation="homogeneity of the activation",
                 kind="torus" if self.r > 1 else "gl",
                 size=self.widths[i],

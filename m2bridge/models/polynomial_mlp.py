@@ -45,7 +45,8 @@ class PolynomialMLP(NetworkModel):
         given = bool(self.coefficients)
         if given == (self.degree is not None):
             raise SpecError(
-                "polynomial-mlp: give coefficients=[c_0,c_1,...], or degree= for learned ones", argument="degree"
+                "polynomial-mlp: give coefficients=[c_0,c_1,...], or degree= for learned ones",
+                argument="degree",
             )
         if given:
             top = max((k for k, c in enumerate(self.coefficients) if c), default=0)

@@ -112,8 +112,6 @@ class TensorTrain(TensorFormat):
     def formula(self) -> Formula:
         """The cores minus GL(r_k) between them, where all ranks are reached."""
         r = (1, *self.ranks, 1)
-        reached = all(
-            r[k + 1] <= r[k] * n and r[k] <= n * r[k + 1] for k, n in enumerate(self.sizes)
-        )
+        reached = all(r[k + 1] <= r[k] * n and r[k] <= n * r[k + 1] for k, n in enumerate(self.sizes))
         value = self.parameter_count - sum(rank**2 for rank in self.ranks)
         return known(value, HOLTZ, ("r_k <= r_(k-1) n_k and r_(k-1) <= n_k r_k for all cores", reached))

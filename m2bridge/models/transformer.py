@@ -146,12 +146,14 @@ class Transformer(NetworkModel):
     def dimension_bound(self) -> Formula:
         """The sum over blocks of what attention and perceptron can depend on.
 
-        A perceptron is d forms of degree r in d variables. Lightning attention is the sum over the heads of V_h (x) A_h, symmetric in
-        the two places of x_j.
+        A perceptron is d forms of degree r in d variables. Lightning attention is the sum over the heads of V_h (x) A_h,
+        symmetric in the two places of x_j.
         """
         d, r = self.d, self.r
         attention = self.heads * (attention_dim(self.a, d) + d * d - (not self.softmax))
         attention = attention if self.softmax else min(attention, d * d * comb(d + 1, 2))
         perceptron = min(2 * d * self.hidden - self.hidden, d * comb(d + r - 1, r))
         positions = d * self.t if self.positions else 0
-        return known(positions + self.layers * (attention + perceptron), "what each layer's function can depend on")
+        return known(
+            positions + self.layers * (attention + perceptron), "what each layer's function can depend on"
+        )

@@ -1,7 +1,7 @@
 """The families of everyday networks against plain definitions with loops, written here and nowhere else.
 
-Each plain definition takes numbers of any kind. At integers it is the forward pass; its derivatives by complex steps have the rank
-that the dimension question proves.
+Each plain definition takes numbers of any kind. At integers it is the forward pass; its derivatives by complex steps have the
+rank that the dimension question proves.
 """
 
 from __future__ import annotations
