@@ -22,7 +22,8 @@ class CrossAttention(NetworkModel):
     Attributes
     ----------
     d, t: rows and number of the tokens X, which give the queries.
-    e, s: those of the tokens Y, which give keys and values; d and t unless given. dp: rows of the outputs. a: rows of Q and K; d unless given.
+    e, s: those of the tokens Y, which give keys and values; d and t unless given.
+    dp: rows of the outputs. a: rows of Q and K; d unless given.
 
     An input is one vector: the tokens of X, then those of Y, one after the other.
 

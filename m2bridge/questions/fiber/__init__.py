@@ -12,7 +12,8 @@ from contextlib import suppress
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
-from m2bridge.models import MLP, DeepLightning, Lightning, Model, OwnNetwork
+from m2bridge.models import MLP, DeepLightning, Lightning, Model, PolynomialMap
+from m2bridge.models.expanded import Expanded
 from m2bridge.questions.fiber import computing, lifting, partners, real, structured, theorem
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computed import ComputedFiber, here
@@ -20,6 +21,7 @@ from m2bridge.questions.fiber.dimensions import dimensions_of
 from m2bridge.questions.fiber.points import Point, given_point, random_point, read_weights
 from m2bridge.questions.fiber.primes import good_prime
 from m2bridge.questions.fiber.request import (
+    FAMILIES_OF_THE_TEMPLATE,
     MOST_TERMS,
     MOST_TERMS_EACH,
     MOST_WEIGHTS,
@@ -116,10 +118,12 @@ def fiber(
 
 
 def _by_coordinates(model: Model) -> Model:
-    """A user's own polynomial network by its coordinates, which have the same fibers; as it is where these are out of reach."""
-    if isinstance(model, OwnNetwork) and model.polynomial:
+    """A network that the template has no words for by its coordinates, which have the same fibers; as it is where these are out of
+    reach.
+    """
+    if model.polynomial and not isinstance(model, (*FAMILIES_OF_THE_TEMPLATE, PolynomialMap)):
         with suppress(OutOfReachError):
-            return model.as_map
+            return Expanded.of(model)
     return model
 
 

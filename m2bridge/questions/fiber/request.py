@@ -31,6 +31,8 @@ MOST_TERMS = 400_000
 MOST_TERMS_EACH = 8_000
 """Terms of one equation up to which equations are formed at all."""
 MOST_WEIGHTS = 40
+FAMILIES_OF_THE_TEMPLATE = (Lightning, DeepLightning, MLP, Linear, Convolution)
+"""Families that the template writes itself; all others are sent as the polynomials of their coordinates."""
 
 
 def family_parameters(model: Model) -> dict[str, object]:
@@ -51,9 +53,8 @@ def family_parameters(model: Model) -> dict[str, object]:
     elif model.input_shape is None and hasattr(model, "polynomials"):
         found = {"family": "polynomials"}
     else:
-        raise NotPolynomialError(
-            f"{model.spec} is not polynomial: its fibers are not given by polynomial equations"
-        )
+        reason = "its coordinates are too many" if model.polynomial else "it is not polynomial"
+        raise NotPolynomialError(f"no equations of the fibers of {model.spec}: {reason}")
     names = list(model.parameters)
     bounds = [[names.index(name), bound] for name, bound in rank_bounds(model).items()]
     return found | {
