@@ -16,8 +16,8 @@ from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.results import Certainty, Evidence, Result, Value, register_result
 from m2bridge.symmetry.algebra import LieAlgebra, in_span, lie_algebra
 from m2bridge.symmetry.bounds import Bounds
-from m2bridge.symmetry.fields import VectorField, orbit_rank
 from m2bridge.symmetry.exchanges import exchanges
+from m2bridge.symmetry.fields import VectorField, orbit_rank
 from m2bridge.symmetry.finite import FiniteSymmetry, finite_symmetries
 from m2bridge.symmetry.known import declared_fields, known_fields
 from m2bridge.symmetry.names import field_name

@@ -62,7 +62,9 @@ def _answer(model: OwnNetwork, axes: Mapping[str, int], order: list[int]) -> Aff
         weights = model.draw_weights(rng, _P)
         rest = _rest(model, axes, weights)
         base = _moved(model, axes, order, weights, rest)
-        columns = [_moved(model, axes, order, weights, rest + unit) - base for unit in np.eye(count, dtype=int)]
+        columns = [
+            _moved(model, axes, order, weights, rest + unit) - base for unit in np.eye(count, dtype=int)
+        ]
         target = _coordinates(model, weights) - base
         step = _solved(np.stack([*columns, target], axis=1))
         if step is None:
@@ -96,7 +98,9 @@ def _permuted(
     return found
 
 
-def _moved(model: OwnNetwork, axes: Mapping[str, int], order: list[int], weights: Any, rest: Any) -> np.ndarray:
+def _moved(
+    model: OwnNetwork, axes: Mapping[str, int], order: list[int], weights: Any, rest: Any
+) -> np.ndarray:
     return _coordinates(model, _permuted(model, axes, order, weights, rest))
 
 
@@ -106,7 +110,7 @@ def _coordinates(model: OwnNetwork, weights: Mapping[str, np.ndarray]) -> np.nda
 
 
 def _solved(table: np.ndarray, right: int = 1) -> np.ndarray | None:
-    """The only solution of a linear system over F_p, its right sides in the last columns; None if there is none or more than one."""
+    """The only solution of a linear system over F_p, its right sides in the last columns; None if there is not exactly one."""
     unknowns = table.shape[1] - right
     entries = [int(x) % _P for x in table.reshape(-1)]
     reduced, rank = nmod_mat(*table.shape, entries, _P).rref()
@@ -144,7 +148,11 @@ def _answers(model: OwnNetwork, axes: Mapping[str, int], answer: Affine | None) 
         unit[:, part] = np.eye(prod(shape), dtype=int)
         if (matrix[part] == unit).all() and not shift[part].any():
             continue
-        if prod(shape) == 1 and not matrix[part.start, : part.start].any() and not matrix[part.start, part.stop :].any():
+        if (
+            prod(shape) == 1
+            and not matrix[part.start, : part.start].any()
+            and not matrix[part.start, part.stop :].any()
+        ):
             m, c = int(matrix[part.start, part.start]), int(shift[part.start])
             term = {1: name, -1: f"-{name}"}.get(m, f"{m} {name}")
             words.append(f"{name} -> {f'{c} - {name}' if m == -1 else f'{c} + {term}' if c else term}")

@@ -118,9 +118,7 @@ def fiber(
 
 
 def _by_coordinates(model: Model) -> Model:
-    """A network that the template has no words for by its coordinates, which have the same fibers; as it is where these are out of
-    reach.
-    """
+    """A network the template cannot write by its coordinates, which have the same fibers; as it is if these are too many."""
     if model.polynomial and not isinstance(model, (*FAMILIES_OF_THE_TEMPLATE, PolynomialMap)):
         with suppress(OutOfReachError):
             return Expanded.of(model)
