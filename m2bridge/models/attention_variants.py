@@ -18,7 +18,7 @@ from m2bridge.models.base import Formula, Model, Shape, Symmetry, known
 from m2bridge.models.lightning import DeepLightning, check_layers
 from m2bridge.models.network import NetworkModel
 from m2bridge.models.softmax import Softmax
-from m2bridge.models.spec import Arguments, check_sizes, per_layer, written
+from m2bridge.models.spec import WRITTEN, Arguments, check_sizes, per_layer, written
 
 HIGHEST_DEGREE = 10_000
 
@@ -281,7 +281,8 @@ OPTIONS = tuple(item.name for item in fields(AttentionVariant) if item.name not 
 
 def with_options(arguments: Arguments, family: type[Softmax] | type[DeepLightning]) -> Model:
     """A deep attention network; one of :class:`AttentionVariant` if the spec has options that only it knows."""
-    known_options = {item.name for item in fields(family)}
+    known_options = [item.name for item in fields(family)]
+    arguments.only(*(WRITTEN.get(name, name) for name in known_options), *OPTIONS)
     if not any(key in OPTIONS and key not in known_options for key in arguments.values):
         return family.from_arguments(arguments)
     if family is Softmax:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -76,6 +76,7 @@ class GraphConvolution(NetworkModel):
 
     @classmethod
     def from_arguments(cls, arguments: Arguments) -> Model:  # type: ignore[override]
+        arguments.only("graph", *(item.name for item in fields(cls)))
         name = arguments.values.get("graph")
         if name is None:
             return arguments.built(cls)
