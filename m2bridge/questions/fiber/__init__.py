@@ -14,6 +14,7 @@ from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model, PolynomialMap
 from m2bridge.models.expanded import Expanded
+from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.fiber import computing, lifting, partners, real, structured, theorem
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computed import ComputedFiber, here
@@ -30,8 +31,6 @@ from m2bridge.questions.fiber.request import (
     family_parameters,
 )
 from m2bridge.questions.fiber.resolve import (
-    AtOption,
-    RationalizeOption,
     StratumOption,
     one_of,
     resolve,
