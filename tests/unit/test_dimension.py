@@ -221,9 +221,15 @@ def test_one_token_and_small_primes_do_not_confuse_the_witnesses(spec: str, dim:
     ("weights", "rank"),
     [
         ({"W1": [[1, 2], [3, 5]], "W2": [[1, 1], [0, 3]]}, 6),  # regular
-        ({"W1": [[1, 2], [2, 4]], "W2": [[1, 1], [0, 3]]}, 4),  # two neurons in one direction: W2 l^2 and the moves of l
+        (
+            {"W1": [[1, 2], [2, 4]], "W2": [[1, 1], [0, 3]]},
+            4,
+        ),  # two neurons in one direction: W2 l^2 and the moves of l
         ({"W1": [[1, 2], [3, 5]], "W2": [[0, 0], [0, 0]]}, 4),  # no output: only W2 moves anything
-        ({"W1": [[0, 0], [0, 0]], "W2": [[1, 1], [0, 3]]}, 0),  # squares of small numbers do not move at first
+        (
+            {"W1": [[0, 0], [0, 0]], "W2": [[1, 1], [0, 3]]},
+            0,
+        ),  # squares of small numbers do not move at first
     ],
 )
 def test_the_rank_at_given_weights_beside_the_generic_one(weights, rank):

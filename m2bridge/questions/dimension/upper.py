@@ -25,16 +25,20 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
 from m2bridge.models.attention import Attention
 from m2bridge.programs.points import Held
+from m2bridge.programs.program import Program
 from m2bridge.results import Certainty, Evidence
 from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.flattening import flattening_bound
 from m2bridge.symmetry.known import declared_fields, known_fields
+from m2bridge.symmetry.relaxed import relaxed_bound
 from m2bridge.symmetry.search import Search
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
 MOST_SEARCHED_WEIGHTS = 1500
 SEARCH_SECONDS = 20.0
 """A search for symmetries that takes longer stops, and what it found is used."""
+ANALYTIC_SECONDS = 60.0
+"""Analytic networks are searched longer: nothing else bounds them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +57,13 @@ def found_bounds(
 ) -> FoundBounds | None:
     """The least upper bound from vector fields and cuts of the program, cheap arguments first, until `lower` is met.
 
-    None where nothing can be searched: analytic programs, weights that satisfy equations, very large ones.
+    None where nothing can be searched: weights that satisfy equations, very large ones. An analytic program is searched through
+    a polynomial one (:mod:`m2bridge.symmetry.relaxed`), for which certificates have no words.
     """
     program = model.free.program
-    if not program.polynomial or program.vanishing or program.parameter_count > MOST_SEARCHED_WEIGHTS:
+    if not program.polynomial:
+        return _relaxed_bounds(program, p=p, seed=seed, lower=lower, seconds=ANALYTIC_SECONDS)
+    if program.vanishing or program.parameter_count > MOST_SEARCHED_WEIGHTS:
         return None
     start = time.perf_counter()
     search = Search(program, p=p, seed=seed, seconds=seconds / 2, corank=program.parameter_count - lower)
@@ -86,6 +93,18 @@ def found_bounds(
         detail={"fields": len(found.fields), "orbit_dim": found.rank, "unverified": found.unverified},
     )
     return FoundBounds(evidence=evidence, argument=best.document, orbit_dim=found.rank)
+
+
+def _relaxed_bounds(program: Program, *, p: int, seed: int, lower: int, seconds: float) -> FoundBounds | None:
+    start = time.perf_counter()
+    found = relaxed_bound(program, lower=lower, p=p, seed=seed, seconds=seconds)
+    if found is None:
+        return None
+    value, method = found
+    evidence = replace(
+        _bound("found", method, value), prime=p, seconds=time.perf_counter() - start, ancestry="program"
+    )
+    return FoundBounds(evidence=evidence, argument=None, orbit_dim=program.parameter_count - value)
 
 
 def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
