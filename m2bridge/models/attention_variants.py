@@ -276,14 +276,15 @@ class AttentionVariant(NetworkModel):
         )
 
 
-OPTIONS = tuple(item.name for item in fields(AttentionVariant) if item.name not in ("d", "a", "t"))
+NEW = ("causal", "tied", "r", "positions")
 
 
 def with_options(arguments: Arguments, family: type[Softmax] | type[DeepLightning]) -> Model:
     """A deep attention network; one of :class:`AttentionVariant` if the spec has options that only it knows."""
-    known_options = [item.name for item in fields(family)]
-    arguments.only(*(WRITTEN.get(name, name) for name in known_options), *OPTIONS)
-    if not any(key in OPTIONS and key not in known_options for key in arguments.values):
+    known_options = [WRITTEN.get(item.name, item.name) for item in fields(family)]
+    if not any(key in arguments.values for key in NEW):
+        if not arguments.values:  # asked for the names of all arguments
+            arguments.only(*known_options, *NEW)
         return family.from_arguments(arguments)
     if family is Softmax:
         arguments = replace(arguments, values=arguments.values | {"softmax": True})

@@ -71,7 +71,7 @@ _JACOBIAN_SECONDS = 2e-6
 """For each weight and multiplication of the program; 1.9 million, lightning(d=16,dp=16), took 4 to 16 s on two busy cores."""
 _START_SECONDS = {True: 3.5, False: 1.2}
 """Macaulay2's start and the small scripts of a question that needs it, or of one that only asks it for a further witness."""
-_SEARCH_SECONDS, _MOST_SEARCH_SECONDS = 4.5e-5, 60.0
+_SEARCH_SECONDS, _MOST_SEARCH_SECONDS = 4.5e-5, 120.0
 """For the square of the number of weights, where symmetries are searched because none are known: 1.6 s of one core at 189."""
 _PYTHON_MEGABYTES = 95.0
 

@@ -37,7 +37,7 @@ MOST_SYMMETRY_ENTRIES = 10_000_000
 MOST_SEARCHED_WEIGHTS = 1500
 SEARCH_SECONDS = 20.0
 """A search for symmetries that takes longer stops, and what it found is used."""
-ANALYTIC_SECONDS = 60.0
+ANALYTIC_SECONDS = 120.0
 """Analytic networks are searched longer: nothing else bounds them."""
 
 
