@@ -7,12 +7,12 @@ import pytest
 
 from m2bridge.models import from_callable, parse_spec
 from m2bridge.symmetry.exchanges import exchanges
-from m2bridge.symmetry.finite import finite_symmetries
+from m2bridge.symmetry.finite import permutations
 
 
 def test_what_the_program_shows_is_not_searched_again() -> None:
     program = parse_spec("mlp(widths=[2,3,2],r=2)").program
-    assert exchanges(program, finite_symmetries(program)) == ()
+    assert exchanges(program, permutations(program)) == ()
 
 
 def test_a_translation_of_a_group_convolution_is_found() -> None:

@@ -67,7 +67,7 @@ def rank_at(
 
 def _rank(ask: Asking, point: Any) -> tuple[int | None, bool]:
     from m2bridge.questions.fiber.differential import generic_numeric_rank, kernel_dim
-    from m2bridge.questions.fiber.primes import rank_prime
+    from m2bridge.questions.fiber.points import rank_prime
 
     model, here = point.model, {"scope": "at-point", "field": "QQ"}
     rng = np.random.default_rng([ask.seed, 105])
