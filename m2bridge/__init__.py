@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from m2bridge._version import __version__
 
 if TYPE_CHECKING:
+    from m2bridge.batch.store import Store
     from m2bridge.claims.ledger import Ledger
     from m2bridge.engine import Limits, open_engine
     from m2bridge.models import (
@@ -67,6 +68,7 @@ __all__ = [
     "SingularLocus",
     "SingularPoint",
     "Softmax",
+    "Store",
     "Symmetries",
     "__version__",
     "boundary",
@@ -102,6 +104,7 @@ _MODULES = {
     "questions.singular_locus": ("SingularLocus", "singular_locus"),
     "questions.singular_point": ("SingularPoint", "singular_point"),
     "questions.symmetries": ("Symmetries", "symmetries"),
+    "batch.store": ("Store",),
     "claims.ledger": ("Ledger",),
     "engine": ("Limits", "open_engine"),
     "models": (

@@ -107,11 +107,11 @@ def dumps(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
 
 
-def save(result: Result, directory: Path | str) -> Path:
+def save(result: Result, directory: Path | str, *, name: str | None = None) -> Path:
     """Write a result's record into `directory`, which is made if it is missing, atomically and durably; returns the path.
 
-    The file name is made of the analysis and a hash of what determines the answer, so running the same question again
-    replaces its record.
+    The file name is made of the analysis, the model (or the `name` of a network of one's own) and a hash of what determines the
+    answer, so running the same question again replaces its record.
     """
     directory = Path(directory)
     try:
@@ -119,7 +119,7 @@ def save(result: Result, directory: Path | str) -> Path:
     except OSError as error:
         raise InputError(f"--save {directory}: no such directory can be made: {error.strerror}") from None
     key = dumps({"model": result.model, "options": dict(result.options), "seed": result.seed})
-    slug = re.sub(r"[^a-z0-9]+", "-", result.model.lower()).strip("-")[:60]
+    slug = re.sub(r"[^a-z0-9]+", "-", (name or result.model).lower()).strip("-")[:60]
     path = directory / f"{result.ANALYSIS}-{slug}-{sha256(key.encode()).hexdigest()[:12]}.json"
     for used in result.scripts:
         if used.text is not None:

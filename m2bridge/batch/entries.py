@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from m2bridge.batch import registry
-from m2bridge.batch.grid import Axis
+from m2bridge.batch.grid import Axis, Computed
 from m2bridge.batch.jobfile import COMMON, NAME, Mistakes, Section
 from m2bridge.errors import InputError, SpecError
 from m2bridge.models import FAMILIES, parse_spec
@@ -33,9 +33,10 @@ def check_words(section: Section, axes: Mapping[str, Axis], mistakes: Mistakes) 
 
 
 def unknown_entries(section: Section, axes: Mapping[str, Axis], mistakes: Mistakes) -> frozenset[str]:
-    """Entries that mean nothing: neither of every section, nor options of its analyses, nor arguments of its families.
+    """Entries that are not the question's: neither of every section, nor options of its analyses, nor arguments of its families.
 
-    Where an analysis or a family is misspelt, those of all are allowed.
+    Names that other entries are computed from, as h in ``widths = "[2,h,2]"``, are right there; the rest are mistakes. Where an
+    analysis or a family is misspelt, those of all are allowed.
     """
     arguments: list[str] = []
     if section.kind == "grid" and "spec" not in section.entries:
@@ -45,12 +46,18 @@ def unknown_entries(section: Section, axes: Mapping[str, Axis], mistakes: Mistak
     known = dict.fromkeys((*arguments, *options, *_ALWAYS))
     also = {"model", "when"}  # where these do not belong, that is said elsewhere
     unknown = [key for key in section.entries if key not in known and key not in also and NAME.fullmatch(key)]
+    used = variables(axes)
     for key in unknown:
         place = (*section.path, key)
-        if mistakes.has(place):  # a default is complained of at its own place
+        if mistakes.has(place) and key not in used:  # a default is complained of at its own place
             hint = suggestion(key, [*known])
             mistakes.add(place, f"there is no entry {key!r} in this {section.kind}; {hint}")
     return frozenset(unknown)
+
+
+def variables(axes: Mapping[str, Axis]) -> frozenset[str]:
+    """Names that other entries of a grid are computed from."""
+    return frozenset().union(*(axis.names for axis in axes.values() if isinstance(axis, Computed)))
 
 
 def culprit(section: Section, error: InputError) -> str | None:

@@ -33,18 +33,38 @@ class Range:
         return range(bounds[0], bounds[1] + 1)
 
 
-Axis = Range | tuple[Any, ...]
-"""The values of one name: a range, or a list."""
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """``"[2,h,2]"``: one list, whose entries are expressions in other axes."""
+
+    parts: tuple[Expression, ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset().union(*(part.names for part in self.parts))
+
+    def values(self, point: dict[str, Any]) -> tuple[list[Any]]:
+        return ([part.value(point) for part in self.parts],)
+
+
+Computed = Range | Listed
+"""An axis that may depend on other axes."""
+Axis = Computed | tuple[Any, ...]
+"""The values of one name: a range, one list of expressions, or values to sweep."""
 
 
 def axis_of(value: Any) -> Axis:
-    """How a grid reads a value: a list is swept, ``"1..d"`` is a range, anything else is one value.
+    """How a grid reads a value: a list is swept, ``"1..d"`` is a range, ``"[2,h,2]"`` one list, anything else is one value.
 
     >>> axis_of([2, 3]), axis_of(2), axis_of([[3, 3], [4, 4]])
     ((2, 3), (2,), ([3, 3], [4, 4]))
+    >>> axis_of("[2,h+1,2]").values({"h": 3})
+    ([2, 4, 2],)
     """
     if isinstance(value, list):
         return tuple(value)
+    if isinstance(value, str) and value.strip().startswith("[") and value.strip().endswith("]"):
+        return Listed(tuple(parse(part.strip()) for part in value.strip()[1:-1].split(",")))
     first, dots, last = value.partition("..") if isinstance(value, str) else ("", "", "")
     if not dots:
         return (value,)
@@ -64,10 +84,10 @@ class Grid:
     def of(axes: dict[str, Axis], when: Expression | None) -> Grid:
         """Order the axes by what their ranges depend on."""
         for name, axis in axes.items():
-            unknown = sorted(axis.names - set(axes)) if isinstance(axis, Range) else []
+            unknown = sorted(axis.names - set(axes)) if isinstance(axis, Computed) else []
             if unknown:
                 raise InputError(
-                    f"the range of {name} depends on {', '.join(unknown)}, which this grid does not give",
+                    f"{name} depends on {', '.join(unknown)}, which this grid does not give",
                     argument=name,
                 )
         ordered: dict[str, Axis] = {}
@@ -75,11 +95,11 @@ class Grid:
             ready = [
                 name
                 for name, axis in axes.items()
-                if name not in ordered and (not isinstance(axis, Range) or axis.names <= set(ordered))
+                if name not in ordered and (not isinstance(axis, Computed) or axis.names <= set(ordered))
             ]
             if not ready:
                 left = sorted(set(axes) - set(ordered))
-                raise InputError(f"the ranges of {', '.join(left)} depend on each other", argument=left[0])
+                raise InputError(f"{', '.join(left)} depend on each other", argument=left[0])
             ordered |= {name: axes[name] for name in ready}
         return Grid(ordered, when)
 
@@ -93,14 +113,14 @@ class Grid:
         OutOfReachError
             There are more than `most`.
         """
-        needed = {name for axis in self.axes.values() if isinstance(axis, Range) for name in axis.names}
+        needed = {name for axis in self.axes.values() if isinstance(axis, Computed) for name in axis.names}
         walked = [
-            n for n, axis in self.axes.items() if n in needed or (isinstance(axis, Range) and axis.names)
+            n for n, axis in self.axes.items() if n in needed or (isinstance(axis, Computed) and axis.names)
         ]
         factor = 1
         for name, axis in self.axes.items():
             if name not in walked:
-                factor *= _length(axis.values({}) if isinstance(axis, Range) else axis)
+                factor *= _length(axis.values({}) if isinstance(axis, Computed) else axis)
         if factor == 0:
             return 0
         steps = total = 0
@@ -127,7 +147,7 @@ class Grid:
 
     def values(self, name: str, point: dict[str, Any]) -> Sequence[Any]:
         axis = self.axes[name]
-        return axis.values(point) if isinstance(axis, Range) else axis
+        return axis.values(point) if isinstance(axis, Computed) else axis
 
     def points(self) -> Iterator[dict[str, Any]]:
         """Every point that passes the filter, the last axis moving fastest."""

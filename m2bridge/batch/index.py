@@ -25,7 +25,7 @@ from m2bridge.engine.places import cache_directory
 from m2bridge.errors import M2BridgeError, RecordError
 from m2bridge.models.spec import read as read_spec
 
-INDEX_VERSION = 1
+INDEX_VERSION = 2
 COLUMNS = ("key", "analysis", "model", "family", "outcome", "prime", "seed", "seconds", "attempts", "size")
 """Columns that a query can be answered from without reading the rest of a row."""
 _TABLES = """
@@ -232,7 +232,7 @@ def row_of(record: dict[str, Any], stamp: str) -> tuple[Any, ...]:
 def facts_of(record: dict[str, Any]) -> dict[str, Any]:
     """What can be asked of a record beside the columns: the model's arguments, the parameters, the result's plain values."""
     job = record["job"]
-    facts: dict[str, Any] = {**_arguments(job["model"]), **job["parameters"]}
+    facts: dict[str, Any] = {**_arguments(job["model"]), **job["parameters"], **job.get("sweep", {})}
     for name, value in (record["result"] or {}).items():
         if (
             value is None
@@ -241,6 +241,7 @@ def facts_of(record: dict[str, Any]) -> dict[str, Any]:
         ):
             facts.setdefault(name, value)
     facts |= {
+        "name": job.get("name"),
         "tags": job["tags"],
         "message": (record["message"] or "")[:_LONGEST_FACT] or None,
         "engine": (record["engine"] or {}).get("version"),

@@ -11,13 +11,21 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from m2bridge.batch import registry
-from m2bridge.batch.entries import check_words, culprit, meant_as_list, plain, spec_of, unknown_entries
+from m2bridge.batch.entries import (
+    check_words,
+    culprit,
+    meant_as_list,
+    plain,
+    spec_of,
+    unknown_entries,
+    variables,
+)
 from m2bridge.batch.expressions import parse
-from m2bridge.batch.grid import Axis, Grid, Range, axis_of
+from m2bridge.batch.grid import Axis, Computed, Grid, axis_of
 from m2bridge.batch.jobfile import JobFile, Section
 from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError, OutOfReachError, ParseError
-from m2bridge.models import Model, parse_spec
+from m2bridge.models import Model, OwnNetwork, parse_spec
 from m2bridge.models.code import is_code, parts_of
 from m2bridge.records import SCHEMA_VERSION
 
@@ -37,6 +45,7 @@ class Job:
     script_sha256: of the templates it may use.
     size: number of parameters of the model, for estimates.
     limits, tags, priority: how and when to run it; they do not change the answer and are not in the key.
+    name: what the user calls a network of their own. sweep: values of the names that a grid computes its entries from.
     """
 
     analysis: str
@@ -48,6 +57,8 @@ class Job:
     limits: JobLimits = field(default_factory=JobLimits)
     tags: tuple[str, ...] = ()
     priority: int = 0
+    name: str | None = None
+    sweep: Mapping[str, Any] = field(default_factory=dict)
 
     def question(self, engine_version: str) -> dict[str, Any]:
         """Everything that determines the answer."""
@@ -76,6 +87,8 @@ class Job:
             "parameters": dict(self.parameters),
             "size": self.size,
             "tags": list(self.tags),
+            **({"name": self.name} if self.name else {}),
+            **({"sweep": dict(self.sweep)} if self.sweep else {}),
         }
 
     @property
@@ -83,7 +96,7 @@ class Job:
         """One line for people; the parameters where they are not the usual ones."""
         defaults = registry.parameters_of(registry.job(self.analysis), {})
         unusual = [f"{k}={v}" for k, v in self.parameters.items() if k not in defaults or defaults[k] != v]
-        return " ".join([self.analysis, self.spec, *unusual])
+        return " ".join([self.analysis, self.name or self.spec, *unusual])
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +172,7 @@ class _Builder:
     def __init__(self, file: JobFile, limits: JobLimits) -> None:
         self.file, self.mistakes, self.limits = file, file.mistakes, limits
         self.models: dict[str, tuple[str, Model]] = {}
+        self.names: dict[str, str] = {}
         self.unknown: dict[tuple[str | int, ...], frozenset[str]] = {}
 
     def grid(self, section: Section) -> Grid | None:
@@ -192,10 +206,8 @@ class _Builder:
             except ParseError as error:
                 self.mistakes.add_error((*section.path, "when"), error)
         for name, axis in axes.items():
-            if isinstance(axis, Range) and (unknown := sorted(axis.names - set(axes))):
-                message = (
-                    f"the range of {name} depends on {', '.join(unknown)}, which this grid does not give"
-                )
+            if isinstance(axis, Computed) and (unknown := sorted(axis.names - set(axes))):
+                message = f"{name} depends on {', '.join(unknown)}, which this grid does not give"
                 self.mistakes.add(section.place_of(name), message)
         check_words(section, axes, self.mistakes)
         wrong = len(self.mistakes.found) > before
@@ -214,7 +226,7 @@ class _Builder:
         try:
             for point in grid.points():
                 try:
-                    yield self.job(section, point)
+                    yield self.job(section, grid, point)
                 except InputError as error:
                     self.wrong_point(section, point, error)
                     if len(self.mistakes.found) > found + _MOST_MISTAKES_A_SECTION:
@@ -245,7 +257,7 @@ class _Builder:
         known = registry.options_of(registry.job(point["analysis"]))
         return rest, {k for k in rest if k in known or k in explicit or k == "prime"}
 
-    def job(self, section: Section, point: dict[str, Any]) -> Job:
+    def job(self, section: Section, grid: Grid, point: dict[str, Any]) -> Job:
         question = registry.job(point["analysis"])
         if "spec" not in point and "model" not in point:
             raise InputError(
@@ -273,6 +285,8 @@ class _Builder:
             limits=limits,
             tags=tuple(dict.fromkeys(entries.get("tags", ()))),
             priority=entries.get("priority", 0),
+            name=self.names.get(spec),
+            sweep={key: value for key, value in point.items() if key in variables(grid.axes)},
         )
 
     def model(self, text: str) -> tuple[str, Model]:
@@ -280,13 +294,16 @@ class _Builder:
         if text not in self.models:
             if text.strip().startswith("file:"):
                 text_of_file = _inside(self.file.path.parent, text.strip().removeprefix("file:"))
-                model = parse_spec(parse_spec(f"file:{text_of_file}").spec)
+                named = parse_spec(f"file:{text_of_file}")
+                model = parse_spec(named.spec)
             elif is_code(text):  # refused unless --allow-code is given; the job holds the recorded program
                 kind, path, name = parts_of(text)
-                model = parse_spec(f"{kind}:{_inside(self.file.path.parent, str(path))}:{name}")
+                named = model = parse_spec(f"{kind}:{_inside(self.file.path.parent, str(path))}:{name}")
             else:
-                model = parse_spec(text)
+                named = model = parse_spec(text)
             self.models[text] = (model.spec, model)
+            if isinstance(named, OwnNetwork) and not text.strip().startswith("program:"):
+                self.names[model.spec] = named.name
         return self.models[text]
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import importlib
 import json
 import os
 import re
@@ -61,7 +62,8 @@ _PARTS_OF_A_JOB: dict[str, tuple[type, ...]] = {
 class Store:
     """A directory of records. Reading needs no write access; :meth:`open_for_writing` does."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path | str) -> None:
+        directory = Path(directory)
         self.directory = directory
         self.records = directory / "records"
         self.runners = directory / "runners"
@@ -95,6 +97,28 @@ class Store:
                 f"{directory} is a store of version {document.get('store_version')!r}; this m2bridge uses {STORE_VERSION}"
             )
         return cls(directory)
+
+    def rows(self, where: str | None = None) -> list[dict[str, Any]]:
+        """One flat dictionary for each record, as ``m2bridge results`` lists them; `where` as for that command."""
+        from m2bridge.batch import expressions, index, listing  # they read stores
+
+        opened = index.Index(Store.open(self.directory))
+        try:
+            return listing.select(opened, None if where is None else expressions.parse(where))
+        finally:
+            opened.close()
+
+    def frame(self, where: str | None = None) -> Any:
+        """The records as a pandas DataFrame; where there is no pandas, as a dictionary of columns."""
+        rows = self.rows(where)
+        columns = {
+            name: [row.get(name) for row in rows] for name in dict.fromkeys(n for row in rows for n in row)
+        }
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError:
+            return columns
+        return pandas.DataFrame(columns)
 
     @classmethod
     def open_for_writing(cls, directory: Path) -> Store:

@@ -34,6 +34,8 @@ def fit(rows: Sequence[dict[str, Any]], columns: Sequence[str], width: int, *, a
     Unless they were `asked` for, columns that are empty everywhere are dropped, and the least important where there is no room.
     """
     cells = {name: [text_of(row.get(name)) for row in rows] for name in columns}
+    if "model" in cells:  # a network of one's own is known by its name, where it has one
+        cells["model"] = [text_of(row.get("name") or row.get("model")) for row in rows]
     shown = list(columns) if asked or not rows else [name for name in columns if any(cells[name])]
     words = {name for name in shown if any(isinstance(row.get(name), (str, list)) for row in rows)}
     least = {name: _least(name, cells[name]) for name in shown}

@@ -118,9 +118,18 @@ def check_directory(option: str, directory: Path | None) -> None:
         raise InputError(f"{option} {directory}: the directory cannot be written to")
 
 
-def finish(result: Result, *, as_json: bool, save: Path | None, show: Callable[[Console], None]) -> None:
+def finish(
+    result: Result,
+    *,
+    as_json: bool,
+    save: Path | None,
+    show: Callable[[Console], None],
+    name: str | None = None,
+) -> None:
     """Print a result (JSON, or `show` for people), save its record, and exit 3 when the witnesses disagree, 5 at a limit."""
-    path = None if save is None else records.save(result, save)  # first: who reads the output may close it
+    path = (
+        None if save is None else records.save(result, save, name=name)
+    )  # first: who reads the output may close it
     if as_json:
         print_json(records.to_document(result))
     else:

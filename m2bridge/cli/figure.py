@@ -1,4 +1,4 @@
-"""CLI: ``m2bridge figure 1``, ``figure theorem-3.4`` and ``figure 3``."""
+"""CLI: ``m2bridge figure 1``, ``figure theorem-3.4``, ``figure 3``, and ``figure sweep`` of a store."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from m2bridge import records
+from m2bridge.batch.store import Store
 from m2bridge.cli import common
 from m2bridge.cli.layer import model_from
 from m2bridge.cli.target import Target
 from m2bridge.engine import open_engine
 from m2bridge.errors import DisagreementError, InputError
-from m2bridge.figures import figure1, figure3, finite_elements, orbits, plotting, slices
+from m2bridge.figures import figure1, figure3, finite_elements, orbits, plotting, slices, sweep
 from m2bridge.models import DeepLightning, Softmax, parse_spec
 from m2bridge.questions.boundary import Boundary, boundary
 from m2bridge.questions.boundary import check_model as check_boundary
@@ -45,12 +46,14 @@ _PANELS = {
 
 def register(app: typer.Typer) -> None:
     figures = typer.Typer(
-        help="Draw the paper's figures from computed data: 1, theorem-3.4, 3.", no_args_is_help=True
+        help="Draw the paper's figures from computed data: 1, theorem-3.4, 3; or a sweep of your own.",
+        no_args_is_help=True,
     )
     app.add_typer(figures, name="figure")
     figures.command("1")(slice_command)
     figures.command("theorem-3.4")(orbits_command)
     figures.command("3")(widths_command)
+    figures.command("sweep")(sweep_command)
 
 
 def slice_command(
@@ -211,6 +214,29 @@ def widths_command(
     proved = sum(row.certainty.value == "proved" for row in rows)
     equal = sum(row.estimated == row.expected for row in rows)
     target.say(f"{len(rows)} widths: {proved} proved, {equal} equal to the formula")
+
+
+def sweep_command(
+    store: Annotated[Path, typer.Argument(help="The store of a batch.")],
+    output: OutputOption,
+    x: Annotated[str, typer.Option("--x", help="A name of the grid or an argument: h, d, 'widths[1]'.")],
+    y: Annotated[str, typer.Option("--y", help="A quantity of the results.")] = "image_dim",
+    by: Annotated[str | None, typer.Option("--by", help="One series for each value of this name.")] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", help="Which records, as for `m2bridge results`.")
+    ] = None,
+    picture: FormatOption = None,
+) -> None:
+    """One quantity of a store's records against a name of its grid; markers say how sure each value is.
+
+    Example: m2bridge figure sweep STORE --x h --y image_dim -o sweep.png
+    """
+    target = Target(output, picture, (*plotting.STATIC, ".html"))
+    points = sweep.points_of(Store.open(store).rows(where), x, y, by)
+    with target.file() as file:
+        sweep.draw(points, file, x=x, y=y)
+    target.add_data(*sweep.data(points, x=x, y=y), sweep.COLUMNS)
+    target.say(f"{len(points)} records")
 
 
 def _range(text: str) -> list[int]:

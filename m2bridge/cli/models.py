@@ -4,6 +4,7 @@ model.
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Annotated, Any
 
 import typer
@@ -21,11 +22,16 @@ from m2bridge.views import known
 def register(app: typer.Typer) -> None:
     @app.command("models")
     def models(as_json: JsonOption = False) -> None:
-        """List the families of models, with an example of each."""
+        """List the families of models by kind, with an example of each."""
         if as_json:
             print_json(
                 [
-                    {"name": family.name, "example": family.example, "summary": family.summary}
+                    {
+                        "name": family.name,
+                        "kind": family.kind,
+                        "example": family.example,
+                        "summary": family.summary,
+                    }
                     for family in FAMILIES.values()
                 ]
             )
@@ -33,8 +39,11 @@ def register(app: typer.Typer) -> None:
         table = Table(show_edge=False, pad_edge=False)
         table.add_column("example", no_wrap=True)
         table.add_column("what it is")
-        for family in FAMILIES.values():
-            table.add_row(escape(family.example), escape(family.summary))
+        for kind, families in groupby(FAMILIES.values(), key=lambda family: family.kind):
+            table.add_row(f"[bold]{kind}[/bold]", "")
+            for family in families:
+                table.add_row(escape(family.example), escape(family.summary))
+            table.add_section()
         out = console()
         out.print(table)
         out.print("\nWithout quotes in a shell: lightning:d=2,dp=1 and mlp:widths=2-3-2,r=2.", markup=False)

@@ -6,27 +6,35 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from m2bridge.errors import SpecError
+from m2bridge.models.attention_variants import AttentionVariant, with_options
 from m2bridge.models.base import Model
 from m2bridge.models.biased_mlp import perceptron
 from m2bridge.models.code import allowed_model, is_code
 from m2bridge.models.convolution import Convolution
+from m2bridge.models.cp import CP
+from m2bridge.models.cross_attention import CrossAttention
 from m2bridge.models.custom import read_inline
+from m2bridge.models.graph_convolution import GraphConvolution
 from m2bridge.models.group_convolution import GroupConvolution
 from m2bridge.models.lightning import DeepLightning, Lightning
 from m2bridge.models.mlp import MLP, Linear
 from m2bridge.models.own import read_file, read_program
+from m2bridge.models.polynomial_mlp import PolynomialMLP
 from m2bridge.models.softmax import Softmax
 from m2bridge.models.spec import Arguments, read, suggestion
+from m2bridge.models.tensor_train import TensorTrain
+from m2bridge.models.transformer import Transformer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """A family of models: its name in specs, what it is, an example, and how to build one."""
+    """A family of models: its name in specs, what it is, an example, how to build one, and among which others it is listed."""
 
     name: str
     summary: str
     example: str
     build: Callable[[Arguments], Model] | None = None
+    kind: str = "your own"
 
 
 def _multi_head(arguments: Arguments) -> DeepLightning:
@@ -50,37 +58,51 @@ def _skip_lightning(arguments: Arguments) -> DeepLightning:
     return replace(arguments, values=arguments.values | {"skip": True}).built(DeepLightning)
 
 
-def _family(model: type[Model]) -> Family:
-    return Family(name=model.family, summary=model.summary, example=model.example, build=model.from_arguments)
+def _family(
+    kind: str, model: type[Model], build: Callable[[Arguments], Model] | None = None, more: str = ""
+) -> Family:
+    return Family(
+        name=model.family,
+        summary=model.summary + more,
+        example=model.example,
+        build=build or model.from_arguments,
+        kind=kind,
+    )
 
 
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
-        _family(Lightning),
-        _family(DeepLightning),
+        _family("attention", Lightning),
+        _family(
+            "attention", DeepLightning, lambda arguments: with_options(arguments, DeepLightning), ", causal="
+        ),
         Family(
             name="multi-head",
             summary="one layer of lightning self-attention with several heads (short for deep-lightning)",
             example="multi-head(d=3,dp=3,a=3,heads=2,t=2)",
             build=_multi_head,
+            kind="attention",
         ),
         Family(
             name="skip-lightning",
             summary="lightning self-attention with skip connections (short for deep-lightning)",
             example="skip-lightning(d=[2,2,2],a=[2,2],t=2)",
             build=_skip_lightning,
+            kind="attention",
         ),
-        _family(Softmax),
-        Family(
-            name="mlp",
-            summary=f"{MLP.summary}; r=[2,3] for one exponent a hidden layer, bias=true",
-            example=MLP.example,
-            build=perceptron,
-        ),
-        _family(Convolution),
-        _family(GroupConvolution),
-        _family(Linear),
+        _family("attention", Softmax, lambda arguments: with_options(arguments, Softmax), "; causal="),
+        _family("attention", AttentionVariant),
+        _family("attention", CrossAttention),
+        _family("attention", Transformer),
+        _family("perceptrons", MLP, perceptron, "; r=[2,3] for one exponent a hidden layer, bias=true"),
+        _family("perceptrons", PolynomialMLP),
+        _family("perceptrons", Linear),
+        _family("convolutions", Convolution),
+        _family("convolutions", GroupConvolution),
+        _family("convolutions", GraphConvolution),
+        _family("tensors", TensorTrain),
+        _family("tensors", CP),
         Family(
             name="file",
             summary="your own map or network in a file: name, variables, polynomials, constraints; or a saved program",

@@ -64,7 +64,7 @@ class Arguments:
 
         A list with one integer for each layer may be given as a single integer, unless it is needed.
         """
-        items = {_WRITTEN.get(item.name, item.name): item for item in fields(model)}  # type: ignore[arg-type]
+        items = {WRITTEN.get(item.name, item.name): item for item in fields(model)}  # type: ignore[arg-type]
         self.only(*items)
         found = {}
         for key, item in items.items():
@@ -84,7 +84,7 @@ class Arguments:
         return value
 
 
-_WRITTEN = {"coordinate_system": "coordinates"}
+WRITTEN = {"coordinate_system": "coordinates"}
 """Fields of models that specs call otherwise."""
 _KINDS: dict[str, tuple[Any, str]] = {
     "int": (int, "an integer"),

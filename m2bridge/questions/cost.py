@@ -71,6 +71,8 @@ _JACOBIAN_SECONDS = 2e-6
 """For each weight and multiplication of the program; 1.9 million, lightning(d=16,dp=16), took 4 to 16 s on two busy cores."""
 _START_SECONDS = {True: 3.5, False: 1.2}
 """Macaulay2's start and the small scripts of a question that needs it, or of one that only asks it for a further witness."""
+_SEARCH_SECONDS, _MOST_SEARCH_SECONDS = 4.5e-5, 120.0
+"""For the square of the number of weights, where symmetries are searched because none are known: 1.6 s of one core at 189."""
 _PYTHON_MEGABYTES = 95.0
 
 
@@ -86,8 +88,9 @@ def from_program(needs_engine: bool) -> Cost:
             )
         free = model.free
         weights, work = free.parameter_count, multiplications(free.program)
+        search = 0.0 if free.symmetries else min(_SEARCH_SECONDS * weights**2, _MOST_SEARCH_SECONDS)
         return Expense(
-            seconds=_START_SECONDS[needs_engine] + _JACOBIAN_SECONDS * weights * work,
+            seconds=_START_SECONDS[needs_engine] + _JACOBIAN_SECONDS * weights * work + search,
             megabytes=_PYTHON_MEGABYTES + 24 * weights**2 / _MEGABYTE,
             rests_on=f"{weights} weights and {work} multiplications of the network",
         )

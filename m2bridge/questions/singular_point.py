@@ -19,10 +19,11 @@ from m2bridge.linear.primes import given_numbers
 from m2bridge.models import Lightning, Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.questions import over_q
+from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.fiber.points import Point
-from m2bridge.questions.fiber.resolve import AtOption, RationalizeOption, StratumOption, one_of, resolve
+from m2bridge.questions.fiber.resolve import StratumOption, one_of, resolve
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.singular_locus.result import Singularity
 from m2bridge.questions.singular_locus.tangents import Line, first_order_images, spanning_lines

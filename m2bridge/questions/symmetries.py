@@ -18,6 +18,7 @@ from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence, Result, Value, register_result
 from m2bridge.symmetry.algebra import LieAlgebra, in_span, lie_algebra
 from m2bridge.symmetry.bounds import Bounds
+from m2bridge.symmetry.exchanges import exchanges
 from m2bridge.symmetry.fields import VectorField, orbit_rank
 from m2bridge.symmetry.finite import FiniteSymmetry, permutations
 from m2bridge.symmetry.known import declared_fields, known_fields
@@ -203,6 +204,7 @@ def symmetries(
     bound = Bounds(p=p, seed=seed, seconds=seconds).best(program, found.fields, rank)
     fields = list(found.fields)
     known = known_fields(model.free)
+    finite = (*permutations(program), *signs(program))
     affine = [field for field in fields if field.degree <= 1]
     ask.evidence += _evidence(found.rank, rank, bound.value, program.parameter_count, bound.method, p)
     return ask.answer(
@@ -225,7 +227,7 @@ def symmetries(
             )
             for field in fields
         ),
-        finite=(*permutations(program), *signs(program)),
+        finite=(*finite, *exchanges(program, finite)),
         known=_known(known, affine, search, p),
         declared=stated,
         algebra=lie_algebra(affine, orbit_rank(affine, search.point, p), p),

@@ -223,3 +223,38 @@ def test_one_token_and_small_primes_do_not_confuse_the_witnesses(spec: str, dim:
     assert dim is None or found.image_dim == dim
     if dim is None:  # rows are exchanged in a narrow elimination
         assert dimension(spec, engine=False, prime=101).lower_bound <= found.image_dim
+
+
+@pytest.mark.parametrize(
+    ("weights", "rank"),
+    [
+        ({"W1": [[1, 2], [3, 5]], "W2": [[1, 1], [0, 3]]}, 6),  # regular
+        (
+            {"W1": [[1, 2], [2, 4]], "W2": [[1, 1], [0, 3]]},
+            4,
+        ),  # two neurons in one direction: W2 l^2 and the moves of l
+        ({"W1": [[1, 2], [3, 5]], "W2": [[0, 0], [0, 0]]}, 4),  # no output: only W2 moves anything
+        (
+            {"W1": [[0, 0], [0, 0]], "W2": [[1, 1], [0, 3]]},
+            0,
+        ),  # squares of small numbers do not move at first
+    ],
+)
+def test_the_rank_at_given_weights_beside_the_generic_one(weights, rank):
+    found = dimension("mlp(widths=[2,2,2],r=2)", engine=False, at=weights)
+    assert (found.image_dim, found.at_point.rank, found.at_point.loss) == (6, rank, 6 - rank)
+    assert (found.at_point.certainty.value, found.agreement) == ("proved", True)
+    assert (f"loses {6 - rank}" if rank < 6 else "are regular") in found.view().notes[0]
+
+
+def test_the_rank_of_an_analytic_network_at_given_weights_is_numeric():
+    zero = {"Q1": [[0, 0]], "K1": [[0, 0]], "V1": [[1, 2], [3, 4]]}
+    found = dimension("softmax(d=[2,2],a=1,t=3)", engine=False, at=zero)
+    assert found.at_point.certainty.value == "numeric"
+    assert found.at_point.rank == 4  # A = K^T Q does not move at first
+
+
+def test_weights_that_satisfy_equations_have_no_rank_here():
+    model = "lightning(d=3,dp=1,a=1,parametrization=attention)"
+    with pytest.raises(InputError, match="free weights"):
+        dimension(model, engine=False, at={"A": np.zeros((3, 3), dtype=int).tolist(), "V": [[1, 0, 0]]})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge import dimension, fiber
+from m2bridge import dimension, fiber, symmetries
 from m2bridge.models.code import model_from_code
 
 FILE = Path(__file__).parents[2] / "examples" / "pearson.py"
@@ -22,3 +22,11 @@ def test_how_many_mixtures_have_the_same_moments(name, points, engine):
     assert (dimension(model, engine=False).image_dim, model.parameter_count) == (5, 5)
     found = fiber(model, engine=engine)
     assert (found.dim_at_point, found.degree) == (0, points)
+
+
+@pytest.mark.parametrize("name", ["five_moments", "six_moments"])
+def test_the_exchange_of_the_two_parts_is_found(name):
+    """Nothing in the file says that the weight w becomes 1 - w."""
+    found = symmetries(model_from_code(f"python:{FILE}:{name}"), engine=False)
+    exchange = ("means axis 0", "variances axis 0", "weight -> 1 - weight")
+    assert [(item.group, item.acts_on, item.verified) for item in found.finite] == [("S_2", exchange, True)]

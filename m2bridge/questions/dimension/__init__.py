@@ -15,6 +15,8 @@ from m2bridge.linear.primes import check_prime, given_numbers, prime_for
 from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models import Model, Softmax
 from m2bridge.programs.degrees import degrees
+from m2bridge.questions.at import AtOption, RationalizeOption
+from m2bridge.questions.dimension.at_point import rank_at
 from m2bridge.questions.dimension.checks import checked
 from m2bridge.questions.dimension.constrained import constrained_dimension
 from m2bridge.questions.dimension.lower import MOST_BALL_COLUMNS, float_witness, lower_bounds
@@ -34,7 +36,10 @@ _NEVER_TOO_SMALL = 100
 @question(
     asks="The dimension of the neuromanifold and of the generic fiber, proved from both sides where possible.",
     templates=("dimension", "source_components", "source_points"),
-    quantities={"image_dim": "the dimension of the image, affine"},
+    quantities={
+        "image_dim": "the dimension of the image, affine",
+        "rank_at_point": "the rank of the differential at the given weights",
+    },
     example="m2bridge dimension 'softmax(d=[8,8,8],a=2,t=3)'",
     needs_engine=False,
     primes=(2, 2**31),
@@ -44,8 +49,10 @@ def dimension(
     model: Model,
     *,
     certify: Annotated[bool, Option("Whether a proved answer carries its certificate.")] = True,
+    at: AtOption = None,
+    rationalize: RationalizeOption = None,
 ) -> Dimension:
-    """Dimension of the image of a parametrization and of its generic fiber, affine.
+    """Dimension of the image of a parametrization and of its generic fiber, affine; with `at`, the rank at those weights too.
 
     Macaulay2 is a further witness: it compares its own definition of the network with the program at a random point. Without
     one the other witnesses answer. A certificate costs about as much time as the proof.
@@ -59,6 +66,10 @@ def dimension(
     chosen = None if ask.prime is None else check_prime(ask.prime, below=2**63)
     p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME), model)
     if (given := constrained_map(model)) is not None:
+        if at is not None:
+            raise InputError(
+                f"{model.spec}: its weights satisfy equations; --at takes models with free weights"
+            )
         return constrained_dimension(ask, given, p)
     uppers = upper_bounds(model, p=p, seed=ask.seed)
     virtual = virtual_evidence(model, p=p, seed=ask.seed) if isinstance(model, Softmax) else ()
@@ -102,6 +113,9 @@ def dimension(
     shown = max((item.value for item in found.evidence if _proved_lower(item)), default=0) if found else 0
     certifiable = found is not None and lower == shown and upper == min(item.value for item in uppers)
     answer = lower if proved or found is None else max(lower, found.likely)
+    here = None
+    if at is not None or rationalize is not None:
+        here = rank_at(ask, model, at, rationalize, image_dim=answer, proved=proved)
     parameters = model.parameter_dim
     orbit = _orbit_dim(model, uppers, p=p, seed=ask.seed)
     symmetry = orbit if orbit is not None else model.gauge.count
@@ -112,7 +126,7 @@ def dimension(
     return ask.answer(
         Dimension,
         model=model.spec,
-        options={"prime": p},
+        options={"prime": p} | ({} if here is None else {"weights": here.at["weights"]}),
         certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
         parameters=parameters,
         image_dim=answer,
@@ -132,6 +146,7 @@ def dimension(
         )
         if found and proved and certifiable and certify
         else None,
+        at_point=here,
     )
 
 

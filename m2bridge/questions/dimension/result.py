@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from m2bridge.questions.dimension.at_point import PointRank
 from m2bridge.results import Result, Value, register_result
 from m2bridge.views import View, known
 
@@ -54,6 +55,7 @@ class Dimension(Result):
     numeric_rank: the float64 rank, None when undecided or not computed; details in `numeric`.
     statement: what is proved and what is not, in a sentence.
     certificate: what `m2bridge check` verifies, or None.
+    at_point: the rank of the differential at given weights, where some were given.
     """
 
     ANALYSIS: ClassVar[str] = "dimension"
@@ -73,6 +75,7 @@ class Dimension(Result):
     numeric: NumericWitness | None
     statement: str
     certificate: Mapping[str, Value] | None
+    at_point: PointRank | None = None
 
     def view(self) -> View:
         bounds = (
@@ -99,9 +102,12 @@ class Dimension(Result):
         return View(
             answer=f"dimension {self.image_dim}{bounds}, affine",
             facts=tuple(facts),
-            notes=(warning,) if altered else (self.statement,),
+            notes=(warning,) if altered else self._notes(),
             to_prove="an upper bound is missing: more symmetries, or equations (m2bridge closure)",
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        return (self.statement,) if self.at_point is None else (self.at_point.sentence, self.statement)
 
     def _fiber_text(self) -> str:
         known = f"dimension {self.generic_fiber_dim}, of which known symmetries {self.symmetry_dim}"

@@ -28,12 +28,14 @@ from m2bridge.models.attention import Attention
 from m2bridge.models.symbolic import symbolic_map
 from m2bridge.programs.degrees import degrees
 from m2bridge.programs.points import Held
+from m2bridge.programs.program import Program
 from m2bridge.questions import over_q
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
 from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.flattening import flattening_bound
 from m2bridge.symmetry.known import declared_fields, known_fields
+from m2bridge.symmetry.relaxed import relaxed_bound
 from m2bridge.symmetry.search import Search
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
@@ -42,6 +44,8 @@ _MOST_EXPANDED, _MOST_MONOMIALS = 100, 20_000
 """So many coordinates are expanded, with at most so many monomials: a second or so."""
 SEARCH_SECONDS = 20.0
 """A search for symmetries that takes longer stops, and what it found is used."""
+ANALYTIC_SECONDS = 120.0
+"""Analytic networks are searched longer: nothing else bounds them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +64,13 @@ def found_bounds(
 ) -> FoundBounds | None:
     """The least upper bound from vector fields and cuts of the program, cheap arguments first, until `lower` is met.
 
-    None where nothing can be searched: analytic programs, weights that satisfy equations, very large ones.
+    None where nothing can be searched: weights that satisfy equations, very large ones. An analytic program is searched through
+    a polynomial one (:mod:`m2bridge.symmetry.relaxed`), for which certificates have no words.
     """
     program = model.free.program
-    if not program.polynomial or program.vanishing or program.parameter_count > MOST_SEARCHED_WEIGHTS:
+    if not program.polynomial:
+        return _relaxed_bounds(program, p=p, seed=seed, lower=lower, seconds=ANALYTIC_SECONDS)
+    if program.vanishing or program.parameter_count > MOST_SEARCHED_WEIGHTS:
         return None
     start = time.perf_counter()
     search = Search(program, p=p, seed=seed, seconds=seconds / 2, corank=program.parameter_count - lower)
@@ -88,6 +95,18 @@ def found_bounds(
         ancestry="program",  # like the rank: both prove something about the program that was recorded
     )  # fmt: skip
     return FoundBounds(evidence=evidence, argument=best.document, orbit_dim=found.rank)
+
+
+def _relaxed_bounds(program: Program, *, p: int, seed: int, lower: int, seconds: float) -> FoundBounds | None:
+    start = time.perf_counter()
+    found = relaxed_bound(program, lower=lower, p=p, seed=seed, seconds=seconds)
+    if found is None:
+        return None
+    value, method = found
+    evidence = replace(
+        _bound("found", method, value), prime=p, seconds=time.perf_counter() - start, ancestry="program"
+    )
+    return FoundBounds(evidence=evidence, argument=None, orbit_dim=program.parameter_count - value)
 
 
 def span_bound(model: Model) -> Evidence | None:

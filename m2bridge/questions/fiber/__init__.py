@@ -12,13 +12,16 @@ from contextlib import suppress
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
-from m2bridge.models import MLP, DeepLightning, Lightning, Model, OwnNetwork
+from m2bridge.models import MLP, DeepLightning, Lightning, Model, PolynomialMap
+from m2bridge.models.expanded import Expanded
+from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.fiber import computing, lifting, partners, real, structured
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computed import ComputedFiber, here
 from m2bridge.questions.fiber.dimensions import dimensions_of
 from m2bridge.questions.fiber.points import PRIMES, Point, given_point, good_prime, random_point, read_weights
 from m2bridge.questions.fiber.request import (
+    FAMILIES_WITH_DEGREES,
     MOST_TERMS,
     MOST_TERMS_EACH,
     MOST_WEIGHTS,
@@ -27,8 +30,6 @@ from m2bridge.questions.fiber.request import (
     rank_places,
 )
 from m2bridge.questions.fiber.resolve import (
-    AtOption,
-    RationalizeOption,
     StratumOption,
     one_of,
     resolve,
@@ -116,10 +117,10 @@ def fiber(
 
 
 def _by_coordinates(model: Model) -> Model:
-    """A user's own polynomial network by its coordinates, which have the same fibers; as it is where these are out of reach."""
-    if isinstance(model, OwnNetwork) and model.polynomial:
+    """A network whose terms cannot be counted by its coordinates, which have the same fibers; as it is if these are too many."""
+    if model.polynomial and not isinstance(model, (*FAMILIES_WITH_DEGREES, PolynomialMap)):
         with suppress(OutOfReachError):
-            return model.as_map
+            return Expanded.of(model)
     return model
 
 

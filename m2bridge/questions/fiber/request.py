@@ -32,6 +32,8 @@ MOST_TERMS = 400_000
 MOST_TERMS_EACH = 8_000
 """Terms of one equation up to which equations are formed at all."""
 MOST_WEIGHTS = 40
+FAMILIES_WITH_DEGREES = (Lightning, DeepLightning, MLP, Linear, Convolution)
+"""Families whose terms are counted by the degrees of each weight; others are seen by their coordinates, expanded."""
 
 
 def rank_places(model: Model) -> list[list[int]]:
@@ -78,7 +80,7 @@ def estimated_terms(model: Model) -> int:
     """An upper bound of the number of terms of one equation."""
     if model.input_shape is None:
         return max((len(terms) for terms in model.polynomials), default=1)  # type: ignore[attr-defined]
-    if not isinstance(model, (Lightning, DeepLightning, MLP, Linear, Convolution)):
+    if not isinstance(model, FAMILIES_WITH_DEGREES):
         k = degrees(model.program)[1]
         return comb(model.parameter_count + k, k)
     sizes = {name: prod(shape) for name, shape in model.parameters.items()}

@@ -16,16 +16,6 @@ from m2bridge.questions.fiber.points import Point, draw, fractions_of, given_poi
 from m2bridge.questions.kernel import Option
 from m2bridge.questions.singular_locus.orbits import Orbit
 
-AtOption = Annotated[
-    Any,
-    Option(
-        "Weights: .json, .npz, .safetensors or .pt; binary floats as exact dyadics, decimals in JSON as they are.",
-        read=Path,
-    ),
-]
-RationalizeOption = Annotated[
-    int | None, Option("Round the numbers of --at to fractions with denominators up to 2^BITS.", least=1)
-]
 StratumOption = Annotated[
     str | None,
     Option(

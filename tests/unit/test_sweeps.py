@@ -1,0 +1,143 @@
+"""Sweeps of one's own: names in lists, own networks by name, frames and pictures of a store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import m2bridge
+from m2bridge.batch import index, jobfile
+from m2bridge.batch.limits import JobLimits
+from m2bridge.batch.outcomes import Attempt, JobOutcome
+from m2bridge.batch.plan import Plan, expand
+from m2bridge.batch.recording import record_of
+from m2bridge.batch.store import Store
+from m2bridge.batch.triage import Task
+from m2bridge.cli.figure import register
+from m2bridge.errors import InputError, ParseError
+from m2bridge.figures import sweep
+from m2bridge.records import save
+
+
+def planned(text: str, directory: Path) -> Plan:
+    path = directory / "jobs.toml"
+    path.write_text(text)
+    return expand(jobfile.read(path))
+
+
+GRID = """
+[[grid]]
+analysis = "dimension"
+model = "mlp"
+widths = "[2, h, 2*h - 1]"
+h = "1..3"
+r = [2, 3]
+when = "h + r < 6"
+"""
+
+
+def test_a_name_in_a_list_is_swept_and_kept(tmp_path: Path) -> None:
+    jobs = planned(GRID, tmp_path).jobs
+    assert [(job.spec, dict(job.sweep)) for job in jobs[::2]] == [
+        ("mlp(widths=[2,1,1],r=2)", {"h": 1}),
+        ("mlp(widths=[2,2,3],r=2)", {"h": 2}),
+        ("mlp(widths=[2,3,5],r=2)", {"h": 3}),
+    ]
+    assert jobs[0].document()["sweep"] == {"h": 1}
+    assert "sweep" not in jobs[0].question("")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("h = ", "k = "), "widths depends on h"),
+        (('"[2, h, 2*h - 1]"', '"[2, h, 2*]"'), "expected a number"),
+        (('"[2, h, 2*h - 1]"', '"[2, h - 1, 1]"'), "between 1"),
+        (('h = "1..3"', 'h = "1..3"\nj = "1..3"'), "there is no entry 'j'"),
+        (('"1..3"', '"1..r"\nq = 1'), "there is no entry 'q'"),
+    ],
+)
+def test_mistakes_are_told_before_anything_runs(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+    with pytest.raises(ParseError, match="nothing was run") as error:
+        planned(GRID.replace(*change), tmp_path)
+    assert said in str(error.value)
+
+
+def own(tmp_path: Path) -> m2bridge.models.OwnNetwork:
+    network = m2bridge.from_callable(lambda X, A: A @ X, {"A": (2, 2)}, inputs={"X": (2,)}, name="my gate")
+    network.save(tmp_path / "net.toml")
+    return network
+
+
+def test_a_network_of_ones_own_keeps_its_name(tmp_path: Path) -> None:
+    network = own(tmp_path)
+    (job,) = planned('[[job]]\nanalysis = "dimension"\nspec = "file:net.toml"', tmp_path).jobs
+    assert (job.spec, job.name, job.title) == (network.spec, "my gate", "dimension my gate")
+    result = m2bridge.dimension(network, engine=False)
+    assert save(result, tmp_path, name=network.name).name.startswith("dimension-my-gate-")
+    assert save(result, tmp_path).name.startswith("dimension-program-")
+
+
+def stored(tmp_path: Path) -> Path:
+    """A store with the records of a small sweep, written as a batch writes them."""
+    own(tmp_path)
+    text = GRID + '[[job]]\nanalysis = "dimension"\nspec = "file:net.toml"'
+    store = Store.open_for_writing(tmp_path / "store")
+    for job in planned(text, tmp_path).jobs:
+        result = m2bridge.dimension(job.spec, engine=False, certify=False)
+        document = json.loads(m2bridge.records.dumps(m2bridge.records.to_document(result)))
+        task = Task(job=job, key=job.key("1.21"), limits=JobLimits())
+        attempt = Attempt(outcome=JobOutcome.COMPLETE, result=document, seconds=0.1, limits=JobLimits())
+        store.write(task.key, record_of(task, [attempt], "1.21", None))
+    store.close()
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def sweep_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(index, "cache_directory", lambda: tmp_path / "cache")
+    return stored(tmp_path)
+
+
+def test_a_frame_has_the_names_of_the_grid(sweep_store: Path) -> None:
+    frame = m2bridge.Store(sweep_store).frame('family == "mlp" and r == 2')
+    assert list(frame["h"]) == [1, 2, 3]
+    assert list(frame["image_dim"]) == [2, 8, 15]  # weights minus scalings, and all 5 x 3 coefficients
+    assert m2bridge.Store(str(sweep_store)).rows('name == "my gate"')[0]["image_dim"] == 4
+
+
+@pytest.mark.parametrize("ending", ["png", "html"])
+def test_a_picture_of_a_sweep(sweep_store: Path, tmp_path: Path, ending: str) -> None:
+    picture = tmp_path / f"sweep.{ending}"
+    app = typer.Typer(pretty_exceptions_enable=False)
+    register(app)
+    done = CliRunner().invoke(
+        app, ["figure", "sweep", str(sweep_store), "--x", "h", "--by", "r", "-o", str(picture)]
+    )
+    assert done.exit_code == 0, done.output
+    assert picture.stat().st_size > 5000
+    rows = json.loads(picture.with_suffix(".json").read_text())["rows"]
+    assert [(row["series"], row["x"], row["y"]) for row in rows] == [
+        ("r = 2", 1, 2), ("r = 2", 2, 8), ("r = 2", 3, 15), ("r = 3", 1, 2), ("r = 3", 2, 8),
+    ]  # fmt: skip
+
+
+def rows() -> list[dict[str, Any]]:
+    return [
+        {"model": f"m{k}", "widths": [2, k], "r": r, "image_dim": k * r, "certainty": "proved"}
+        for k in (1, 2)
+        for r in (2, 3)
+    ]
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    assert [p.x for p in sweep.points_of(rows()[::2], "widths[1]", "image_dim")] == [1, 2]
+    with pytest.raises(InputError, match="--by"):
+        sweep.points_of(rows(), "widths[1]", "image_dim")
+    with pytest.raises(InputError, match="there are: image_dim, r"):
+        sweep.points_of(rows(), "h", "image_dim")

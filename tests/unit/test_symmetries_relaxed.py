@@ -1,0 +1,62 @@
+"""Upper bounds of analytic networks through polynomial ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from m2bridge import dimension, from_callable
+from m2bridge.models import parse_spec
+from m2bridge.programs.program import check_program
+from m2bridge.symmetry.relaxed import relaxed, relaxed_bound
+
+P = 8388593
+
+
+def block(X, Q, K, V, W, U):  # type: ignore[no-untyped-def]
+    """Causal softmax attention and squares, each with a skip."""
+    share = np.exp((K @ X).T @ (Q @ X)) * np.tril(np.ones((3, 3), dtype=int))
+    Y = X + V @ X @ (share / share.sum(axis=1, keepdims=True)).T
+    return Y + U @ (W @ Y) ** 2
+
+
+SHAPES = {"Q": (2, 3), "K": (2, 3), "V": (3, 3), "W": (2, 3), "U": (3, 2)}
+
+
+def test_a_block_of_ones_own_is_proved_from_both_sides() -> None:
+    """33 weights, GL(2) on queries and keys, two scalings of squared neurons."""
+    found = dimension(from_callable(block, SHAPES, inputs={"X": (3, 3)}), engine=False)
+    assert (found.lower_bound, found.upper_bound, found.certainty.value) == (27, 27, "proved")
+    (bound,) = [item for item in found.evidence if item.witness == "found"]
+    assert bound.method.startswith("3 pieces")
+    assert found.certificate is None
+
+
+@pytest.mark.parametrize(
+    "spec", ["softmax(d=[2,2,2],a=[1,2],t=3)", "transformer(d=2,a=1,t=2,causal=true,softmax=true)"]
+)
+def test_the_bound_is_never_below_the_dimension(spec: str) -> None:
+    model = parse_spec(spec)
+    known = dimension(model, engine=False)
+    assert known.certainty.value == "proved"
+    found = relaxed_bound(model.program, lower=known.image_dim, p=P, seed=0, seconds=20)
+    assert found is not None
+    assert known.image_dim <= found[0] <= model.parameter_count
+
+
+def test_new_inputs_and_outputs_at_every_place() -> None:
+    program = from_callable(block, SHAPES, inputs={"X": (3, 3)}).program
+    for place, item in enumerate(program.instructions):
+        if item.operands:
+            cut = relaxed(program, {place})
+            check_program(cut)
+            assert len(cut.inputs) == 2
+            assert len(cut.outputs) == 2
+            assert cut.parameter_count == program.parameter_count
+
+
+def test_without_time_all_weights_count() -> None:
+    program = from_callable(block, SHAPES, inputs={"X": (3, 3)}).program
+    found = relaxed_bound(program, lower=27, p=P, seed=0, seconds=0)
+    assert found is not None
+    assert found[0] == 33

@@ -1,0 +1,50 @@
+"""The tutorial on families, as a reader follows it: every block is run in order, and prints what the page says."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "tutorials" / "families.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def commands(block: str) -> list[tuple[str, list[str]]]:
+    """The commands of a console block, each with the lines that it prints among others."""
+    found: list[tuple[str, list[str]]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    names: dict[str, object] = {}
+    for kind, text in BLOCKS:
+        if kind == "toml":
+            (tmp_path / text.splitlines()[0].removeprefix("# ")).write_text(text)
+        elif kind == "console":
+            for command, lines in commands(text):
+                program = f"{sys.executable} -m {command}"
+                done = subprocess.run(
+                    program, shell=True, capture_output=True, text=True, timeout=300, check=False
+                )
+                assert done.returncode == 0, done.stderr
+                for line in lines:
+                    assert line in done.stdout, (command, done.stdout)
+        else:
+            exec(compile(text, f"{kind} block", "exec"), names)
+    assert (tmp_path / "sweep.png").stat().st_size > 5000
+    frame, found = names["frame"], names["found"]
+    assert list(frame["image_dim"]) == [3, 6, 6, 6, 6]  # type: ignore[index]
+    assert found.at_point.loss == 2  # type: ignore[attr-defined]
