@@ -1,14 +1,14 @@
 """The loss landscape: critical points of a quadratic loss on the functions of a polynomial network, counted exactly.
 
-Regular points are counted in a chart of the weights modulo gauge; points on known strata of the singular locus are counted on a map
-of that stratum; functions that are critical for the weights only (spurious) are what remains of all critical points of the
-weights. Second witnesses: Chern classes where their hypotheses were checked, the conormal variety of the closure's equations, and the
-polynomials that the network's own program expands, with another prime, another gauge and another elimination.
+Regular points are counted in a chart of the weights modulo gauge; points on known strata of the singular locus are counted on a
+map of that stratum; functions that are critical for the weights only (spurious) are what remains of all critical points of the
+weights. Second witnesses: Chern classes where their hypotheses were checked, the conormal variety of the closure's equations, and
+the polynomials that the network's own program expands, with another prime, another gauge and another elimination.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -37,7 +37,16 @@ from m2bridge.questions.critical_points.losses import (
     read_samples,
     sample_loss,
 )
-from m2bridge.questions.critical_points.result import CriticalPoints, StratumPoints
+from m2bridge.questions.critical_points.real import (
+    MOST_POINTS,
+    algebra,
+    enclosed,
+    kinds,
+    real_roots,
+    signature,
+)
+from m2bridge.questions.critical_points.real import TEMPLATE as REAL
+from m2bridge.questions.critical_points.result import CriticalPoints, RealPoint, StratumPoints
 from m2bridge.questions.critical_points.strata import known_strata
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map
@@ -45,14 +54,17 @@ from m2bridge.results import Certainty
 
 Metric = Literal["generic", "bombieri", "euclidean"]
 _MOST_COORDINATES = 150
+_LONG = 3.0
+"""Seconds of the first count beyond which one further witness is enough."""
 
 
 @question(
     asks="The critical points of the squared loss on a network's functions: how many, of which kind, how many real.",
-    templates=(TEMPLATE, BUNDLE, CONORMAL),
+    templates=(TEMPLATE, BUNDLE, CONORMAL, REAL),
     quantities={
         "regular": "the number of regular critical points over the complex numbers",
         "singular": "the numbers of critical points on strata of the singular locus",
+        "real": "the number of real ones, for these data and in this chart",
         "positive_dimensional": "families of regular critical points: zero loss, dimension, degree",
     },
     example="m2bridge critical-points 'lightning(d=2,dp=1)'",
@@ -71,10 +83,14 @@ def critical_points(
     noise: Annotated[
         float, Option("Noise on the targets of --samples; 0: a network of this kind made them.")
     ] = 1.0,
+    real: Annotated[bool, Option("Also find the real critical points, over QQ, with their index.")] = False,
+    digits: Annotated[int, Option("Decimals of the coordinates of real points.", least=1)] = 12,
+    draws: Annotated[int, Option("Count the real points of so many random data.", least=0)] = 0,
 ) -> CriticalPoints:
     """The critical points of a quadratic loss on the neuromanifold.
 
-    The loss is a metric with a random target, or the squared error of samples: `data` is a pair of arrays (X, Y). Counts are over F_p.
+    The loss is a metric with a random target, or the squared error of samples: `data` is a pair of arrays (X, Y). Counts are
+    over F_p.
 
     Examples
     --------
@@ -82,7 +98,8 @@ def critical_points(
     14
     """
     source_model = _checked(model)
-    loss = _loss(model, metric, kernel, data, samples, noise, ask.seed)
+    given = Given(metric, kernel, data, samples, noise, small=real or draws > 0)
+    loss = given.loss(model, ask.seed)
     chosen = None if ask.prime is None else check_prime(ask.prime)
     p = prime_for(given_numbers(model) | loss.numbers, chosen=chosen, default=MACAULAY2_PRIME)
     ask.require_engine()
@@ -92,10 +109,12 @@ def critical_points(
     ask.announce("critical points in a chart")
     count = counter.count(source_model, chart)
     _say(ask, count, "macaulay2", "Groebner basis in a chart of the weights", p)
-    if count.limit is None:
-        _witness(ask, counter, source, chart, count)
+    immersed = count.limit is None and _witness(ask, counter, source, chart, count)
     strata = _strata(ask, counter, model, source) if count.limit is None else None
-    spurious, strata, accounted = _account(ask, counter, source, chart, count, strata)
+    spurious, singular, accounted = _account(ask, counter, source, count, strata, immersed=immersed)
+    remarks = _remarks(loss, count, source, model)
+    points, over_q = _real(ask, source, chart, loss, count, digits, remarks) if real else (None, False)
+    histogram = _histogram(ask, source, chart, given, draws, remarks) if draws else None
     return ask.answer(
         CriticalPoints,
         model=model.spec,
@@ -115,11 +134,15 @@ def critical_points(
         fiber_degree=count.fiber_degree,
         ed_degree=count.points if loss.kind != "samples" and kernel == 0 else None,
         regular=count.points,
-        singular=strata,
+        singular=singular,
         spurious=spurious,
         accounted=accounted,
         positive_dimensional=count.families,
-        remarks=tuple(_remarks(loss, count, source, _span_dim(source_model, p, ask.seed))),
+        real=None if points is None else len(points),
+        index=None if points is None or not over_q else kinds(points),
+        real_points=points or (),
+        histogram=histogram,
+        remarks=tuple(remarks),
     )
 
 
@@ -138,31 +161,32 @@ def _checked(model: Model) -> Model:
     return leanest(model)
 
 
-def _loss(
-    model: Model,
-    metric: str,
-    kernel: int,
-    data: Any,
-    samples: int | None,
-    noise: float,
-    seed: int,
-    *,
-    small: bool = False,
-) -> Loss:
-    if metric not in METRICS:
-        raise InputError(f"--metric {metric!r} is not one of {', '.join(METRICS)}")
-    given = [
-        name for name, there in (("--data", data is not None), ("--samples", samples is not None)) if there
-    ]
-    if len(given) == 2 or (given and (metric != "generic" or kernel)):
-        raise InputError(
-            f"give --metric (with --kernel), or --data, or --samples; not {' and '.join(given)} with another"
-        )
-    if data is not None:
-        return sample_loss(model, *(np.asarray(array) for array in data))
-    if samples is not None:
-        return drawn_samples(model, samples, noise, seed)
-    return metric_loss(model, metric, kernel, seed, small=small)
+@dataclass(frozen=True)
+class Given:
+    """What the user said of the loss; `small` asks for short numbers, for computations over QQ."""
+
+    metric: str
+    kernel: int
+    data: Any
+    samples: int | None
+    noise: float
+    small: bool
+
+    def loss(self, model: Model, seed: int) -> Loss:
+        if self.metric not in METRICS:
+            raise InputError(f"--metric {self.metric!r} is not one of {', '.join(METRICS)}")
+        asked = {"--data": self.data is not None, "--samples": self.samples is not None}
+        named = [name for name, there in asked.items() if there]
+        if len(named) == 2 or (named and (self.metric != "generic" or self.kernel)):
+            raise InputError(
+                f"give --metric (with --kernel), or --data, or --samples; not {' and '.join(named)} with another"
+            )
+        if self.data is not None:
+            inputs, outputs = (np.asarray(array) for array in self.data)
+            return sample_loss(model, inputs, outputs)
+        if self.samples is not None:
+            return drawn_samples(model, self.samples, self.noise, seed)
+        return metric_loss(model, self.metric, self.kernel, seed, small=self.small)
 
 
 def _description(loss: Loss, kernel: int, samples: int | None) -> str:
@@ -197,16 +221,18 @@ def _say(ask: Asking, count: Count, witness: str, method: str, p: int, **more: A
     ask.say(name, value, witness, method, prime=p, seconds=count.seconds, detail=detail, **more)
 
 
-def _witness(ask: Asking, counter: Counter, source: Source, chart: Chart, count: Count) -> None:
-    """Second witnesses of the count of regular points."""
+def _witness(ask: Asking, counter: Counter, source: Source, chart: Chart, count: Count) -> bool:
+    """Second witnesses of the count of regular points; whether the hypotheses of Chern classes hold."""
     seconds = patience(count, ask.clock.remaining)
+    immersed = False
     if counter.loss.general and count.points is not None:
         ask.announce("hypotheses of Chern classes")
         bundle = counter.bundle(source, chart, seconds)
         if bundle is not None and count.fiber_degree:
+            immersed = True
             ask.say("regular", bundle[0] // count.fiber_degree, "formula", bundle[1])
-            if count.seconds > 3:
-                return
+            if count.seconds > _LONG:
+                return immersed
     ask.announce("another prime, gauge and elimination")
     q = second_prime(counter.p, counter.loss, source)
     other = replace(counter, p=q)
@@ -217,10 +243,17 @@ def _witness(ask: Asking, counter: Counter, source: Source, chart: Chart, count:
     if found.known:
         method = "the program's polynomials, other prime, gauge and elimination"
         _say(ask, found, "expansion", method, q, ancestry="program")
-    elif count.points is not None and counter.loss.kind != "samples":
+    given_by_polynomials = source.model.m2_partial == "_custom"
+    if (
+        count.points is not None
+        and not immersed
+        and (given_by_polynomials or not found.known)
+        and counter.loss.general
+    ):
         ask.announce("conormal variety")
         normal = counter.conormal(source.model, source.image_dim, seconds)
         ask.say("regular", normal, "conormal", "multipliers on the equations of the closure", prime=counter.p)
+    return immersed
 
 
 def _strata(
@@ -271,82 +304,144 @@ def _account(
     ask: Asking,
     counter: Counter,
     source: Source,
-    chart: Chart,
     count: Count,
     strata: tuple[tuple[StratumPoints, Count], ...] | None,
+    *,
+    immersed: bool,
 ) -> tuple[int | None, tuple[StratumPoints, ...] | None, str]:
-    """How many functions are critical for the weights only, the strata with what is critical in the weights, and how it is known."""
+    """How many functions are critical for the weights only; the strata with what is critical in the weights; how it is known."""
     linear = source.image_dim == _span_dim(source.model, counter.p, ask.seed)
     points = None if strata is None else [point for point, _ in strata]
     if points is not None and source.cone and not linear:
         points.append(StratumPoints(stratum="the origin", dim=0, count=1))
     done = None if points is None else tuple(points)
-    if count.points is None or count.families or count.values is None:
-        return None, done, "Components outside the chart were not looked at."
-    if source.model.parameter_count > MOST_WEIGHTS:
-        if source.product_of_projective_spaces(chart) and count.drop_dim == -1:
-            text = "The charts of a product of projective spaces leave out only weights of the zero function; nothing drops in this one."
-            return 0 if not linear else 1, done, text
-        return (
-            None,
-            done,
-            f"Components outside the chart were not looked for: more than {MOST_WEIGHTS} weights.",
-        )
-    ask.announce("all critical points of the weights")
-    total = counter.values_in_weights(source.model, patience(count, ask.clock.remaining))
-    if total is None:
-        return (
-            None,
-            done,
-            "The critical points of all weights were not reached, or are infinitely many functions.",
-        )
-    return _compared(total, count, strata, points, source, linear)
+    total = None
+    small = source.model.parameter_count <= MOST_WEIGHTS and count.values is not None
+    if small and not count.families and count.limit is None:
+        ask.announce("all critical points of the weights")
+        seconds = patience(count, ask.clock.remaining)
+        judged = points is None and not linear and not immersed
+        equations = counter.equations(source.model, source.image_dim, seconds) if judged else None
+        total, on_singular = counter.values_in_weights(source.model, seconds, equations)
+    if total is not None and points is None and not linear:
+        return _judged(total, on_singular, count, source)
+    if total is not None:
+        return _compared(total, count, strata, points)
+    if immersed:
+        # a locus of codimension c where the differential loses k has critical points of a general loss only for c <= k
+        text = "The differential loses k only in codimension > k: a general loss has no critical weights there but those of 0."
+        return int(linear), done, text
+    return None, done, "Critical points of the weights outside the chart were not accounted for."
 
 
 def _compared(
-    total: Any, count: Count, strata: Any, points: list[StratumPoints] | None, source: Source, linear: bool
+    total: Any, count: Any, strata: Any, points: list[StratumPoints] | None
 ) -> tuple[int | None, tuple[StratumPoints, ...] | None, str]:
     """Values at all critical weights, less the regular ones, less those on strata: the spurious ones."""
-    rest = total // total.gcd(count.values)
-    missing = count.values.degree() - total.gcd(count.values).degree()
+    rest, text = _without_regular(total, count)
+    origin = type(rest)([0, 1], rest.modulus())
     named = []
     for i, point in enumerate(points or ()):
-        zero = type(rest)([0, 1], rest.modulus())
-        own = strata[i][1].values if strata and i < len(strata) else zero
+        own = strata[i][1].values if i < len(strata) else origin
         common = None if own is None else rest.gcd(own)
         if common is not None:
             rest = rest // common
         named.append(replace(point, in_weights=None if common is None else common.degree()))
-    text = f"All {total.degree()} critical functions of the weights were found without a chart"
-    if missing:
-        text += f"; {missing} regular ones have no weights at all"
-    singular = None if points is None else tuple(named)
-    if points is None and not linear and source.cone:
-        # the origin is the vertex of the cone, whatever else is singular
-        zero = type(rest)([0, 1], rest.modulus())
-        rest = rest // rest.gcd(zero)
-        text += "; the origin is not counted"
-        if rest.degree() > 0:
-            return (
-                None,
-                singular,
-                f"{text}; {rest.degree()} others are spurious or singular: no strata are known for this model.",
-            )
-    return rest.degree(), singular, f"{text}."
+    return rest.degree(), None if points is None else tuple(named), text
 
 
-def _remarks(loss: Loss, count: Count, source: Source, span: int) -> list[str]:
+def _judged(
+    total: Any, on_singular: Any, count: Any, source: Source
+) -> tuple[int | None, tuple[StratumPoints, ...] | None, str]:
+    """The same where no strata are known: equations of the closure tell which of the other critical functions are singular."""
+    rest, text = _without_regular(total, count)
+    origin = type(rest)([0, 1], rest.modulus())
+    if source.cone and on_singular is None:
+        rest = rest // rest.gcd(origin)
+        text += " The origin, where a cone that is no linear space is singular, is left out."
+    if on_singular is None:
+        if rest.degree() == 0:
+            return 0, None, text
+        return (
+            None,
+            None,
+            f"{text} Of these, {rest.degree()} are spurious or singular; equations of the closure would tell.",
+        )
+    singular = rest.gcd(on_singular)
+    where = "the singular locus, critical in the weights"
+    found = StratumPoints(stratum=where, dim=None, count=singular.degree(), in_weights=singular.degree())
+    return (rest // singular).degree(), (found,), text
+
+
+def _without_regular(total: Any, count: Any) -> tuple[Any, str]:
+    common = total.gcd(count.values)
+    text = f"Without a chart, {total.degree()} functions are critical for the weights, {common.degree()} of them regular."
+    return total // common, text
+
+
+def _real(
+    ask: Asking, source: Source, chart: Chart, loss: Loss, count: Count, digits: int, remarks: list[str]
+) -> tuple[tuple[RealPoint, ...] | None, bool]:
+    """The real critical functions, and whether their weights in the chart are known, so that they have an index."""
+    if count.points is None or count.points > MOST_POINTS or count.drop_dim is None:
+        remarks.append(
+            f"Real points were not looked for: there must be finitely many regular ones, at most {MOST_POINTS}."
+        )
+        return None, False
+    ask.announce("real critical points")
+    found, reason = algebra(ask, source.model, chart, loss, saturating=count.drop_dim >= 0)
+    if found is None:
+        remarks.append(f"The real points were not found: {reason}.")
+        return None, False
+    ask.say(
+        "regular",
+        found.points,
+        "rational",
+        "the algebra of the critical points over QQ",
+        ancestry="construction",
+    )
+    points = enclosed(found, source, chart, loss, digits)
+    proved: dict[str, Any] = {"certainty": Certainty.PROVED, "field": "QQ", "scope": "at-point"}
+    ask.say(
+        "real", len(points), "isolation", "real roots enclosed by FLINT", ancestry="construction", **proved
+    )
+    ask.say(
+        "real", signature(found.minimal), "trace form", "its signature over QQ", ancestry="formula", **proved
+    )
+    return points, found.places is not None
+
+
+def _histogram(
+    ask: Asking, source: Source, chart: Chart, given: Given, draws: int, remarks: list[str]
+) -> dict[str, int]:
+    tally: dict[int, int] = {}
+    for k in range(draws):
+        ask.announce(f"random data {k + 1} of {draws}")
+        loss = given.loss(source.model, ask.seed + 1000 + k)
+        found, reason = algebra(ask, source.model, chart, loss)
+        if found is None:
+            remarks.append(f"Random data {k + 1} were left out: {reason}.")
+            continue
+        real = len(real_roots(found.minimal))
+        tally[real] = tally.get(real, 0) + 1
+    return {str(n): tally[n] for n in sorted(tally)}
+
+
+def _remarks(loss: Loss, count: Count, source: Source, model: Model) -> list[str]:
     found = [loss.note] if loss.note else []
-    rank = loss.rank()
+    if source.model != model:
+        found.append(
+            f"Critical points in the weights are those of {source.model.title}, which has the same functions."
+        )
+    rank, span = loss.rank(), _span_dim(source.model, source.p, source.seed)
     if rank < span:
         found.append(
-            f"The quadric has rank {rank} on functions of a {span}-dimensional space: {span - rank} directions do not change the loss"
-            + (", more samples would" if loss.kind == "samples" else "")
-            + "."
+            f"The quadric has rank {rank}, the functions span {span} dimensions: {span - rank} directions do not change the loss"
+            + (", and more samples would make them count." if loss.kind == "samples" else ".")
         )
     if count.drop_dim is not None and count.drop_dim >= 0:
         found.append(
-            f"The differential drops at critical points of the chart (dimension {count.drop_dim}); they are not counted as regular."
+            f"The differential drops at critical points of the chart (dimension {count.drop_dim}); these are not regular."
         )
     if count.fiber_degree is None and count.limit is None:
         found.append("The chart does not meet general fibers in finitely many points: no count.")

@@ -1,9 +1,9 @@
 """Charts of the weights modulo gauge: affine spaces of weights that meet each general fiber in finitely many points.
 
 The directions that do not change a function (for a cone: that change it by a factor) are the kernel of the Jacobian at a random
-point, so no symmetry has to be known by name. Weights that all symmetries by scaling treat alike form a class (a matrix, a filter);
-a chart fixes as many entries, or random linear forms, of each class as these directions move there, class after class: then the
-common gauges, scalings and GL between layers, are fixed to a single point.
+point, so no symmetry has to be known by name. Weights that all symmetries by scaling treat alike form a class (a matrix, a
+filter); a chart fixes as many entries, or random linear forms, of each class as these directions move there, class after class:
+then the common gauges, scalings and GL between layers, are fixed to a single point.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,7 @@ class Source:
     seed: int
 
     @cached_property
-    def polynomials(self) -> tuple[dict[tuple[int, ...], int], ...]:
+    def polynomials(self) -> tuple[dict[tuple[int, ...], Any], ...]:
         if isinstance(self.model, PolynomialMap):
             return tuple(dict(terms) for terms in self.model.polynomials)
         return symbolic_map(self.model)

@@ -1,7 +1,7 @@
 """The generic ED degree of a product of projective spaces, from Chern classes.
 
-X = P^n1 x ... x P^nk of dimension N, mapped by sections of O(w1, ..., wk) without base points and birationally onto its image. For a
-general quadric the number of critical points of the loss on the cone over the image is
+X = P^n1 x ... x P^nk of dimension N, mapped by sections of O(w1, ..., wk) without base points and birationally onto its image.
+For a general quadric the number of critical points of the loss on the cone over the image is
 
     sum over i of (-1)^i (2^(N + 1 - i) - 1) deg(c_i(T) h^(N - i)),      h = w1 h1 + ... + wk hk
 

@@ -102,11 +102,17 @@ class Counter:
             seconds=self.ask.last_seconds,
         )
 
-    def values_in_weights(self, model: Model, seconds: float | None) -> nmod_poly | None:
-        """The values of the random form at all critical points of the weights; None when they are not finitely many."""
-        more = {"wholeSpace": True, "chosenParts": False}
+    def values_in_weights(
+        self, model: Model, seconds: float | None, equations: Mapping[str, object] | None = None
+    ) -> tuple[nmod_poly | None, nmod_poly | None]:
+        """The values of the random form at all critical points of the weights, and at those with singular functions.
+
+        None when they are not finitely many, or when there are no `equations` of the closure to judge by.
+        """
+        more = {"wholeSpace": True, "chosenParts": False, **(equations or {})}
         values, _ = self._run(model, whole_space(model.parameter_count), more, seconds)
-        return self._polynomial(values.get("values_polynomial"))
+        found = (values.get("values_polynomial"), values.get("singular_polynomial"))
+        return self._polynomial(found[0]), self._polynomial(found[1])
 
     def _run(
         self, model: Model, chart: Chart, more: Mapping[str, object], seconds: float | None
@@ -125,7 +131,7 @@ class Counter:
         return None if coefficients is None else squarefree(coefficients, self.p)
 
     def bundle(self, source: Source, chart: Chart, seconds: float | None) -> tuple[int, str] | None:
-        """The number that Chern classes give, with its checked hypotheses in words; None where they do not hold or were not reached."""
+        """The number that Chern classes give, with its hypotheses in words; None where they do not hold or were not checked."""
         dense = source.chart(dense=True)
         degrees = source.class_degrees()
         if degrees is None or not source.product_of_projective_spaces(chart):
@@ -151,8 +157,8 @@ class Counter:
             dims, degrees
         ), f"Chern classes of {space} by O{degrees}; no base points, {immersed}"
 
-    def conormal(self, model: Model, image_dim: int, seconds: float | None) -> int | None:
-        """The count from equations of the closure, by the conormal variety; None where complete equations were not had."""
+    def equations(self, model: Model, image_dim: int, seconds: float | None) -> dict[str, object] | None:
+        """Complete equations of the closure over F_p, and as many random combinations as its codimension; None where not had."""
         codim = model.coordinate_count - image_dim
         if not 0 < codim <= _MOST_NORMALS:
             return None
@@ -162,25 +168,23 @@ class Counter:
             return None
         if found.completeness != "complete" or found.equations is None or found.characteristic != self.p:
             return None
+        if any(k >= model.coordinate_count for f in found.equations for m in f.monomials for k in m):
+            return None  # made homogeneous by a further coordinate
         rng = np.random.default_rng([self.ask.seed, 42])
-        homogenized = any(
-            k >= model.coordinate_count for f in found.equations for m in f.monomials for k in m
-        )
-        if homogenized:
-            return None
         terms = [[list(f.coefficients), [list(m) for m in f.monomials]] for f in found.equations]
+        return {
+            "equationTerms": terms,
+            "combinations": rng.integers(1, self.p, size=(codim, len(terms))).tolist(),
+        }
+
+    def conormal(self, model: Model, image_dim: int, seconds: float | None) -> int | None:
+        """The count from equations of the closure, by the conormal variety; None where complete equations were not had."""
+        equations = self.equations(model, image_dim, seconds)
+        if equations is None:
+            return None
         loss = {k: v for k, v in self.loss.modulo(self.p).items() if not k.startswith("residual")}
-        values, _ = self.ask.ask(
-            CONORMAL,
-            loss
-            | {
-                "p": self.p,
-                "coordinateCount": model.coordinate_count,
-                "equationTerms": terms,
-                "combinations": rng.integers(1, self.p, size=(codim, len(terms))).tolist(),
-            },
-            seconds=seconds,
-        )
+        sizes = {"p": self.p, "coordinateCount": model.coordinate_count}
+        values, _ = self.ask.ask(CONORMAL, loss | equations | sizes, seconds=seconds)
         return values.get("conormal_degree") if values.get("conormal_dim") in (0, -1) else None
 
 

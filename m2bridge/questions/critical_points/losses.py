@@ -1,7 +1,7 @@
 """Quadratic losses on the space of functions: a metric with a target, or the squared error of samples.
 
-A loss of a function with coordinates y is sum_i d_i (E y - b)_i^2 with exact rational E, b and d. Outputs at given inputs are linear
-in the coordinates, and E is found by exact linear algebra from a few random weights, so that every polynomial network has it.
+A loss of a function with coordinates y is sum_i d_i (E y - b)_i^2 with exact rational E, b and d. Outputs at given inputs are
+linear in the coordinates, and E is found by exact linear algebra from a few random weights, for every polynomial network.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.linear.modular import kernel_mod
 from m2bridge.linear.primes import LARGE_PRIME, GivenNumbers
-from m2bridge.models import Model
-from m2bridge.models.lightning import LightningNetwork
+from m2bridge.models import DeepLightning, Lightning, Model
 from m2bridge.models.network import NetworkModel
 from m2bridge.programs.arithmetics import elementwise, object_array
 
@@ -134,7 +133,9 @@ def _euclidean(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _bombieri(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """The norm that rotations of the inputs preserve: the square of each coefficient, divided by the multinomial coefficient."""
-    full = replace(model, coordinate_system="full") if isinstance(model, LightningNetwork) else model
+    full = (
+        replace(model, coordinate_system="full") if isinstance(model, (Lightning, DeepLightning)) else model
+    )
     if not isinstance(full, NetworkModel):
         raise InputError(
             f"--metric bombieri needs the monomials of a network's inputs, and {model.spec} is given by its coordinates; "
@@ -144,7 +145,7 @@ def _bombieri(model: Model) -> tuple[np.ndarray, np.ndarray]:
         Fraction(prod(factorial(int(e)) for e in row), factorial(int(row.sum()))) for row in full.monomials
     ]
     weights = multinomials * prod(full.output_shape)
-    matrix = linear_in_coordinates(model, lambda w: full.coordinates(w)) if full is not model else None
+    matrix = linear_in_coordinates(model, full.coordinates) if full is not model else None
     if matrix is None:
         matrix = np.eye(full.coordinate_count, dtype=int).astype(object)
     return matrix, object_array(weights, (len(weights),))

@@ -12,7 +12,7 @@ from m2bridge.views import Rows, View, known
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Critical points of one kind: as functions they form a set of this dimension (affine) and degree; dimension 0: so many points.
+    """Critical points of one kind: as functions they form a set of this affine dimension and degree; dimension 0: so many points.
 
     `zero_loss`: whether the loss vanishes on it.
     """
@@ -35,14 +35,14 @@ class StratumPoints:
 
     Attributes
     ----------
-    stratum, dim: its name and affine dimension.
+    stratum, dim: its name and affine dimension; None where it is not known as a stratum.
     count: how many points; None when there are not only points (see `families`) or a limit came first.
     in_weights: how many of them are critical for the weights, so that gradient descent can stop there; None where not computed.
     families: all of them by kind, where there are not only points.
     """
 
     stratum: str
-    dim: int
+    dim: int | None
     count: int | None
     in_weights: int | None = None
     families: tuple[Family, ...] = ()
@@ -75,7 +75,7 @@ class CriticalPoints(Result):
 
     Attributes
     ----------
-    loss: the metric or the samples; `loss_rank`: the rank of its quadric; `needed_rank`: the dimension of the functions' linear span.
+    loss: the metric or the samples; `loss_rank`: the rank of its quadric; `needed_rank`: the dimension of the functions' span.
     image_dim, coordinate_count, fiber_degree: of the image; how many points of the chart have one general function.
     ed_degree: the number of regular critical points for this metric and a random target; None for given samples or a quadric
         with a kernel.
@@ -121,13 +121,15 @@ class CriticalPoints(Result):
         facts = [
             ("loss", f"{self.loss}, of rank {self.loss_rank} on {self.needed_rank} dimensions of functions")
         ]
-        facts += [(f"on {s.stratum} (dimension {s.dim})", str(s)) for s in self.singular or ()]
+        facts += [
+            (f"on {s.stratum}{f' (dimension {s.dim})' * (s.dim is not None)}", str(s))
+            for s in self.singular or ()
+        ]
         if self.spurious is not None:
             facts.append(("spurious", f"{self.spurious}, critical for the weights only"))
         if self.index is not None:
-            facts.append(
-                ("real ones", ", ".join(f"{n} {kind}{'s' * (n != 1)}" for kind, n in self.index.items() if n))
-            )
+            listed = [f"{n} {_PLURAL[kind] if n != 1 else kind}" for kind, n in self.index.items()]
+            facts.append(("real ones", ", ".join(listed) or "none"))
         if self.histogram is not None:
             facts.append(("real counts", ", ".join(f"{n}: {k} times" for n, k in self.histogram.items())))
         return View(
@@ -138,6 +140,9 @@ class CriticalPoints(Result):
             details=(self.accounted,),
             to_prove="counts over F_p are those over QQ for all but finitely many primes: another --prime and --seed",
         )
+
+
+_PLURAL = {"minimum": "minima", "saddle": "saddles", "maximum": "maxima", "degenerate": "degenerate"}
 
 
 def _real_table(points: Sequence[RealPoint]) -> tuple[Rows, ...]:
