@@ -12,7 +12,7 @@ from functools import cache
 from m2bridge.claims.base import Claim
 from m2bridge.errors import InputError
 
-PAPERS = ("lightning_attention", "polynomial_networks")
+PAPERS = ("lightning_attention", "polynomial_networks", "loss_landscape")
 """Subpackages with claims; the first is what ``m2bridge verify`` checks unless told."""
 
 

@@ -52,6 +52,8 @@ from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map
 from m2bridge.results import Certainty
 
+__all__ = ["CriticalPoints", "StratumPoints", "critical_points"]
+
 Metric = Literal["generic", "bombieri", "euclidean"]
 _MOST_COORDINATES = 150
 _LONG = 3.0
@@ -134,6 +136,7 @@ def critical_points(
         fiber_degree=count.fiber_degree,
         ed_degree=count.points if loss.kind != "samples" and kernel == 0 else None,
         regular=count.points,
+        zero_loss=count.zero_loss,
         singular=singular,
         spurious=spurious,
         accounted=accounted,
@@ -215,9 +218,16 @@ def _families(count: Count) -> list[list[Any]] | None:
     return [[f.zero_loss, f.dim, f.degree] for f in count.families] or None
 
 
+def _kind(count: Count) -> Any:
+    """What witnesses compare: the number of points, with zero loss and without where some have it, or the families."""
+    if count.families:
+        return _families(count)
+    return [count.zero_loss, (count.points or 0) - count.zero_loss] if count.zero_loss else count.points
+
+
 def _say(ask: Asking, count: Count, witness: str, method: str, p: int, **more: Any) -> None:
     detail = {"fiber_degree": count.fiber_degree, "drop_dim": count.drop_dim}
-    name, value = ("positive_dimensional", _families(count)) if count.families else ("regular", count.points)
+    name, value = ("positive_dimensional", _families(count)) if count.families else ("regular", _kind(count))
     ask.say(name, value, witness, method, prime=p, seconds=count.seconds, detail=detail, **more)
 
 
@@ -269,9 +279,15 @@ def _strata(
         own = Source(stratum, counter.p, ask.seed)
         chart = own.chart(dense=False)
         count = counter.count(stratum, chart)
-        point = StratumPoints(stratum=name, dim=own.image_dim, count=count.points, families=count.families)
+        point = StratumPoints(
+            stratum=name,
+            dim=own.image_dim,
+            count=count.points,
+            zero_loss=count.zero_loss,
+            families=count.families,
+        )
         found.append((point, count))
-        said.append(count.points if not count.families else _families(count))
+        said.append(_kind(count))
         again.append(_again(ask, counter, own, chart, count))
     if found:
         ask.say(
@@ -297,7 +313,7 @@ def _again(ask: Asking, counter: Counter, own: Source, chart: Chart, count: Coun
     q = second_prime(counter.p, counter.loss, own)
     other = Source(own.as_map, q, ask.seed + 1)
     found = replace(counter, p=q).count(other.model, other.chart(dense=True), seconds=seconds)
-    return found.points if not found.families else _families(found)
+    return _kind(found)
 
 
 def _account(

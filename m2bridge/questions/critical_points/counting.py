@@ -32,10 +32,13 @@ _PATIENCE = 90.0
 class Count:
     """What one run found. `points`: the number of regular critical functions, None when not finite or not reached.
 
+    `zero_loss`: how many of them have zero loss.
+
     `values` is the polynomial whose roots are the values of a random linear form at these functions, where they are few.
     """
 
     points: int | None
+    zero_loss: int | None
     families: tuple[Family, ...]
     fiber_degree: int | None
     drop_dim: int | None
@@ -94,6 +97,7 @@ class Counter:
             points = degree // fiber
         return Count(
             points=points,
+            zero_loss=None if points is None else (values.get("zero_degree") or 0) // fiber,
             families=grouped(values.get("parts") or ()),
             fiber_degree=fiber,
             drop_dim=values.get("drop_dim"),

@@ -139,17 +139,17 @@ def signature(polynomial: fmpq_poly) -> int:
     found = 0
     while rows:
         places = range(len(rows))
-        k = next((r for r in places if rows[r][r] != 0), None)
-        if k is None:  # add a row and column so that a diagonal entry is not zero
+        place = next((r for r in places if rows[r][r] != 0), None)
+        if place is None:  # add a row and column so that a diagonal entry is not zero
             i, j = next((r, c) for r in places for c in places if rows[r][c] != 0)
             rows[i] = [x + y for x, y in zip(rows[i], rows[j], strict=True)]
             for row in rows:
                 row[i] += row[j]
             continue
-        pivot = rows[k][k]
+        pivot = rows[place][place]
         found += 1 if pivot > 0 else -1
-        rest = [i for i in places if i != k]
-        rows = [[rows[i][j] - rows[i][k] * rows[k][j] / pivot for j in rest] for i in rest]
+        rest = [i for i in places if i != place]
+        rows = [[rows[i][j] - rows[i][place] * rows[place][j] / pivot for j in rest] for i in rest]
     return found
 
 

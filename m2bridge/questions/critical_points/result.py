@@ -36,7 +36,8 @@ class StratumPoints:
     Attributes
     ----------
     stratum, dim: its name and affine dimension; None where it is not known as a stratum.
-    count: how many points; None when there are not only points (see `families`) or a limit came first.
+    count: how many points, and `zero_loss` with zero loss; None when there are not only points (see `families`) or a limit came
+        first.
     in_weights: how many of them are critical for the weights, so that gradient descent can stop there; None where not computed.
     families: all of them by kind, where there are not only points.
     """
@@ -45,10 +46,12 @@ class StratumPoints:
     dim: int | None
     count: int | None
     in_weights: int | None = None
+    zero_loss: int | None = None
     families: tuple[Family, ...] = ()
 
     def __str__(self) -> str:
         text = known(self.count) if not self.families else " and ".join(map(str, self.families))
+        text += f", {self.zero_loss} with zero loss" if self.zero_loss else ""
         return text + (
             "" if self.in_weights is None else f", {self.in_weights} of them critical in the weights"
         )
@@ -79,6 +82,7 @@ class CriticalPoints(Result):
     image_dim, coordinate_count, fiber_degree: of the image; how many points of the chart have one general function.
     ed_degree: the number of regular critical points for this metric and a random target; None for given samples or a quadric
         with a kernel.
+    zero_loss: how many of finitely many regular points have zero loss.
     regular: critical points where the differential has full rank and the image is taken to be smooth; None when they are not
         finitely many.
     singular: those on known strata of the singular locus; None where no strata are known.
@@ -101,6 +105,7 @@ class CriticalPoints(Result):
     fiber_degree: int | None
     ed_degree: int | None
     regular: int | None
+    zero_loss: int | None
     singular: tuple[StratumPoints, ...] | None
     spurious: int | None
     accounted: str
@@ -116,6 +121,8 @@ class CriticalPoints(Result):
             answer = f"the regular critical points: {' and '.join(map(str, self.positive_dimensional))}"
         else:
             answer = f"{known(self.regular)} regular critical points over the complex numbers"
+        if self.zero_loss:
+            answer += f", {self.zero_loss} of them with zero loss"
         if self.real is not None:
             answer += f", {self.real} of them real"
         facts = [
