@@ -35,6 +35,7 @@ from m2bridge.questions.critical_points.losses import (
     drawn_samples,
     metric_loss,
     read_samples,
+    read_target,
     sample_loss,
 )
 from m2bridge.questions.critical_points.real import (
@@ -58,6 +59,8 @@ Metric = Literal["generic", "bombieri", "euclidean"]
 _MOST_COORDINATES = 150
 _LONG = 3.0
 """Seconds of the first count beyond which one further witness is enough."""
+_FIRST = 30.0
+"""Seconds for the hypotheses of Chern classes, which are checked before anything is counted."""
 
 
 @question(
@@ -85,6 +88,10 @@ def critical_points(
     noise: Annotated[
         float, Option("Noise on the targets of --samples; 0: a network of this kind made them.")
     ] = 1.0,
+    target: Annotated[
+        Any,
+        Option("The target of a metric, as coordinates: 1/2,3,-0.25 (default: random).", read=read_target),
+    ] = None,
     real: Annotated[bool, Option("Also find the real critical points, over QQ, with their index.")] = False,
     digits: Annotated[int, Option("Decimals of the coordinates of real points.", least=1)] = 12,
     draws: Annotated[int, Option("Count the real points of so many random data.", least=0)] = 0,
@@ -94,13 +101,15 @@ def critical_points(
     The loss is a metric with a random target, or the squared error of samples: `data` is a pair of arrays (X, Y). Counts are
     over F_p.
 
+    `target` are the coordinates of the function that is approximated, random unless given.
+
     Examples
     --------
     >>> critical_points("lightning(d=2,dp=1)").regular  # doctest: +SKIP
     14
     """
     source_model = _checked(model)
-    given = Given(metric, kernel, data, samples, noise, small=real or draws > 0)
+    given = Given(metric, kernel, data, samples, noise, target, small=real or draws > 0)
     loss = given.loss(model, ask.seed)
     chosen = None if ask.prime is None else check_prime(ask.prime)
     p = prime_for(given_numbers(model) | loss.numbers, chosen=chosen, default=MACAULAY2_PRIME)
@@ -108,12 +117,17 @@ def critical_points(
     source = Source(source_model, p, ask.seed)
     counter = Counter(ask, loss, p)
     chart = source.chart(dense=False)
+    ask.announce("hypotheses of Chern classes")
+    bundle = counter.bundle(source, chart, _FIRST) if loss.general else None
     ask.announce("critical points in a chart")
-    count = counter.count(source_model, chart)
-    _say(ask, count, "macaulay2", "Groebner basis in a chart of the weights", p)
-    immersed = count.limit is None and _witness(ask, counter, source, chart, count)
+    count = counter.count(source_model, chart, immersed=bundle is not None)
+    _say(ask, count, "macaulay2", "Groebner basis in a chart of the weights", p, general=loss.general)
+    if bundle is not None and count.fiber_degree:
+        ask.say("regular", bundle[0] // count.fiber_degree, "formula", bundle[1])
+    if count.limit is None:
+        _witness(ask, counter, source, count, immersed=bundle is not None)
     strata = _strata(ask, counter, model, source) if count.limit is None else None
-    spurious, singular, accounted = _account(ask, counter, source, count, strata, immersed=immersed)
+    spurious, singular, accounted = _account(ask, counter, source, count, strata, immersed=bundle is not None)
     remarks = _remarks(loss, count, source, model)
     points, over_q = _real(ask, source, chart, loss, count, digits, remarks) if real else (None, False)
     histogram = _histogram(ask, source, chart, given, draws, remarks) if draws else None
@@ -128,13 +142,13 @@ def critical_points(
         },
         certainty=Certainty.PROBABLE,
         limit=count.limit,
-        loss=_description(loss, kernel, samples),
+        loss=_description(loss, kernel, samples, target),
         loss_rank=loss.rank(),
         needed_rank=_span_dim(source_model, p, ask.seed),
         image_dim=source.image_dim,
         coordinate_count=source_model.coordinate_count,
         fiber_degree=count.fiber_degree,
-        ed_degree=count.points if loss.kind != "samples" and kernel == 0 else None,
+        ed_degree=count.points if loss.kind != "samples" and kernel == 0 and target is None else None,
         regular=count.points,
         zero_loss=count.zero_loss,
         singular=singular,
@@ -173,6 +187,7 @@ class Given:
     data: Any
     samples: int | None
     noise: float
+    target: Any
     small: bool
 
     def loss(self, model: Model, seed: int) -> Loss:
@@ -180,7 +195,8 @@ class Given:
             raise InputError(f"--metric {self.metric!r} is not one of {', '.join(METRICS)}")
         asked = {"--data": self.data is not None, "--samples": self.samples is not None}
         named = [name for name, there in asked.items() if there]
-        if len(named) == 2 or (named and (self.metric != "generic" or self.kernel)):
+        metric = self.metric != "generic" or self.kernel or self.target is not None
+        if len(named) == 2 or (named and metric):
             raise InputError(
                 f"give --metric (with --kernel), or --data, or --samples; not {' and '.join(named)} with another"
             )
@@ -189,10 +205,10 @@ class Given:
             return sample_loss(model, inputs, outputs)
         if self.samples is not None:
             return drawn_samples(model, self.samples, self.noise, seed)
-        return metric_loss(model, self.metric, self.kernel, seed, small=self.small)
+        return metric_loss(model, self.metric, self.kernel, seed, small=self.small, target=self.target)
 
 
-def _description(loss: Loss, kernel: int, samples: int | None) -> str:
+def _description(loss: Loss, kernel: int, samples: int | None, target: Any) -> str:
     if loss.kind == "samples":
         return (
             "the squared error of the given samples"
@@ -204,7 +220,7 @@ def _description(loss: Loss, kernel: int, samples: int | None) -> str:
         "bombieri": "the Bombieri norm",
         "euclidean": "the sum of squares of the coordinates",
     }
-    return f"{words[loss.kind]}, random target"
+    return f"{words[loss.kind]}, {'random' if target is None else 'given'} target"
 
 
 def _span_dim(model: Model, p: int, seed: int) -> int:
@@ -225,24 +241,22 @@ def _kind(count: Count) -> Any:
     return [count.zero_loss, (count.points or 0) - count.zero_loss] if count.zero_loss else count.points
 
 
-def _say(ask: Asking, count: Count, witness: str, method: str, p: int, **more: Any) -> None:
+def _say(ask: Asking, count: Count, witness: str, method: str, p: int, *, general: bool, **more: Any) -> None:
+    """Evidence of the regular points; a general loss has finitely many, and families would contradict a formula."""
     detail = {"fiber_degree": count.fiber_degree, "drop_dim": count.drop_dim}
-    name, value = ("positive_dimensional", _families(count)) if count.families else ("regular", _kind(count))
+    name, value = (
+        ("positive_dimensional", _families(count))
+        if count.families and not general
+        else ("regular", _kind(count))
+    )
     ask.say(name, value, witness, method, prime=p, seconds=count.seconds, detail=detail, **more)
 
 
-def _witness(ask: Asking, counter: Counter, source: Source, chart: Chart, count: Count) -> bool:
-    """Second witnesses of the count of regular points; whether the hypotheses of Chern classes hold."""
+def _witness(ask: Asking, counter: Counter, source: Source, count: Count, *, immersed: bool) -> None:
+    """Second witnesses of the count of regular points; `immersed`: Chern classes have spoken already."""
     seconds = patience(count, ask.clock.remaining)
-    immersed = False
-    if counter.loss.general and count.points is not None:
-        ask.announce("hypotheses of Chern classes")
-        bundle = counter.bundle(source, chart, seconds)
-        if bundle is not None and count.fiber_degree:
-            immersed = True
-            ask.say("regular", bundle[0] // count.fiber_degree, "formula", bundle[1])
-            if count.seconds > _LONG:
-                return immersed
+    if immersed and count.seconds > _LONG:
+        return
     ask.announce("another prime, gauge and elimination")
     q = second_prime(counter.p, counter.loss, source)
     other = replace(counter, p=q)
@@ -252,7 +266,7 @@ def _witness(ask: Asking, counter: Counter, source: Source, chart: Chart, count:
     )
     if found.known:
         method = "the program's polynomials, other prime, gauge and elimination"
-        _say(ask, found, "expansion", method, q, ancestry="program")
+        _say(ask, found, "expansion", method, q, ancestry="program", general=counter.loss.general)
     given_by_polynomials = source.model.m2_partial == "_custom"
     if (
         count.points is not None
@@ -263,7 +277,6 @@ def _witness(ask: Asking, counter: Counter, source: Source, chart: Chart, count:
         ask.announce("conormal variety")
         normal = counter.conormal(source.model, source.image_dim, seconds)
         ask.say("regular", normal, "conormal", "multipliers on the equations of the closure", prime=counter.p)
-    return immersed
 
 
 def _strata(
@@ -278,7 +291,8 @@ def _strata(
         ask.announce(f"stratum {name}")
         own = Source(stratum, counter.p, ask.seed)
         chart = own.chart(dense=False)
-        count = counter.count(stratum, chart)
+        bundle = counter.bundle(own, chart, _FIRST) if counter.loss.general else None
+        count = counter.count(stratum, chart, immersed=bundle is not None)
         point = StratumPoints(
             stratum=name,
             dim=own.image_dim,
@@ -288,7 +302,7 @@ def _strata(
         )
         found.append((point, count))
         said.append(_kind(count))
-        again.append(_again(ask, counter, own, chart, count))
+        again.append(_again(ask, counter, own, count, bundle))
     if found:
         ask.say(
             "singular", said, "macaulay2", "Groebner bases on parametrizations of the strata", prime=counter.p
@@ -304,12 +318,10 @@ def _strata(
     return tuple(found)
 
 
-def _again(ask: Asking, counter: Counter, own: Source, chart: Chart, count: Count) -> Any:
+def _again(ask: Asking, counter: Counter, own: Source, count: Count, bundle: tuple[int, str] | None) -> Any:
     seconds = patience(count, ask.clock.remaining)
-    if counter.loss.general and count.points is not None and count.fiber_degree:
-        bundle = counter.bundle(own, chart, seconds)
-        if bundle is not None:
-            return bundle[0] // count.fiber_degree
+    if bundle is not None and count.fiber_degree:
+        return bundle[0] // count.fiber_degree
     q = second_prime(counter.p, counter.loss, own)
     other = Source(own.as_map, q, ask.seed + 1)
     found = replace(counter, p=q).count(other.model, other.chart(dense=True), seconds=seconds)

@@ -17,6 +17,7 @@ from m2bridge.questions.critical_points.charts import Chart, Source, whole_space
 from m2bridge.questions.critical_points.chern import generic_ed_degree
 from m2bridge.questions.critical_points.losses import Loss
 from m2bridge.questions.critical_points.result import Family
+from m2bridge.questions.critical_points.strata import orbit_pairs_dim
 from m2bridge.questions.kernel import Asking
 
 TEMPLATE, BUNDLE, CONORMAL = "critical_points", "critical_points_bundle", "critical_points_conormal"
@@ -84,10 +85,16 @@ class Counter:
         return [int(x) for x in rng.integers(1, self.p, size=count)]
 
     def count(
-        self, model: Model, chart: Chart, *, inverted: bool = False, seconds: float | None = None
+        self,
+        model: Model,
+        chart: Chart,
+        *,
+        inverted: bool = False,
+        immersed: bool = False,
+        seconds: float | None = None,
     ) -> Count:
-        """The regular critical functions of a map in a chart."""
-        values, limit = self._run(model, chart, {"inverted": inverted}, seconds)
+        """The regular critical functions of a map in a chart; `immersed`: no critical point has a differential that drops."""
+        values, limit = self._run(model, chart, {"inverted": inverted, "immersed": immersed}, seconds)
         fiber, degree = values.get("fiber_degree"), values.get("regular_degree")
         if values.get("fiber_dim") != 0 or not fiber:
             fiber = None
@@ -140,18 +147,17 @@ class Counter:
         degrees = source.class_degrees()
         if degrees is None or not source.product_of_projective_spaces(chart):
             return None
-        values, _ = self.ask.ask(
-            BUNDLE,
-            {
-                "p": self.p,
-                "base": dense.base,
-                "directions": dense.directions,
-                "multipliers": self._random(dense.unknowns, 2),
-            },
-            source.model,
-            seconds=seconds,
-        )
-        base, pairs, top = (values.get(name) for name in ("base_dim", "pairs_dim", "product_dim"))
+        top = len(dense.directions)
+        base, pairs = -1, orbit_pairs_dim(source.model, self.p)
+        if pairs is None:
+            chart_values = {"base": dense.base, "directions": dense.directions}
+            values, _ = self.ask.ask(
+                BUNDLE,
+                {"p": self.p, **chart_values, "multipliers": self._random(dense.unknowns, 2)},
+                source.model,
+                seconds=seconds,
+            )
+            base, pairs = values.get("base_dim"), values.get("pairs_dim")
         if base != -1 or pairs is None or pairs > top - 2:
             return None
         dims = tuple(len(places) - 1 for places in source.classes)

@@ -6,6 +6,7 @@ linear in the coordinates, and E is found by exact linear algebra from a few ran
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import factorial, prod
@@ -98,29 +99,49 @@ def _integers(rng: np.random.Generator, shape: tuple[int, ...], size: int) -> np
     return elementwise(int, rng.integers(-size, size + 1, size=shape))
 
 
-def metric_loss(model: Model, metric: str, kernel: int, seed: int, *, small: bool) -> Loss:
-    """A metric with a random target; `kernel` is the dimension of the kernel of a random quadric."""
+def metric_loss(
+    model: Model, metric: str, kernel: int, seed: int, *, small: bool, target: Sequence[Any] | None = None
+) -> Loss:
+    """A metric with a target, random unless it is given; `kernel` is the dimension of the kernel of a random quadric."""
     count = model.coordinate_count
     rng = np.random.default_rng([seed, 31])
     size = _SMALL if small else _LARGE
-    if metric == "generic":
-        if not 0 <= kernel < count:
-            raise InputError(
-                f"--kernel {kernel}: a quadric on {count} coordinates has a kernel of dimension 0 to {count - 1}"
-            )
-        rows = count - kernel
-        matrix = _integers(rng, (rows, count), size)
-        if small:  # near the identity: short numbers over QQ
-            matrix = np.where(rng.random((rows, count)) < 0.7, 0, matrix) + np.eye(
-                rows, count, dtype=int
-            ).astype(object)
-        target = _integers(rng, (rows,), size)
-        return Loss(kind=metric, matrix=matrix, target=target, weights=_ones(rows), general=kernel == 0)
-    if kernel:
+    if target is not None and len(target) != count:
+        raise InputError(
+            f"--target has {len(target)} numbers; functions of {model.spec} have {count} coordinates"
+        )
+    if kernel and metric != "generic":
         raise InputError("--kernel is for --metric generic")
-    matrix, weights = _euclidean(count) if metric == "euclidean" else _bombieri(model)
-    target = matrix @ _integers(rng, (count,), size)
-    return Loss(kind=metric, matrix=matrix, target=target, weights=weights)
+    if not 0 <= kernel < count:
+        raise InputError(
+            f"--kernel {kernel}: a quadric on {count} coordinates has a kernel of dimension 0 to {count - 1}"
+        )
+    if metric == "generic":
+        matrix = _integers(rng, (count - kernel, count), size)
+        if small:  # near the identity: short numbers over QQ
+            few = np.where(rng.random(matrix.shape) < 0.7, 0, matrix)
+            matrix = few + np.eye(len(matrix), count, dtype=np.int64).astype(object)
+        weights = _ones(len(matrix))
+    else:
+        matrix, weights = _euclidean(count) if metric == "euclidean" else _bombieri(model)
+    general = metric == "generic" and kernel == 0 and target is None
+    if target is not None:
+        right = matrix @ object_array([Fraction(x) for x in target], (count,))
+    elif metric == "generic":
+        right = _integers(rng, (len(matrix),), size)
+    else:
+        right = matrix @ _integers(rng, (count,), size)
+    return Loss(kind=metric, matrix=matrix, target=right, weights=weights, general=general)
+
+
+def read_target(text: str) -> tuple[Fraction, ...]:
+    """Numbers with commas between them: 1/2,3,-0.25."""
+    try:
+        return tuple(Fraction(part.strip()) for part in text.split(","))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(
+            f"--target {text!r}: write numbers with commas between them, such as 1/2,3,-0.25"
+        ) from None
 
 
 def _ones(count: int) -> np.ndarray:

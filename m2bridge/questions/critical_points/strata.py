@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.models import Lightning, Linear, Model
+from m2bridge.linear.modular import rank_mod
+from m2bridge.models import Lightning, Linear, Mod, Model
 from m2bridge.models.custom import PolynomialMap, terms_of
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.questions.closure.image import leanest
+from m2bridge.questions.singular_locus.orbits import all_orbits
 
 
 def known_strata(model: Model) -> tuple[tuple[str, Model], ...] | None:
@@ -27,6 +29,30 @@ def known_strata(model: Model) -> tuple[tuple[str, Model], ...] | None:
         ranks = range(narrow - 1, 0, -1) if narrow < min(ends) else range(0)
         return tuple((f"rank {s}", replace(model, widths=(ends[0], s, ends[1]))) for s in ranks)
     return None
+
+
+def orbit_pairs_dim(model: Model, p: int) -> int | None:
+    """For one layer by (A, V): the dimension of pairs (point of P(A) x P(V), idle direction up to scale), orbit by orbit.
+
+    On an orbit of dimension o in the product where the differential of the cone loses k >= 1 there are o + k - 1 dimensions of
+    them; -1 when it never loses. There are finitely many orbits, so this settles every size. None for other models.
+    """
+    if not isinstance(model, Lightning) or model.parametrization != "attention" or model.a < model.d:
+        return None
+    d, dp, full = model.d, model.dp, model.d**2 + model.d * model.dp - 1
+    found = -1
+    for orbit in all_orbits(d, dp, d):
+        if orbit.is_zero:
+            continue
+        A, V = orbit.representative(d, dp)
+        lost = full - rank_mod(model.coordinate_jacobian({"A": Mod(A, p), "V": Mod(V, p)}).values, p)
+        if lost:
+            unit = np.eye(d * d, dtype=np.int64).reshape(-1, d, d)
+            moves = [np.append(g @ A, V @ g.T) for g in unit]
+            moves += [np.append(A @ h, 0 * V) for h in unit]
+            moves += [np.append(0 * A, k @ V) for k in np.eye(dp * dp, dtype=np.int64).reshape(-1, dp, dp)]
+            found = max(found, rank_mod(np.stack(moves), p) - 2 + lost - 1)
+    return found
 
 
 def _attention(model: Lightning) -> tuple[tuple[str, Model], ...]:
