@@ -119,6 +119,7 @@ def critical_points(
     chart = source.chart(dense=False)
     ask.announce("hypotheses of Chern classes")
     bundle = counter.bundle(source, chart, _FIRST) if loss.general else None
+    chart = source.quickest_chart(general=bundle is not None)
     ask.announce("critical points in a chart")
     count = counter.count(source_model, chart, immersed=bundle is not None)
     _say(ask, count, "macaulay2", "Groebner basis in a chart of the weights", p, general=loss.general)
@@ -292,6 +293,7 @@ def _strata(
         own = Source(stratum, counter.p, ask.seed)
         chart = own.chart(dense=False)
         bundle = counter.bundle(own, chart, _FIRST) if counter.loss.general else None
+        chart = own.quickest_chart(general=bundle is not None)
         count = counter.count(stratum, chart, immersed=bundle is not None)
         point = StratumPoints(
             stratum=name,

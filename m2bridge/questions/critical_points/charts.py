@@ -132,16 +132,29 @@ class Source:
         """Whether the chart is one of a product of projective spaces, one for each class: every class has one equation."""
         return self.cone and set(chart.fixed) == {1} and self.class_degrees() is not None
 
-    def chart(self, *, dense: bool, scaled: bool = True) -> Chart:
+    def quickest_chart(self, *, general: bool) -> Chart:
+        """A chart that holds entries; one of lower degree, without a scale, where a general loss is not critical at the zero
+        function in it: a class in which the map is linear, with more weights than the rest of the product has dimensions.
+        """
+        chart = self.chart(dense=False)
+        degrees = self.class_degrees()
+        if not general or degrees is None or not self.product_of_projective_spaces(chart):
+            return chart
+        top = sum(len(places) - 1 for places in self.classes)
+        large = [i for i, places in enumerate(self.classes) if degrees[i] == 1 and 2 * len(places) > top + 1]
+        return self.chart(dense=False, scaled=False, last=large[0]) if large else chart
+
+    def chart(self, *, dense: bool, scaled: bool = True, last: int | None = None) -> Chart:
         """A chart that holds entries of the weights, or (dense) random linear forms of them.
 
-        The scale of a cone is an unknown of its own unless `scaled` is False.
+        The scale of a cone is an unknown of its own unless `scaled` is False; the class `last` is fixed last.
         """
         rng = np.random.default_rng([self.seed, 22, dense])
         scaled = scaled and self.cone
         forms: list[Matrix] = []
         idle, fixed = self.idle(scaled=scaled), []
-        for places in self.classes:
+        order = sorted(range(len(self.classes)), key=lambda i: i == last)
+        for places in (self.classes[i] for i in order):
             inside = idle[:, list(places)]
             moved = rank_mod(inside, self.p) if inside.size else 0
             own = self._forms(inside, places, moved, rng, dense=dense)
