@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from m2bridge.questions.boundary import Boundary, boundary
     from m2bridge.questions.canonical import Canonical, canonical
     from m2bridge.questions.closure import Closure, closure
+    from m2bridge.questions.critical_points import CriticalPoints, critical_points
     from m2bridge.questions.dimension import Dimension, dimension
     from m2bridge.questions.fiber import Fiber, fiber
     from m2bridge.questions.hilbert_series import HilbertSeries, hilbert_series
@@ -51,6 +52,7 @@ __all__ = [
     "Certainty",
     "Closure",
     "Convolution",
+    "CriticalPoints",
     "DeepLightning",
     "Dimension",
     "Evidence",
@@ -72,6 +74,7 @@ __all__ = [
     "boundary",
     "canonical",
     "closure",
+    "critical_points",
     "dimension",
     "fiber",
     "from_callable",
@@ -94,6 +97,7 @@ _MODULES = {
     "questions.boundary": ("Boundary", "boundary"),
     "questions.canonical": ("Canonical", "canonical"),
     "questions.closure": ("Closure", "closure"),
+    "questions.critical_points": ("CriticalPoints", "critical_points"),
     "questions.dimension": ("Dimension", "dimension"),
     "questions.fiber": ("Fiber", "fiber"),
     "questions.hilbert_series": ("HilbertSeries", "hilbert_series"),

@@ -225,10 +225,10 @@ def test_a_perturbed_formula_is_noticed(monkeypatch: pytest.MonkeyPatch, engine:
 
 
 def test_a_wrong_network_is_noticed(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
-    # the template's network with another activation: another image, another number of critical points
-    right, wrong = "x = entrywisePower(x, r);", "x = entrywisePower(x, r) + entrywisePower(x, r - 1);"
+    # the template sees only the symmetric part of A: fewer functions, and fibers of positive dimension in the chart
+    right, wrong = "else W#0;", "else W#0 + transpose W#0;"
     damage = _damaged(monkeypatch, "critical_points", right, wrong)
-    assert critical_points("convolution(filters=[2,2],r=2)", engine=engine).agreement is False
+    assert critical_points("lightning(d=2,dp=1)", engine=engine).agreement is False
     assert damage
 
 

@@ -69,6 +69,7 @@ _FIRST = 30.0
     quantities={
         "regular": "the number of regular critical points over the complex numbers",
         "singular": "the numbers of critical points on strata of the singular locus",
+        "fiber_dim": "the dimension of a general fiber in the chart",
         "real": "the number of real ones, for these data and in this chart",
         "positive_dimensional": "families of regular critical points: zero loss, dimension, degree",
     },
@@ -123,6 +124,12 @@ def critical_points(
     ask.announce("critical points in a chart")
     count = counter.count(source_model, chart, immersed=bundle is not None)
     _say(ask, count, "macaulay2", "Groebner basis in a chart of the weights", p, general=loss.general)
+    if count.fiber_dim:
+        # the program's Jacobian has full rank in the chart: Macaulay2 has another network
+        ask.say("fiber_dim", 0, "modular", "rank of the program's Jacobian in the chart", prime=p)
+        ask.say(
+            "fiber_dim", count.fiber_dim, "macaulay2", "fiber of the template's map in the chart", prime=p
+        )
     if bundle is not None and count.fiber_degree:
         ask.say("regular", bundle[0] // count.fiber_degree, "formula", bundle[1])
     if count.limit is None:

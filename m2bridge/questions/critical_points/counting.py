@@ -41,6 +41,7 @@ class Count:
     points: int | None
     zero_loss: int | None
     families: tuple[Family, ...]
+    fiber_dim: int | None
     fiber_degree: int | None
     drop_dim: int | None
     values: nmod_poly | None
@@ -106,6 +107,7 @@ class Counter:
             points=points,
             zero_loss=None if points is None else (values.get("zero_degree") or 0) // fiber,
             families=grouped(values.get("parts") or ()),
+            fiber_dim=values.get("fiber_dim"),
             fiber_degree=fiber,
             drop_dim=values.get("drop_dim"),
             values=self._polynomial(values.get("values_polynomial")),
