@@ -120,7 +120,7 @@ def critical_points(
     chart = source.chart(dense=False)
     ask.announce("hypotheses of Chern classes")
     bundle = counter.bundle(source, chart, _FIRST) if loss.general else None
-    chart = source.quickest_chart(general=bundle is not None)
+    chart = source.chart_for(special=loss.special, general=bundle is not None)
     ask.announce("critical points in a chart")
     count = counter.count(source_model, chart, immersed=bundle is not None)
     _say(ask, count, "macaulay2", "Groebner basis in a chart of the weights", p, general=loss.general)
@@ -137,8 +137,10 @@ def critical_points(
     strata = _strata(ask, counter, model, source) if count.limit is None else None
     spurious, singular, accounted = _account(ask, counter, source, count, strata, immersed=bundle is not None)
     remarks = _remarks(loss, count, source, model)
-    points, over_q = _real(ask, source, chart, loss, count, digits, remarks) if real else (None, False)
-    histogram = _histogram(ask, source, chart, given, draws, remarks) if draws else None
+    points, over_q = (
+        _real(ask, source, source.chart(dense=False), loss, count, digits, remarks) if real else (None, False)
+    )
+    histogram = _histogram(ask, source, source.chart(dense=False), given, draws, remarks) if draws else None
     return ask.answer(
         CriticalPoints,
         model=model.spec,
@@ -300,7 +302,7 @@ def _strata(
         own = Source(stratum, counter.p, ask.seed)
         chart = own.chart(dense=False)
         bundle = counter.bundle(own, chart, _FIRST) if counter.loss.general else None
-        chart = own.quickest_chart(general=bundle is not None)
+        chart = own.chart_for(special=counter.loss.special, general=bundle is not None)
         count = counter.count(stratum, chart, immersed=bundle is not None)
         point = StratumPoints(
             stratum=name,

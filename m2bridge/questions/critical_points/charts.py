@@ -132,11 +132,13 @@ class Source:
         """Whether the chart is one of a product of projective spaces, one for each class: every class has one equation."""
         return self.cone and set(chart.fixed) == {1} and self.class_degrees() is not None
 
-    def quickest_chart(self, *, general: bool) -> Chart:
-        """A chart that holds entries; one of lower degree, without a scale, where a general loss is not critical at the zero
-        function in it: a class in which the map is linear, with more weights than the rest of the product has dimensions.
+    def chart_for(self, *, special: bool, general: bool) -> Chart:
+        """A random chart for a loss that is `special`, since its critical points may lie where entries vanish; else held entries.
+
+        It has lower degree, without a scale, where a `general` loss is not critical at the zero function in it: a class in which
+        the map is linear, with more weights than the rest of the product has dimensions.
         """
-        chart = self.chart(dense=False)
+        chart = self.chart(dense=special)
         degrees = self.class_degrees()
         if not general or degrees is None or not self.product_of_projective_spaces(chart):
             return chart

@@ -36,6 +36,7 @@ class Loss:
     Attributes
     ----------
     kind: ``generic``, ``bombieri``, ``euclidean`` or ``samples``.
+    special: whether the user's own numbers are in it, so that its critical points may lie anywhere.
     general: whether metric and target are both drawn at random without a kernel: then the count is a generic ED degree.
     note: what a reader should know of the data.
     """
@@ -45,6 +46,7 @@ class Loss:
     target: np.ndarray
     weights: np.ndarray
     general: bool = False
+    special: bool = False
     note: str = ""
 
     @property
@@ -131,7 +133,9 @@ def metric_loss(
         right = _integers(rng, (len(matrix),), size)
     else:
         right = matrix @ _integers(rng, (count,), size)
-    return Loss(kind=metric, matrix=matrix, target=right, weights=weights, general=general)
+    return Loss(
+        kind=metric, matrix=matrix, target=right, weights=weights, general=general, special=target is not None
+    )
 
 
 def read_target(text: str) -> tuple[Fraction, ...]:
@@ -219,8 +223,9 @@ def sample_loss(model: Model, inputs: np.ndarray, outputs: np.ndarray, note: str
     exact = [elementwise(Fraction, np.asarray(a, dtype=object)) for a in (inputs, outputs)]
     parts = [linear_in_coordinates(model, lambda w, x=x: model.forward(w, x)) for x in exact[0]]
     matrix = np.concatenate(parts)
+    goal = exact[1].reshape(-1)
     return Loss(
-        kind="samples", matrix=matrix, target=exact[1].reshape(-1), weights=_ones(len(matrix)), note=note
+        kind="samples", matrix=matrix, target=goal, weights=_ones(len(matrix)), special=True, note=note
     )
 
 
