@@ -27,7 +27,7 @@ KINDS = {
     "maximum": ("s", plotting.PURPLE, "maximum"),
     "degenerate": ("X", plotting.GREY, "undecided"),
 }
-_BASINS = (plotting.BLUE, plotting.PURPLE, plotting.BLACK, plotting.VERMILION)
+BASINS = (plotting.BLUE, plotting.PURPLE, plotting.BLACK, plotting.VERMILION)
 _STEPS, _STARTS, _GRID = 700, 9, 81
 
 
@@ -201,19 +201,10 @@ def draw(part: Scene, path: Path, title: str) -> None:
         from m2bridge.figures.landscape_html import interactive
 
         plotting.save_html(interactive(part, title), path)
-        return
-    plotting.library("mpl_toolkits.mplot3d")
-    with plotting.style():
-        figure = plotting.new_figure(7.4, 4.3)
-        _paint_weights(figure.add_axes((0.07, 0.235, 0.40, 0.66)), part)
-        _paint_functions(figure.add_axes((0.47, 0.13, 0.55, 0.84), projection="3d"), part)
-        figure.text(0.27, 0.925, "weights", ha="center", fontsize=9.5, fontweight="bold")
-        figure.text(0.75, 0.925, "functions", ha="center", fontsize=9.5, fontweight="bold")
-        _legend(figure, part)
-        real = part.answer.real
-        text = f"{title[0].upper()}{title[1:]}: {part.answer.regular} critical functions over the complex numbers, {real} real."
-        figure.text(0.5, 0.015, text.replace("-", "\N{MINUS SIGN}"), ha="center", fontsize=6.5)
-        plotting.save_figure(figure, path)
+    else:
+        from m2bridge.figures.landscape_static import draw_static
+
+        draw_static(part, path, title)
 
 
 def losses_on(part: Scene, count: int = _GRID) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -227,203 +218,7 @@ def losses_on(part: Scene, count: int = _GRID) -> tuple[np.ndarray, np.ndarray, 
 def basin_colour(part: Scene, end: int) -> str:
     """One colour for all lines that end in one minimum; grey for those that leave the window."""
     minima = [i for i, kind in enumerate(part.kinds) if kind == "minimum"]
-    return plotting.GREY if end < 0 else _BASINS[minima.index(end) % len(_BASINS)]
-
-
-def _paint_weights(axes: Any, part: Scene) -> None:
-    grid, _, loss = losses_on(part, 161)
-    distance = np.sqrt(loss)
-    levels = np.linspace(distance.min(), np.quantile(distance, 0.97), 18)
-    x, y = grid[..., 0], grid[..., 1]
-    axes.contourf(x, y, distance, levels=levels, cmap="Blues_r", alpha=0.6, extend="max")
-    axes.contour(x, y, distance, levels=levels, colors="white", linewidths=0.5)
-    for line, end in zip(part.flows, part.ends, strict=True):
-        axes.plot(*line.T, color=basin_colour(part, end), linewidth=0.55, alpha=0.75)
-        axes.plot(*line[0], marker=".", markersize=2.2, color=basin_colour(part, end))
-    if part.singular:
-        axes.plot([0, 0], [-part.window, part.window], color=plotting.VERMILION, linewidth=1.8)
-        axes.plot(
-            0, 0, marker="D", markersize=5, color=plotting.YELLOW, markeredgecolor="k", markeredgewidth=0.8
-        )
-    for kind, found in zip(part.kinds, part.weights, strict=True):
-        marker, colour, _ = KINDS[kind]
-        axes.plot(
-            *found.T,
-            linestyle="none",
-            marker=marker,
-            markersize=7,
-            color=colour,
-            markeredgecolor="k",
-            markeredgewidth=0.8,
-        )
-    names = part.plane.variables
-    axes.set(
-        xlim=(-part.window, part.window),
-        ylim=(-part.window, part.window),
-        xlabel=f"${names[0]}$",
-        ylabel=f"${names[1]}$",
-    )
-    axes.set_aspect("equal")
-    axes.tick_params(length=2)
-
-
-def _paint_functions(axes: Any, part: Scene) -> None:
-    _, values, loss = losses_on(part)
-    points = values @ part.frame.T
-    colours = _shaded(points, np.sqrt(loss))
-    axes.computed_zorder = False
-    look = {"rstride": 1, "cstride": 1, "linewidth": 0, "antialiased": False, "shade": False, "zorder": 1}
-    axes.plot_surface(*np.moveaxis(points, -1, 0), facecolors=colours, **look).set_rasterized(True)
-    for line, end in zip(part.flows, part.ends, strict=True):
-        inside = line[np.abs(line).max(axis=1) <= part.window]
-        if len(inside) > 1:
-            axes.plot(
-                *(_values(part.plane, inside) @ part.frame.T).T,
-                color=basin_colour(part, end),
-                linewidth=0.55,
-                alpha=0.8,
-                zorder=3,
-            )
-    for curve, solid in part.singular:
-        axes.plot(
-            *curve.T,
-            color=plotting.VERMILION,
-            linewidth=2,
-            linestyle="-" if solid else (0, (1, 1.2)),
-            zorder=5,
-        )
-    if len(part.marks):
-        axes.plot(
-            *part.marks.T,
-            linestyle="none",
-            marker="D",
-            markersize=5,
-            color=plotting.YELLOW,
-            markeredgecolor="k",
-            zorder=6,
-        )
-    for kind, y in zip(part.kinds, part.functions @ part.frame.T, strict=True):
-        marker, colour, _ = KINDS[kind]
-        axes.plot(
-            *y[:, None],
-            linestyle="none",
-            marker=marker,
-            markersize=7,
-            color=colour,
-            markeredgecolor="k",
-            markeredgewidth=0.8,
-            zorder=8,
-        )
-    goal = part.frame @ part.target
-    axes.plot(
-        *goal[:, None],
-        linestyle="none",
-        marker="*",
-        markersize=12,
-        color=plotting.YELLOW,
-        markeredgecolor="k",
-        markeredgewidth=0.8,
-        zorder=9,
-    )
-    for kind, y in zip(part.kinds, part.functions @ part.frame.T, strict=True):
-        if kind == "minimum":
-            axes.plot(*np.stack([goal, y]).T, color="k", linewidth=0.7, linestyle=(0, (3, 2)), zorder=7)
-    _frame(axes)
-
-
-def _shaded(points: np.ndarray, height: np.ndarray) -> np.ndarray:
-    """Blue by the loss as beside it, under a light: darker near the target."""
-    across, along = np.gradient(points, axis=0), np.gradient(points, axis=1)
-    normal = np.cross(across, along)
-    normal /= np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-12)
-    light = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
-    bright = 0.72 + 0.28 * np.abs(normal @ light)
-    colours = plotting.library("matplotlib").colormaps["Blues_r"]
-    rank = np.searchsorted(np.sort(height.ravel()), height) / height.size
-    tint = colours(0.25 + 0.6 * rank)
-    tint[..., :3] *= bright[..., None]
-    return np.asarray(np.clip(tint, 0, 1))
-
-
-def _frame(axes: Any) -> None:
-    axes.set_box_aspect((1, 1, 0.95), zoom=0.95)
-    axes.set_proj_type("persp", focal_length=0.7)
-    axes.view_init(18, -38)
-    for name, label in zip(("xaxis", "yaxis", "zaxis"), "xyz", strict=True):
-        axis = getattr(axes, name)
-        axis.set_pane_color((0.97, 0.97, 0.97, 1.0))
-        axis.set_tick_params(pad=-3, labelsize=6.5)
-        axis.set_major_locator(
-            plotting.library("matplotlib.ticker").MaxNLocator(4, steps=[1, 5, 10], prune="both")
-        )
-        axis.set_label_text(f"${label}$", fontsize=9)
-        axis.labelpad = -6
-
-
-def _legend(figure: Any, part: Scene) -> None:
-    lines = plotting.library("matplotlib.lines").Line2D
-    handles = [
-        lines(
-            [],
-            [],
-            linestyle="none",
-            marker=marker,
-            color=colour,
-            markeredgecolor="k",
-            markersize=6,
-            label=label,
-        )
-        for kind, (marker, colour, label) in KINDS.items()
-        if kind in part.kinds
-    ]
-    handles.append(
-        lines(
-            [],
-            [],
-            linestyle="none",
-            marker="*",
-            color=plotting.YELLOW,
-            markeredgecolor="k",
-            markersize=9,
-            label="target",
-        )
-    )
-    if part.singular:
-        handles.append(lines([], [], color=plotting.VERMILION, linewidth=2, label="singular functions"))
-        handles.append(
-            lines(
-                [],
-                [],
-                color=plotting.VERMILION,
-                linewidth=2,
-                linestyle=(0, (1, 1.2)),
-                label="only in the closure",
-            )
-        )
-        handles.append(
-            lines(
-                [],
-                [],
-                linestyle="none",
-                marker="D",
-                color=plotting.YELLOW,
-                markeredgecolor="k",
-                markersize=5,
-                label="boundary",
-            )
-        )
-    handles.append(
-        lines([], [], color=_BASINS[0], linewidth=0.9, label="gradient flow, one colour a minimum")
-    )
-    figure.legend(
-        handles=handles,
-        loc="lower center",
-        ncols=min(4, len(handles)),
-        frameon=False,
-        bbox_to_anchor=(0.5, 0.05),
-        handlelength=1.8,
-        columnspacing=1.4,
-    )
+    return plotting.GREY if end < 0 else BASINS[minima.index(end) % len(BASINS)]
 
 
 COLUMNS = ("kind", "loss", "weights", "function")
