@@ -175,6 +175,9 @@ def test_data_files(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixtur
         ("linear(widths=[2,1,2])", {"samples": 3, "metric": "bombieri"}, "not --samples with another"),
         ("linear(widths=[2,1,2])", {"data": (np.zeros((2, 3)), np.zeros((2, 2)))}, "X has shape"),
         ("map:s,t->s;t|s^2-t^3", {}, "satisfy equations"),
+        ("linear(widths=[2,1,2])", {"prime": 7}, "--prime 7"),
+        ("linear(widths=[2,1,2])", {"target": "1,2"}, "--target has 2 numbers"),
+        ("linear(widths=[2,1,2])", {"target": "1,x"}, "write numbers"),
         ("softmax(d=[2,2],t=2)", {}, "not polynomial"),
     ],
 )

@@ -8,13 +8,20 @@ the polynomials that the network's own program expands, with another prime, anot
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, given_numbers, prime_for
+from m2bridge.linear.primes import (
+    LARGEST_MACAULAY2_PRIME,
+    MACAULAY2_PRIME,
+    check_prime,
+    given_numbers,
+    prime_for,
+)
 from m2bridge.models import Model
 from m2bridge.questions.closure.image import leanest
 from m2bridge.questions.critical_points.accounting import (
@@ -60,6 +67,8 @@ __all__ = ["CriticalPoints", "StratumPoints", "critical_points"]
 
 Metric = Literal["generic", "bombieri", "euclidean"]
 _MOST_COORDINATES = 150
+LEAST_PRIME = 1009
+"""Over smaller fields random data are too often special."""
 
 
 @question(
@@ -109,9 +118,15 @@ def critical_points(
     14
     """
     source_model = _checked(model)
+    data = read_samples(data) if isinstance(data, str) else data
+    target = read_target(target) if isinstance(target, str) else target
     given = Given(metric, kernel, data, samples, noise, target, small=real or draws > 0)
     loss = given.loss(model, ask.seed)
     chosen = None if ask.prime is None else check_prime(ask.prime)
+    if chosen is not None and not LEAST_PRIME <= chosen <= LARGEST_MACAULAY2_PRIME:
+        raise InputError(
+            f"--prime {chosen}: random data and Groebner bases need one from {LEAST_PRIME} to {LARGEST_MACAULAY2_PRIME}"
+        )
     p = prime_for(given_numbers(model) | loss.numbers, chosen=chosen, default=MACAULAY2_PRIME)
     ask.require_engine()
     source = Source(source_model, p, ask.seed)
@@ -143,12 +158,7 @@ def critical_points(
     return ask.answer(
         CriticalPoints,
         model=model.spec,
-        options={
-            "prime": p,
-            "metric": None if loss.kind == "samples" else loss.kind,
-            "kernel": kernel,
-            "samples": samples,
-        },
+        options={"prime": p, **given.options(loss)},
         certainty=Certainty.PROBABLE,
         limit=count.limit,
         loss=_description(loss, kernel, samples, target),
@@ -199,6 +209,16 @@ class Given:
     target: Any
     small: bool
 
+    def options(self, loss: Loss) -> dict[str, Any]:
+        """What determines the loss beside the seed, for the record; samples by a hash of their numbers."""
+        if self.samples is not None:
+            return {"samples": self.samples, "noise": self.noise}
+        if self.data is not None:
+            text = repr((loss.matrix.tolist(), loss.target.tolist()))
+            return {"data": hashlib.sha256(text.encode()).hexdigest()[:16]}
+        target = None if self.target is None else [str(x) for x in self.target]
+        return {"metric": self.metric, "kernel": self.kernel, "target": target, "small": self.small}
+
     def loss(self, model: Model, seed: int) -> Loss:
         if self.metric not in METRICS:
             raise InputError(f"--metric {self.metric!r} is not one of {', '.join(METRICS)}")
@@ -246,13 +266,10 @@ def _real(
     if found is None:
         remarks.append(f"The real points were not found: {reason}.")
         return None, False
-    ask.say(
-        "regular",
-        found.points,
-        "rational",
-        "the algebra of the critical points over QQ",
-        ancestry="construction",
-    )
+    # held entries may miss critical points of special data, which were counted in a random chart
+    relation = ">=" if loss.special else "="
+    method = "the algebra of the critical points over QQ"
+    ask.say("regular", found.points, "rational", method, ancestry="construction", relation=relation)
     points = enclosed(found, source, chart, loss, digits)
     proved: dict[str, Any] = {"certainty": Certainty.PROVED, "field": "QQ", "scope": "at-point"}
     ask.say(
