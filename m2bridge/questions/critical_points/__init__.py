@@ -130,6 +130,10 @@ def critical_points(
     p = prime_for(given_numbers(model) | loss.numbers, chosen=chosen, default=MACAULAY2_PRIME)
     ask.require_engine()
     source = Source(source_model, p, ask.seed)
+    if source.image_dim == 0:
+        raise InputError(
+            f"{model.spec} has one function only: there is nothing to vary, and no critical points to count"
+        )
     counter = Counter(ask, loss, p)
     chart = source.chart(dense=False)
     ask.announce("hypotheses of Chern classes")
@@ -146,6 +150,11 @@ def critical_points(
         )
     if bundle is not None and count.fiber_degree:
         ask.say("regular", bundle[0] // count.fiber_degree, "formula", bundle[1])
+    needed_rank = span_dim(source_model, p, ask.seed)
+    dense = loss.general and source.cone and source.image_dim == needed_rank
+    if dense:
+        method = "the image is dense in a linear space, so only the target is regular"
+        ask.say("regular", 1, "linear image", method, ancestry="construction")
     if count.limit is None:
         further_witnesses(ask, counter, source, count, immersed=bundle is not None)
     strata = strata_points(ask, counter, model, source) if count.limit is None else None
@@ -163,12 +172,12 @@ def critical_points(
         limit=count.limit,
         loss=_description(loss, kernel, samples, target),
         loss_rank=loss.rank(),
-        needed_rank=span_dim(source_model, p, ask.seed),
+        needed_rank=needed_rank,
         image_dim=source.image_dim,
         coordinate_count=source_model.coordinate_count,
         fiber_degree=count.fiber_degree,
         ed_degree=count.points if loss.kind != "samples" and kernel == 0 and target is None else None,
-        regular=count.points,
+        regular=1 if dense and count.points is None else count.points,
         zero_loss=count.zero_loss,
         singular=singular,
         spurious=spurious,

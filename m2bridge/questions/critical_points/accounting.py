@@ -48,11 +48,11 @@ def say_count(
 ) -> None:
     """Evidence of the regular points; a general loss has finitely many, and families would contradict a formula."""
     detail = {"fiber_degree": count.fiber_degree, "drop_dim": count.drop_dim}
-    name, value = (
-        ("positive_dimensional", _families(count))
-        if count.families and not general
-        else ("regular", _kind(count))
-    )
+    name, value = "regular", _kind(count)
+    if count.families and not general:
+        name, value = "positive_dimensional", _families(count)
+    elif general and not count.families:
+        value = count.points
     ask.say(name, value, witness, method, prime=p, seconds=count.seconds, detail=detail, **more)
 
 
