@@ -157,7 +157,7 @@ def critical_points(
         ask.say("regular", 1, "linear image", method, ancestry="construction")
     if count.limit is None:
         further_witnesses(ask, counter, source, count, immersed=bundle is not None)
-    strata = strata_points(ask, counter, model, source) if count.limit is None else None
+    strata = strata_points(ask, counter, model, count) if count.limit is None else None
     spurious, singular, accounted = account(ask, counter, source, count, strata, immersed=bundle is not None)
     remarks = _remarks(loss, count, source, model)
     points, over_q = (

@@ -84,7 +84,7 @@ def further_witnesses(ask: Asking, counter: Counter, source: Source, count: Coun
 
 
 def strata_points(
-    ask: Asking, counter: Counter, model: Model, source: Source
+    ask: Asking, counter: Counter, model: Model, first: Count
 ) -> tuple[tuple[StratumPoints, Count], ...] | None:
     """Counts on known strata of the singular locus, with the origin of a cone last."""
     strata = known_strata(model)
@@ -97,7 +97,8 @@ def strata_points(
         chart = own.chart(dense=False)
         bundle = counter.bundle(own, chart, FIRST) if counter.loss.general else None
         chart = own.chart_for(special=counter.loss.special, general=bundle is not None)
-        count = counter.count(stratum, chart, immersed=bundle is not None)
+        seconds = 2 * patience(first, ask.clock.remaining)
+        count = counter.count(stratum, chart, immersed=bundle is not None, seconds=seconds)
         point = StratumPoints(
             stratum=name,
             dim=own.image_dim,
@@ -107,8 +108,8 @@ def strata_points(
         )
         found.append((point, count))
         said.append(_kind(count))
-        again.append(_again(ask, counter, own, count, bundle))
-    if found:
+        again.append(_again(ask, counter, own, count, bundle) if count.known else None)
+    if found and all(count.known for _, count in found):
         ask.say(
             "singular", said, "macaulay2", "Groebner bases on parametrizations of the strata", prime=counter.p
         )
