@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from m2bridge.questions.boundary import Boundary, boundary
     from m2bridge.questions.canonical import Canonical, canonical
     from m2bridge.questions.closure import Closure, closure
+    from m2bridge.questions.critical_points import CriticalPoints, critical_points
     from m2bridge.questions.dimension import Dimension, dimension
     from m2bridge.questions.fiber import Fiber, fiber
     from m2bridge.questions.hilbert_series import HilbertSeries, hilbert_series
@@ -52,6 +53,7 @@ __all__ = [
     "Certainty",
     "Closure",
     "Convolution",
+    "CriticalPoints",
     "DeepLightning",
     "Dimension",
     "Evidence",
@@ -74,6 +76,7 @@ __all__ = [
     "boundary",
     "canonical",
     "closure",
+    "critical_points",
     "dimension",
     "fiber",
     "from_callable",
@@ -96,6 +99,7 @@ _MODULES = {
     "questions.boundary": ("Boundary", "boundary"),
     "questions.canonical": ("Canonical", "canonical"),
     "questions.closure": ("Closure", "closure"),
+    "questions.critical_points": ("CriticalPoints", "critical_points"),
     "questions.dimension": ("Dimension", "dimension"),
     "questions.fiber": ("Fiber", "fiber"),
     "questions.hilbert_series": ("HilbertSeries", "hilbert_series"),

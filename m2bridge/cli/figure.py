@@ -1,4 +1,4 @@
-"""CLI: ``m2bridge figure 1``, ``figure theorem-3.4``, ``figure 3``, and ``figure sweep`` of a store."""
+"""CLI: ``m2bridge figure 1``, ``theorem-3.4``, ``3``, ``landscape``, and ``sweep`` of a store."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from m2bridge.cli.layer import model_from
 from m2bridge.cli.target import Target
 from m2bridge.engine import open_engine
 from m2bridge.errors import DisagreementError, InputError
-from m2bridge.figures import figure1, figure3, finite_elements, orbits, plotting, slices, sweep
+from m2bridge.figures import figure1, figure3, finite_elements, landscape, orbits, plotting, slices, sweep
 from m2bridge.models import DeepLightning, Softmax, parse_spec
 from m2bridge.questions.boundary import Boundary, boundary
 from m2bridge.questions.boundary import check_model as check_boundary
+from m2bridge.questions.critical_points import critical_points
+from m2bridge.questions.critical_points.losses import read_target
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.singular_locus import DEFAULT_PRIME, SingularLocus, check_model, singular_locus
 from m2bridge.results import Result
@@ -46,7 +48,7 @@ _PANELS = {
 
 def register(app: typer.Typer) -> None:
     figures = typer.Typer(
-        help="Draw the paper's figures from computed data: 1, theorem-3.4, 3; or a sweep of your own.",
+        help="Draw the paper's figures from computed data: 1, theorem-3.4, 3; loss landscapes; a sweep of your own.",
         no_args_is_help=True,
     )
     app.add_typer(figures, name="figure")
@@ -54,6 +56,7 @@ def register(app: typer.Typer) -> None:
     figures.command("theorem-3.4")(orbits_command)
     figures.command("3")(widths_command)
     figures.command("sweep")(sweep_command)
+    figures.command("landscape")(landscape_command)
 
 
 def slice_command(
@@ -237,6 +240,48 @@ def sweep_command(
         sweep.draw(points, file, x=x, y=y)
     target.add_data(*sweep.data(points, x=x, y=y), sweep.COLUMNS)
     target.say(f"{len(points)} records")
+
+
+def landscape_command(
+    output: OutputOption,
+    spec: Annotated[
+        str, typer.Argument(help="A model, e.g. 'lightning(d=2,dp=1)'; with more than two weights, a slice.")
+    ],
+    target: Annotated[
+        str | None, typer.Option("--target", help="The target as coordinates, e.g. 1/2,3/5,-1/2.")
+    ] = None,
+    window: Annotated[float, typer.Option("--window", min=0.1, help="Weights from -WINDOW to WINDOW.")] = 1.4,
+    seed: common.SeedOption = 0,
+    timeout: common.TimeoutOption = "10m",
+    memory: common.MemoryOption = "4G",
+    engine: common.EngineOption = None,
+    picture: FormatOption = None,
+) -> None:
+    """A loss landscape: critical points by kind and gradient flow, among weights and among functions.
+
+    Example: m2bridge figure landscape 'lightning(d=2,dp=1)' -o landscape.png
+    """
+    place = Target(output, picture, (*plotting.STATIC, ".html"))
+    plane, title = landscape.plane_of(parse_spec(spec), seed)
+    goal = landscape.target_of(plane, seed) if target is None else read_target(target)
+    limits = common.parse_limits(timeout, memory)
+    with common.Progress(quiet=False).shown() as progress, open_engine(engine) as opened:
+        answer = critical_points(
+            plane,
+            metric="euclidean",
+            target=goal,
+            real=True,
+            engine=opened,
+            seed=seed,
+            limits=limits,
+            progress=progress,
+        )
+    _trusted(answer)
+    part = landscape.scene(plane, goal, answer, window=window)
+    with place.file() as file:
+        landscape.draw(part, file, title)
+    place.add_data(*landscape.data(part), landscape.COLUMNS)
+    place.say(f"{answer.view().answer}; {part.ending} of {len(part.flows)} flow lines end in a minimum")
 
 
 def _range(text: str) -> list[int]:

@@ -111,7 +111,7 @@ def test_every_repaired_statement_repairs_a_printed_one() -> None:
 
 
 def test_every_paper_has_its_own_ledger(verify_command: Verify, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(PAPERS) == 2
+    assert len(PAPERS) == 3
     for paper in PAPERS:
         assert verify_command("--list", "--paper", paper.replace("_", "-")) == 0
         listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]

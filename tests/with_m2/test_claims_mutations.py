@@ -39,7 +39,10 @@ from m2bridge.models import (
 )
 from m2bridge.programs import checks as programs_checks
 from m2bridge.programs import reverse
+from m2bridge.questions import critical_points as landscape
 from m2bridge.questions.boundary import forms
+from m2bridge.questions.critical_points import counting, losses
+from m2bridge.questions.critical_points import strata as landscape_strata
 from m2bridge.questions.fiber import fiber, gauge
 from m2bridge.questions.singular_locus import equations, strata
 
@@ -305,6 +308,73 @@ def transposed_pairing(patch: Patch) -> None:
     _network(patch, Softmax, mutated)
 
 
+# -- losses and their critical points --------------------------------------------------------------------------------------------
+
+
+def forgotten_target(patch: Patch) -> None:
+    """The loss is the norm of the function itself."""
+    original = losses.Loss.modulo
+
+    def mutated(self: losses.Loss, p: int) -> dict[str, object]:
+        found = original(self, p)
+        return found | {"covector": [0] * len(self.covector)}
+
+    patch.setattr(losses.Loss, "modulo", mutated)
+
+
+def squares_only(patch: Patch) -> None:
+    """The rank one stratum has only squares of linear forms."""
+    original = landscape_strata._rank_one
+    patch.setattr(landscape_strata, "_rank_one", lambda model, **_: original(model, square=True))
+
+
+def repeated_output(patch: Patch) -> None:
+    """The loss of a sample compares its first output with every target."""
+    original = losses.linear_in_coordinates
+
+    def mutated(model: Model, values: Any) -> np.ndarray:
+        found = original(model, values)
+        return np.stack([found[0]] * len(found))
+
+    patch.setattr(losses, "linear_in_coordinates", mutated)
+
+
+def samples_as_a_general_quadric(patch: Patch) -> None:
+    """Samples are taken for random linear forms of the coordinates."""
+
+    def mutated(model: Model, samples: int, noise: float, seed: int) -> losses.Loss:
+        kernel = model.coordinate_count - 2 * samples
+        return losses.metric_loss(model, "generic", kernel, seed, small=False)
+
+    patch.setattr(landscape, "drawn_samples", mutated)
+
+
+def weights_of_the_stratum(patch: Patch) -> None:
+    """The critical points of the weights are looked for on the stratum only."""
+    original = counting.Counter.values_in_weights
+
+    def mutated(self: counting.Counter, model: Lightning, *rest: Any) -> Any:
+        return original(self, landscape_strata._rank_one(model), *rest)
+
+    patch.setattr(counting.Counter, "values_in_weights", mutated)
+
+
+def unequal_norm(patch: Patch) -> None:
+    """Coefficients of the Bombieri norm that differ from one another."""
+
+    def mutated(model: Model) -> Any:
+        unit = np.eye(model.coordinate_count, dtype=np.int64).astype(object)
+        return unit, np.arange(1, model.coordinate_count + 1).astype(object) ** 2 + 1
+
+    patch.setattr(losses, "_bombieri", mutated)
+
+
+def one_chern_class_more(patch: Patch) -> None:
+    """The formula of Chern classes is off by one."""
+    original = counting.generic_ed_degree
+    patch.setattr(counting, "generic_ed_degree", lambda *arguments: original(*arguments) + 1)
+
+
 def _of(
     damage: Callable[[Patch], None], after: Status, *, before: Status = Status.HOLDS, size: int = 0
 ) -> Mutation:
@@ -329,6 +399,9 @@ MUTATIONS = {
     "corollary-a.2-outside": _of(transposed_attention, DISAGREE, before=FALSE),
     "corollary-a.2-special": _of(transposed_attention, DISAGREE, before=TRUE, size=1),
     "corollary-a.6": _of(no_derivative_in_v, FAILS),
+    "ed-eckart-young": _of(unequal_norm, FAILS),
+    "ed-rank-general-metric": _of(one_chern_class_more, DISAGREE),
+    "ed-rational-normal-curve": _of(one_chern_class_more, DISAGREE),
     "equation-12": _of(dropped_transpose_in_equation_12, FAILS),
     "equation-13": _of(exchanged_layers, FAILS, size=1),
     "figure-1": _of(smaller_rank, DISAGREE),
@@ -338,6 +411,12 @@ MUTATIONS = {
     "ktb-high-degree": _of(dropped_neuron, DISAGREE),
     "ktb-low-degree": _of(dropped_neuron, DISAGREE, before=FALSE),
     "ktb-recursive-bound": _of(dropped_neuron, DISAGREE),
+    "landscape-quadric-regular": _of(forgotten_target, DISAGREE),
+    "landscape-quadric-singular": _of(squares_only, FAILS),
+    "landscape-samples-are-general": _of(samples_as_a_general_quadric, TRUE, before=FALSE),
+    "landscape-samples-regular": _of(repeated_output, FAILS),
+    "landscape-samples-singular": _of(repeated_output, FAILS),
+    "landscape-singular-in-weights": _of(weights_of_the_stratum, TRUE, before=FALSE),
     "lemma-3.1": _of(transposed_change_of_basis, FAILS, size=2),
     "lemma-3.5": _of(forgotten_inverse, DISAGREE, size=1),
     "lemma-3.6": _of(transposed_attention_in_equation_11, FAILS),

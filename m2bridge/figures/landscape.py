@@ -1,0 +1,248 @@
+"""The loss landscape of a map with two weights: weights and functions side by side, with gradient flow and all critical points.
+
+The critical points are the exact answer of `critical-points` (Euclidean metric, given target); here they are only drawn. One
+layer of attention is cut to the slice with Whitney's umbrella of Figure 1; other networks are cut to a plane of their weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.figures import plotting
+from m2bridge.models import Lightning, Model, from_text, symbolic_map
+from m2bridge.models.custom import PolynomialMap, terms_of
+from m2bridge.models.symbolic import rational_variables, sparse
+from m2bridge.questions.critical_points import CriticalPoints
+
+KINDS = {
+    "minimum": ("o", plotting.GREEN, "minimum"),
+    "saddle": ("^", plotting.ORANGE, "saddle"),
+    "maximum": ("s", plotting.PURPLE, "maximum"),
+    "degenerate": ("X", plotting.GREY, "undecided"),
+}
+BASINS = (plotting.BLUE, plotting.PURPLE, plotting.BLACK, plotting.VERMILION)
+_STEPS, _STARTS, _GRID = 700, 9, 81
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What is drawn: the map, the target, critical points with all their weights in the window, and flow lines.
+
+    `singular` are polylines of functions, solid where weights reach them; `marks` boundary points between the two kinds.
+    """
+
+    plane: PolynomialMap
+    target: np.ndarray
+    window: float
+    answer: CriticalPoints
+    functions: np.ndarray
+    kinds: tuple[str, ...]
+    weights: tuple[np.ndarray, ...]
+    flows: tuple[np.ndarray, ...]
+    ends: tuple[int, ...]
+    singular: tuple[tuple[np.ndarray, bool], ...]
+    marks: np.ndarray
+    frame: np.ndarray
+
+    @property
+    def ending(self) -> int:
+        """How many flow lines end in a minimum."""
+        return sum(end >= 0 for end in self.ends)
+
+
+def target_of(plane: PolynomialMap, seed: int) -> tuple[Fraction, ...]:
+    """A target near the surface that has something to show: fixed for the slice of attention, else random."""
+    if plane.name == "umbrella":
+        return Fraction(1, 4), Fraction(9, 10), Fraction(-1)
+    rng = np.random.default_rng([seed, 72])
+    point = plane.coordinates({"x": rng.uniform(-1, 1, size=2)}) + 0.3 * rng.normal(
+        size=plane.coordinate_count
+    )
+    return tuple(Fraction(round(10 * float(x)), 10) for x in point)
+
+
+def plane_of(model: Model, seed: int) -> tuple[PolynomialMap, str]:
+    """A map with two weights and what it is: the model itself, a slice of attention, or a random plane of weights."""
+    if isinstance(model, PolynomialMap) and len(model.variables) == 2 and not model.constraints:
+        return model, model.title
+    if isinstance(model, Lightning) and (model.d, model.dp, model.attention_rank) == (2, 1, 2):
+        # a = (1, 0, z), b = (0, y, x): A = [[1, 0], [s, r]], V = (1, -s)
+        return from_text("umbrella", ["r", "s"], ["-r*s", "r", "-s^2"]), (
+            "slice of one attention layer, A = [[1, 0], [s, r]], V = (1, -s)"
+        )
+    if not model.polynomial or model.parameter_count < 2:
+        raise InputError(f"{model.spec} has no plane of weights with polynomial functions")
+    return _random_plane(model, seed), f"random plane of weights of {model.title}"
+
+
+def _random_plane(model: Model, seed: int) -> PolynomialMap:
+    rng = np.random.default_rng([seed, 71])
+    r, s = rational_variables(["r", "s"])
+    base, first, second = rng.integers(-1, 2, size=(3, model.parameter_count)).tolist()
+    weights = [b + u * r + v * s for b, u, v in zip(base, first, second, strict=True)]
+    found = []
+    for polynomial in symbolic_map(model):
+        total = 0 * r
+        for exponents, coefficient in polynomial.items():
+            term = coefficient + 0 * r
+            for weight, power in zip(weights, exponents, strict=True):
+                term = term * weight**power if power else term
+            total = total + term
+        found.append(terms_of(sparse(total)))
+    return PolynomialMap(
+        name=f"plane of weights of {model.spec}", variables=("r", "s"), polynomials=tuple(found)
+    )
+
+
+def scene(
+    plane: PolynomialMap, target: Sequence[Any], answer: CriticalPoints, *, window: float = 1.4
+) -> Scene:
+    """Everything that is drawn of a map with two weights; `answer` has its real critical points."""
+    goal = np.array([float(x) for x in target])
+    functions = np.array([[float(low) for low, _ in point.coordinates] for point in answer.real_points])
+    functions = functions.reshape(-1, plane.coordinate_count)
+    kinds = tuple(point.kind for point in answer.real_points)
+    weights = tuple(_preimages(plane, y, window) for y in functions)
+    minima = [(i, w) for i, kind in enumerate(kinds) if kind == "minimum" for w in weights[i]]
+    flows, ends = [], []
+    for start in _starts(window):
+        line = _flow(plane, goal, start, window)
+        flows.append(line)
+        near = [(float(np.linalg.norm(line[-1] - w)), i) for i, w in minima]
+        ends.append(min(near)[1] if near and min(near)[0] < 0.05 * window else -1)
+    singular, marks = _umbrella_axis(plane, window)
+    return Scene(
+        plane=plane, target=goal, window=window, answer=answer, functions=functions, kinds=kinds, weights=weights,
+        flows=tuple(flows), ends=tuple(ends), singular=singular, marks=marks, frame=_axes_of(plane, window),
+    )  # fmt: skip
+
+
+def _values(plane: PolynomialMap, weights: np.ndarray) -> np.ndarray:
+    return np.asarray(plane.coordinates({"x": np.asarray(weights, dtype=np.float64)}))
+
+
+def _gradient(plane: PolynomialMap, goal: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    jacobian = plane.coordinate_jacobian({"x": weights})
+    return np.asarray((_values(plane, weights) - goal) @ jacobian)
+
+
+def _starts(window: float) -> list[np.ndarray]:
+    ticks = np.linspace(-0.94 * window, 0.94 * window, _STARTS)
+    return [np.array([a, b]) for a in ticks for b in ticks]
+
+
+def _flow(plane: PolynomialMap, goal: np.ndarray, start: np.ndarray, window: float) -> np.ndarray:
+    """A line of steepest descent by arc length, until it stands still or is far outside."""
+    step, here, line = 0.006 * window, start, [start]
+    for _ in range(_STEPS):
+        first = _gradient(plane, goal, here)
+        size = float(np.linalg.norm(first))
+        if size < 1e-3 or np.abs(here).max() > 1.6 * window:
+            break
+        half = here - 0.5 * step * first / size
+        second = _gradient(plane, goal, half)
+        here = here - step * second / max(float(np.linalg.norm(second)), size * 0.2)
+        line.append(here)
+        if float(first @ second) < 0:  # stepped across the end of the valley
+            break
+    return np.array(line)
+
+
+def _preimages(plane: PolynomialMap, function: np.ndarray, window: float) -> np.ndarray:
+    """All real weights of a function in the window, by Gauss-Newton from a grid."""
+    found: list[np.ndarray] = []
+    for start in _starts(1.3 * window):
+        here = start
+        for _ in range(60):
+            jacobian = plane.coordinate_jacobian({"x": here})
+            move = np.linalg.lstsq(jacobian, _values(plane, here) - function, rcond=None)[0]
+            here = here - move
+            if np.linalg.norm(move) < 1e-12 or np.abs(here).max() > 4 * window:
+                break
+        close = np.linalg.norm(_values(plane, here) - function) < 1e-6 * (1 + np.linalg.norm(function))
+        if close and np.abs(here).max() <= window and all(np.linalg.norm(here - w) > 1e-4 for w in found):
+            found.append(here)
+    return np.array(found).reshape(-1, 2)
+
+
+def _umbrella_axis(
+    plane: PolynomialMap, window: float
+) -> tuple[tuple[tuple[np.ndarray, bool], ...], np.ndarray]:
+    """The singular curve of the slice of attention, solid where weights reach it and dotted elsewhere, and the pinch point."""
+    if plane.name != "umbrella":
+        return (), np.zeros((0, 3))
+    deep = window**2
+    solid = np.array([[0.0, 0.0, -deep], [0.0, 0.0, 0.0]])
+    dotted = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.3 * deep]])
+    return ((solid, True), (dotted, False)), np.zeros((1, 3))
+
+
+def _axes_of(plane: PolynomialMap, window: float) -> np.ndarray:
+    """Three directions of the function space (rows) in which the surface is drawn: its own axes, or its principal directions."""
+    if plane.coordinate_count == 3:
+        return np.eye(3)
+    ticks = np.linspace(-window, window, 21)
+    grid = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+    values = _values(plane, grid)
+    rows = np.linalg.svd(values - values.mean(axis=0), full_matrices=False)[2][:3]
+    return np.concatenate([rows, np.zeros((3 - len(rows), rows.shape[1]))])
+
+
+def draw(part: Scene, path: Path, title: str) -> None:
+    """Write the picture; the ending of `path` chooses the format."""
+    if path.suffix.lower() == ".html":
+        from m2bridge.figures.landscape_html import interactive
+
+        plotting.save_html(interactive(part, title), path)
+    else:
+        from m2bridge.figures.landscape_static import draw_static
+
+        draw_static(part, path, title)
+
+
+def losses_on(part: Scene, count: int = _GRID) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A grid of weights, the functions there, and their losses."""
+    ticks = np.linspace(-part.window, part.window, count)
+    grid = np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1)
+    values = _values(part.plane, grid.reshape(-1, 2)).reshape(count, count, -1)
+    return grid, values, ((values - part.target) ** 2).sum(axis=-1)
+
+
+def basin_colour(part: Scene, end: int) -> str:
+    """One colour for all lines that end in one minimum; grey for those that leave the window."""
+    minima = [i for i, kind in enumerate(part.kinds) if kind == "minimum"]
+    return plotting.GREY if end < 0 else BASINS[minima.index(end) % len(BASINS)]
+
+
+COLUMNS = ("kind", "loss", "weights", "function")
+
+
+def data(part: Scene) -> tuple[dict[str, Any], list[list[Any]]]:
+    """What is drawn: a JSON document with the answer, and a row for each real critical function."""
+    document = {
+        "figure": "landscape",
+        "model": part.plane.spec,
+        "target": part.target.tolist(),
+        "regular": part.answer.regular,
+        "real": part.answer.real,
+        "index": dict(part.answer.index or {}),
+        "flow_lines": len(part.flows),
+        "ending_in_a_minimum": part.ending,
+    }
+    rows = [
+        [
+            point.kind,
+            point.loss[0],
+            " ".join(f"({w[0]:.6f};{w[1]:.6f})" for w in found),
+            " ".join(low for low, _ in point.coordinates),
+        ]
+        for point, found in zip(part.answer.real_points, part.weights, strict=True)
+    ]
+    return document, rows

@@ -1,0 +1,154 @@
+"""The loss landscape on paper: weights with contours of the loss on the left, the shaded surface of functions on the right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from m2bridge.figures import plotting
+from m2bridge.figures.landscape import BASINS, KINDS, Scene, basin_colour, losses_on
+
+_EDGE = {"linestyle": "none", "markeredgecolor": "k", "markeredgewidth": 0.8}
+_TARGET = {"marker": "*", "markersize": 12, "color": plotting.YELLOW, **_EDGE}
+_BOUNDARY = {"marker": "D", "markersize": 5, "color": plotting.YELLOW, **_EDGE}
+_DOTS = (0, (1, 1.2))
+_PIXELS = 260
+
+
+def draw_static(part: Scene, path: Path, title: str) -> None:
+    """Both panels, the legend and one line of text."""
+    plotting.library("mpl_toolkits.mplot3d")
+    with plotting.style():
+        figure = plotting.new_figure(7.4, 4.3)
+        _paint_weights(figure.add_axes((0.07, 0.235, 0.40, 0.66)), part)
+        _paint_functions(figure.add_axes((0.47, 0.13, 0.55, 0.84), projection="3d"), part)
+        figure.text(0.27, 0.925, "weights", ha="center", fontsize=9.5, fontweight="bold")
+        figure.text(0.75, 0.925, "functions", ha="center", fontsize=9.5, fontweight="bold")
+        _legend(figure, part)
+        found, real = part.answer.regular, part.answer.real
+        text = f"{title[0].upper()}{title[1:]}: {found} critical functions over the complex numbers, {real} real."
+        figure.text(0.5, 0.015, text.replace("-", "\N{MINUS SIGN}"), ha="center", fontsize=6.5)
+        plotting.save_figure(figure, path)
+
+
+def _marker(kind: str, size: float = 7) -> dict[str, Any]:
+    shape, colour, _ = KINDS[kind]
+    return {"marker": shape, "color": colour, "markersize": size, **_EDGE}
+
+
+def _paint_weights(axes: Any, part: Scene) -> None:
+    grid, _, loss = losses_on(part, 161)
+    x, y, distance = grid[..., 0], grid[..., 1], np.sqrt(loss)
+    levels = np.linspace(distance.min(), np.quantile(distance, 0.97), 18)
+    axes.contourf(x, y, distance, levels=levels, cmap="Blues_r", alpha=0.6, extend="max")
+    axes.contour(x, y, distance, levels=levels, colors="white", linewidths=0.5)
+    for line, end in zip(part.flows, part.ends, strict=True):
+        axes.plot(*line.T, color=basin_colour(part, end), linewidth=0.55, alpha=0.75)
+        axes.plot(*line[0], marker=".", markersize=2.2, color=basin_colour(part, end))
+    if part.singular:
+        axes.plot([0, 0], [-part.window, part.window], color=plotting.VERMILION, linewidth=1.8)
+        axes.plot(0, 0, **_BOUNDARY)
+    for kind, found in zip(part.kinds, part.weights, strict=True):
+        axes.plot(*found.T, **_marker(kind))
+    side = (-part.window, part.window)
+    axes.set(
+        xlim=side, ylim=side, xlabel=f"${part.plane.variables[0]}$", ylabel=f"${part.plane.variables[1]}$"
+    )
+    axes.set_aspect("equal")
+    axes.tick_params(length=2)
+
+
+def _paint_functions(axes: Any, part: Scene) -> None:
+    _, values, loss = losses_on(part)
+    points = values @ part.frame.T
+    axes.computed_zorder = False
+    look = {"rstride": 1, "cstride": 1, "linewidth": 0, "antialiased": False, "shade": False, "zorder": 1}
+    colours = _shaded(points, np.sqrt(loss))
+    axes.plot_surface(*np.moveaxis(points, -1, 0), facecolors=colours, **look).set_rasterized(True)
+    functions, goal = part.functions @ part.frame.T, part.frame @ part.target
+    for curve, solid in part.singular:
+        style = "-" if solid else _DOTS
+        axes.plot(*curve.T, color=plotting.VERMILION, linewidth=2, linestyle=style, zorder=5)
+    if len(part.marks):
+        axes.plot(*part.marks.T, zorder=6, **_BOUNDARY)
+    for kind, y in zip(part.kinds, functions, strict=True):
+        if kind == "minimum":
+            axes.plot(*np.stack([goal, y]).T, color="k", linewidth=0.8, linestyle=(0, (3, 2)), zorder=7)
+        axes.plot(*y[:, None], zorder=8, **_marker(kind))
+    axes.plot(*goal[:, None], zorder=9, **_TARGET)
+    _frame(axes)
+    _paint_flows(axes, part)
+
+
+def _paint_flows(axes: Any, part: Scene) -> None:
+    """Flow lines on the surface, faint where a nearer sheet hides them."""
+    project = plotting.library("mpl_toolkits.mplot3d.proj3d").proj_transform
+    limits = [getattr(axes, f"get_{name}lim")() for name in "xyz"]
+    camera = axes.get_proj()
+    _, values, _ = losses_on(part, 321)
+    u, v, depth = project(*(values @ part.frame.T).reshape(-1, 3).T, camera)
+    low, span = np.array([u.min(), v.min()]), np.array([np.ptp(u), np.ptp(v)])
+    nearest = np.full((_PIXELS + 1, _PIXELS + 1), np.inf)
+    np.minimum.at(nearest, tuple((_PIXELS * (np.stack([u, v], 1) - low) / span).astype(int).T), depth)
+    slack = 0.03 * float(np.ptp(depth))
+    for line, end in zip(part.flows, part.ends, strict=True):
+        inside = line[np.abs(line).max(axis=1) <= part.window]
+        if len(inside) < 2:
+            continue
+        curve = np.asarray(part.plane.coordinates({"x": inside})) @ part.frame.T
+        u, v, depth = project(*curve.T, camera)
+        place = np.clip((_PIXELS * (np.stack([u, v], 1) - low) / span).astype(int), 0, _PIXELS)
+        hidden = depth > nearest[tuple(place.T)] + slack
+        for shown, alpha, order in ((~hidden, 0.85, 3), (hidden, 0.22, 2)):
+            drawn = np.where(shown[:, None], curve, np.nan)
+            axes.plot(*drawn.T, color=basin_colour(part, end), linewidth=0.6, alpha=alpha, zorder=order)
+    axes.set(xlim=limits[0], ylim=limits[1], zlim=limits[2])
+
+
+def _shaded(points: np.ndarray, height: np.ndarray) -> np.ndarray:
+    """Blue by the loss as beside it, under a light: darker near the target."""
+    normal = np.cross(np.gradient(points, axis=0), np.gradient(points, axis=1))
+    normal /= np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-12)
+    light = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
+    rank = np.searchsorted(np.sort(height.ravel()), height) / height.size
+    tint = plotting.library("matplotlib").colormaps["Blues_r"](0.25 + 0.6 * rank)
+    tint[..., :3] *= (0.72 + 0.28 * np.abs(normal @ light))[..., None]
+    return np.asarray(np.clip(tint, 0, 1))
+
+
+def _frame(axes: Any) -> None:
+    axes.set_box_aspect((1, 1, 0.95), zoom=0.95)
+    axes.set_proj_type("persp", focal_length=0.7)
+    axes.view_init(18, -38)
+    locator = plotting.library("matplotlib.ticker").MaxNLocator
+    for label in "xyz":
+        axis = getattr(axes, f"{label}axis")
+        axis.set_pane_color((0.97, 0.97, 0.97, 1.0))
+        axis.set_tick_params(pad=-3, labelsize=6.5)
+        axis.set_major_locator(locator(4, steps=[1, 5, 10], prune="both"))
+        axis.set_label_text(f"${label}$", fontsize=9)
+        axis.labelpad = -6
+    axes.grid(visible=True, linewidth=0.4)
+
+
+def _legend(figure: Any, part: Scene) -> None:
+    line = plotting.library("matplotlib.lines").Line2D
+    handles = [line([], [], label=KINDS[kind][2], **_marker(kind, 6)) for kind in KINDS if kind in part.kinds]
+    handles.append(line([], [], label="target", **{**_TARGET, "markersize": 9}))
+    if part.singular:
+        red = {"color": plotting.VERMILION, "linewidth": 2}
+        handles.append(line([], [], label="singular functions", **red))
+        handles.append(line([], [], label="only in the closure", linestyle=_DOTS, **red))
+        handles.append(line([], [], label="boundary", **_BOUNDARY))
+    handles.append(line([], [], color=BASINS[0], linewidth=0.9, label="gradient flow, one colour a minimum"))
+    figure.legend(
+        handles=handles,
+        loc="lower center",
+        ncols=min(4, len(handles)),
+        frameon=False,
+        bbox_to_anchor=(0.5, 0.05),
+        handlelength=1.8,
+        columnspacing=1.4,
+    )

@@ -1,0 +1,215 @@
+"""Charts of the weights modulo gauge: affine spaces of weights that meet each general fiber in finitely many points.
+
+The directions that do not change a function (for a cone: that change it by a factor) are the kernel of the Jacobian at a random
+point, so no symmetry has to be known by name. Weights that all symmetries by scaling treat alike form a class (a matrix, a
+filter); a chart fixes as many entries, or random linear forms, of each class as these directions move there, class after class:
+then the common gauges, scalings and GL between layers, are fixed to a single point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from m2bridge.linear.mod import Mod
+from m2bridge.linear.modular import kernel_mod, rank_mod
+from m2bridge.models import Model, symbolic_map
+from m2bridge.models.custom import PolynomialMap, terms_of
+from m2bridge.questions.over_q import kernel
+
+Matrix = NDArray[np.int64]
+_HELD = 30
+"""Entries that a chart holds are random in 1..30: small, so that the same chart can be used over QQ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Weights base + s * directions, s in affine space.
+
+    Attributes
+    ----------
+    scaled: whether the scale of the function is a further unknown.
+    fixed: how many equations the chart has in each class of weights, in the order of :attr:`Source.classes`.
+    """
+
+    base: tuple[int, ...]
+    directions: tuple[tuple[int, ...], ...]
+    scaled: bool
+    fixed: tuple[int, ...]
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """Values for the templates."""
+        return {"base": self.base, "directions": self.directions, "scaled": self.scaled}
+
+    @property
+    def unknowns(self) -> int:
+        return len(self.directions) + self.scaled
+
+
+def whole_space(weights: int) -> Chart:
+    """All weights, with no gauge fixed."""
+    unit = np.eye(weights, dtype=np.int64)
+    return Chart(base=(0,) * weights, directions=_rows(unit), scaled=False, fixed=())
+
+
+@dataclass(frozen=True)
+class Source:
+    """A map by its polynomials, with what its monomials and one random point say of its symmetries."""
+
+    model: Model
+    p: int
+    seed: int
+
+    @cached_property
+    def polynomials(self) -> tuple[dict[tuple[int, ...], Any], ...]:
+        if isinstance(self.model, PolynomialMap):
+            return tuple(dict(terms) for terms in self.model.polynomials)
+        return symbolic_map(self.model)
+
+    @cached_property
+    def as_map(self) -> PolynomialMap:
+        """The same map as polynomials that the network's program expanded: for Macaulay2 another definition than its template."""
+        variables = tuple(f"w{i}" for i in range(self.model.parameter_count))
+        terms = tuple(terms_of(f) for f in self.polynomials)
+        return PolynomialMap(name=self.model.spec, variables=variables, polynomials=terms)
+
+    @cached_property
+    def exponents(self) -> NDArray[np.int64]:
+        """Exponents of all monomials of all coordinates, each once."""
+        found = {monomial for f in self.polynomials for monomial in f}
+        return np.array(sorted(found), dtype=np.int64).reshape(len(found), self.model.parameter_count)
+
+    @cached_property
+    def scalings(self) -> NDArray[np.object_]:
+        """An integer basis of the gradings of the weights in which all coordinates have one degree."""
+        if len(self.exponents) <= 1:
+            return np.eye(self.model.parameter_count, dtype=np.int64).astype(object)
+        return kernel(self.exponents[1:] - self.exponents[0])
+
+    @cached_property
+    def cone(self) -> bool:
+        """Whether some scaling of the weights multiplies the function by a factor."""
+        return len(self.exponents) > 0 and bool(np.any(self.scalings @ self.exponents[0].astype(object)))
+
+    @cached_property
+    def classes(self) -> tuple[tuple[int, ...], ...]:
+        """The weights in classes that all scalings treat alike, in their order."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        for i, column in enumerate(self.scalings.T.tolist()):
+            found.setdefault(tuple(column), []).append(i)
+        return tuple(tuple(places) for places in found.values())
+
+    @cached_property
+    def point(self) -> tuple[Matrix, Matrix]:
+        """The function of random weights over F_p, and the Jacobian there: one row a coordinate."""
+        weights = self.model.draw_weights(np.random.default_rng([self.seed, 21]), self.p)
+        lifted = {name: Mod(array, self.p) for name, array in weights.items()}
+        return self.model.coordinates(lifted).values, self.model.coordinate_jacobian(lifted).values
+
+    @cached_property
+    def image_dim(self) -> int:
+        """The rank at that point: the dimension of the image over F_p, except with small probability."""
+        return rank_mod(self.point[1], self.p)
+
+    def idle(self, *, scaled: bool) -> Matrix:
+        """Directions of the weights at the point that leave the function as it is, or (scaled) up to its scale; one a row."""
+        value, jacobian = self.point
+        table = np.concatenate([jacobian, -value[:, None]], axis=1) if scaled else jacobian
+        return kernel_mod(table, self.p)[0][:, : jacobian.shape[1]]
+
+    def class_degrees(self) -> tuple[int, ...] | None:
+        """The degree of the map in each class; None where it is not homogeneous in one of them."""
+        degrees = [set(self.exponents[:, list(places)].sum(axis=1).tolist()) for places in self.classes]
+        return None if any(len(d) != 1 for d in degrees) else tuple(d.pop() for d in degrees)
+
+    def product_of_projective_spaces(self, chart: Chart) -> bool:
+        """Whether the chart is one of a product of projective spaces, one for each class: every class has one equation."""
+        return self.cone and set(chart.fixed) == {1} and self.class_degrees() is not None
+
+    def chart_for(self, *, special: bool, general: bool) -> Chart:
+        """A random chart for a loss that is `special`, since its critical points may lie where entries vanish; else held entries.
+
+        It has lower degree, without a scale, where a `general` loss is not critical at the zero function in it: a class in which
+        the map is linear, with more weights than the rest of the product has dimensions.
+        """
+        chart = self.chart(dense=special)
+        degrees = self.class_degrees()
+        if not general or degrees is None or not self.product_of_projective_spaces(chart):
+            return chart
+        top = sum(len(places) - 1 for places in self.classes)
+        large = [i for i, places in enumerate(self.classes) if degrees[i] == 1 and 2 * len(places) > top + 1]
+        if not large:
+            return chart
+        found = self.chart(dense=False, scaled=False, last=large[0])
+        # unknowns in which the equations are linear come last: a quarter faster on M(2,2,2)
+        inside = set(self.classes[large[0]])
+        rows = sorted(found.directions, key=lambda row: next(i for i, x in enumerate(row) if x) in inside)
+        return replace(found, directions=tuple(rows))
+
+    def chart(self, *, dense: bool, scaled: bool = True, last: int | None = None) -> Chart:
+        """A chart that holds entries of the weights, or (dense) random linear forms of them.
+
+        The scale of a cone is an unknown of its own unless `scaled` is False; the class `last` is fixed last.
+        """
+        rng = np.random.default_rng([self.seed, 22, dense])
+        scaled = scaled and self.cone
+        forms: list[Matrix] = []
+        idle, fixed = self.idle(scaled=scaled), []
+        order = sorted(range(len(self.classes)), key=lambda i: i == last)
+        for places in (self.classes[i] for i in order):
+            inside = idle[:, list(places)]
+            moved = rank_mod(inside, self.p) if inside.size else 0
+            own = self._forms(inside, places, moved, rng, dense=dense)
+            forms += list(own)
+            if moved:
+                left = kernel_mod((Mod(idle, self.p) @ Mod(own.T.copy(), self.p)).values.T, self.p)[0]
+                idle = (Mod(left, self.p) @ Mod(idle, self.p)).values if len(left) else idle[:0]
+            fixed.append(moved)
+        return self._solved(forms, rng, tuple(fixed), dense=dense, scaled=scaled)
+
+    def _forms(
+        self, inside: Matrix, places: Sequence[int], count: int, rng: np.random.Generator, *, dense: bool
+    ) -> Matrix:
+        own = np.zeros((count, self.model.parameter_count), dtype=np.int64)
+        if dense:
+            own[:, list(places)] = rng.integers(1, self.p, size=(count, len(places)))
+        elif count:
+            # the last entries that the idle directions move independently
+            pivots = kernel_mod(inside[:, ::-1], self.p)[1]
+            own[np.arange(count), [places[len(places) - 1 - k] for k in pivots]] = 1
+        return own
+
+    def _solved(
+        self,
+        forms: list[Matrix],
+        rng: np.random.Generator,
+        fixed: tuple[int, ...],
+        *,
+        dense: bool,
+        scaled: bool,
+    ) -> Chart:
+        count = self.model.parameter_count
+        if not forms:
+            return replace(whole_space(count), scaled=scaled, fixed=fixed)
+        table = np.stack(forms)
+        free, pivots, _ = kernel_mod(table, self.p)
+        base = np.zeros(count, dtype=np.int64)
+        if dense:
+            # forms * base = random constants, with base in the pivot columns only
+            constants = rng.integers(1, self.p, size=(len(forms), 1))
+            square = np.concatenate([table[:, list(pivots)], -constants % self.p], axis=1)
+            solution = kernel_mod(square, self.p)[0][0]
+            base[list(pivots)] = solution[:-1] * pow(int(solution[-1]), -1, self.p) % self.p
+        else:
+            base[list(pivots)] = rng.integers(1, _HELD, size=len(pivots))
+        return Chart(base=tuple(base.tolist()), directions=_rows(free), scaled=scaled, fixed=fixed)
+
+
+def _rows(matrix: Matrix) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(row) for row in matrix.tolist())

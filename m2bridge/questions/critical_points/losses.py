@@ -1,0 +1,265 @@
+"""Quadratic losses on the space of functions: a metric with a target, or the squared error of samples.
+
+A loss of a function with coordinates y is sum_i d_i (E y - b)_i^2 with exact rational E, b and d. Outputs at given inputs are
+linear in the coordinates, and E is found by exact linear algebra from a few random weights, for every polynomial network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import factorial, prod
+from pathlib import Path
+from typing import Any
+
+import flint
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.linear.modular import kernel_mod
+from m2bridge.linear.primes import LARGE_PRIME, GivenNumbers
+from m2bridge.models import DeepLightning, Lightning, Model
+from m2bridge.models.network import NetworkModel
+from m2bridge.programs.arithmetics import elementwise, object_array
+
+METRICS = ("generic", "bombieri", "euclidean")
+_SPARE = 4
+_SMALL, _LARGE = 12, 15_000
+"""Random integers up to these: small ones where the same numbers are used over QQ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """sum_i weights_i (matrix y - target)_i^2.
+
+    Attributes
+    ----------
+    kind: ``generic``, ``bombieri``, ``euclidean`` or ``samples``.
+    special: whether the user's own numbers are in it, so that its critical points may lie anywhere.
+    general: whether metric and target are both drawn at random without a kernel: then the count is a generic ED degree.
+    note: what a reader should know of the data.
+    """
+
+    kind: str
+    matrix: np.ndarray
+    target: np.ndarray
+    weights: np.ndarray
+    general: bool = False
+    special: bool = False
+    note: str = ""
+
+    @property
+    def numbers(self) -> GivenNumbers:
+        """Denominators in the loss: a prime must not divide them."""
+        return GivenNumbers(
+            Fraction(1, Fraction(x).denominator)
+            for array in (self.matrix, self.target, self.weights)
+            for x in array.ravel()
+        )
+
+    @property
+    def quadric(self) -> np.ndarray:
+        """Q = E^T D E, exact."""
+        return np.asarray(self.matrix.T @ (self.weights[:, None] * self.matrix))
+
+    @property
+    def covector(self) -> np.ndarray:
+        """q = E^T D b, exact: the differential of half the loss is Q y - q."""
+        return np.asarray(self.matrix.T @ (self.weights * self.target))
+
+    def rank(self, p: int = LARGE_PRIME) -> int:
+        """The rank of the quadric modulo p."""
+        return len(kernel_mod(residues(self.quadric, p), p)[1])
+
+    def modulo(self, p: int) -> dict[str, object]:
+        """Values for the templates, over F_p; over QQ for p = 0."""
+
+        def form(array: np.ndarray) -> Any:
+            return residues(array, p).tolist() if p else elementwise(Fraction, array).tolist()
+
+        return {
+            "quadric": form(self.quadric),
+            "covector": form(self.covector),
+            "residualMatrix": form(self.matrix),
+            "residualTarget": form(self.target),
+        }
+
+
+def residues(array: np.ndarray, p: int) -> np.ndarray:
+    """Fractions modulo p."""
+    return np.asarray(
+        elementwise(
+            lambda x: Fraction(x).numerator * pow(Fraction(x).denominator, -1, p) % p,
+            np.asarray(array, object),
+        ),
+        dtype=np.int64,
+    )
+
+
+def _integers(rng: np.random.Generator, shape: tuple[int, ...], size: int) -> np.ndarray:
+    return elementwise(int, rng.integers(-size, size + 1, size=shape))
+
+
+def metric_loss(
+    model: Model, metric: str, kernel: int, seed: int, *, small: bool, target: Sequence[Any] | None = None
+) -> Loss:
+    """A metric with a target, random unless it is given; `kernel` is the dimension of the kernel of a random quadric."""
+    count = model.coordinate_count
+    rng = np.random.default_rng([seed, 31])
+    size = _SMALL if small else _LARGE
+    if target is not None and len(target) != count:
+        raise InputError(
+            f"--target has {len(target)} numbers; functions of {model.spec} have {count} coordinates"
+        )
+    if kernel and metric != "generic":
+        raise InputError("--kernel is for --metric generic")
+    if not 0 <= kernel < count:
+        raise InputError(
+            f"--kernel {kernel}: a quadric on {count} coordinates has a kernel of dimension 0 to {count - 1}"
+        )
+    if metric == "generic":
+        matrix = _integers(rng, (count - kernel, count), size)
+        if small:  # near the identity: short numbers over QQ
+            few = np.where(rng.random(matrix.shape) < 0.7, 0, matrix)
+            matrix = few + np.eye(len(matrix), count, dtype=np.int64).astype(object)
+        weights = _ones(len(matrix))
+    else:
+        matrix, weights = _euclidean(count) if metric == "euclidean" else _bombieri(model)
+    general = metric == "generic" and kernel == 0 and target is None
+    if target is not None:
+        right = matrix @ object_array([Fraction(x) for x in target], (count,))
+    elif metric == "generic":
+        right = _integers(rng, (len(matrix),), size)
+    else:
+        right = matrix @ _integers(rng, (count,), size)
+    return Loss(
+        kind=metric, matrix=matrix, target=right, weights=weights, general=general, special=target is not None
+    )
+
+
+def read_target(text: str) -> tuple[Fraction, ...]:
+    """Numbers with commas between them: 1/2,3,-0.25."""
+    try:
+        return tuple(Fraction(part.strip()) for part in text.split(","))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(
+            f"--target {text!r}: write numbers with commas between them, such as 1/2,3,-0.25"
+        ) from None
+
+
+def _ones(count: int) -> np.ndarray:
+    return object_array([1] * count, (count,))
+
+
+def _euclidean(count: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.eye(count, dtype=int).astype(object), _ones(count)
+
+
+def _bombieri(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """The norm that rotations of the inputs preserve: the square of each coefficient, divided by the multinomial coefficient."""
+    full = (
+        replace(model, coordinate_system="full") if isinstance(model, (Lightning, DeepLightning)) else model
+    )
+    if not isinstance(full, NetworkModel):
+        raise InputError(
+            f"--metric bombieri needs the monomials of a network's inputs, and {model.spec} is given by its coordinates; "
+            "use --metric euclidean or generic"
+        )
+    multinomials = [
+        Fraction(prod(factorial(int(e)) for e in row), factorial(int(row.sum()))) for row in full.monomials
+    ]
+    weights = multinomials * prod(full.output_shape)
+    matrix = linear_in_coordinates(model, full.coordinates) if full is not model else None
+    if matrix is None:
+        matrix = np.eye(full.coordinate_count, dtype=int).astype(object)
+    return matrix, object_array(weights, (len(weights),))
+
+
+def linear_in_coordinates(model: Model, values: Any) -> np.ndarray:
+    """The matrix E with values(w) = E coordinates(w) for all weights w, exact; checked at spare random weights."""
+    rng = np.random.default_rng(77)
+    count = model.coordinate_count
+    draws = [
+        {name: _integers(rng, shape, 5) for name, shape in model.parameters.items()}
+        for _ in range(count + _SPARE)
+    ]
+    points = np.stack([np.asarray(model.coordinates(w), dtype=object).ravel() for w in draws])
+    wanted = np.stack([np.asarray(values(w), dtype=object).ravel() for w in draws])
+    table = residues(points, LARGE_PRIME)
+    columns = list(kernel_mod(table, LARGE_PRIME)[1])
+    rows = list(kernel_mod(table[:, columns].T, LARGE_PRIME)[1])
+    solved = _flint(points[np.ix_(rows, columns)]).solve(_flint(wanted[rows]))
+    matrix = object_array([0] * (wanted.shape[1] * count), (wanted.shape[1], count))
+    for i, column in enumerate(columns):
+        matrix[:, column] = [
+            Fraction(int(solved[i, j].p), int(solved[i, j].q)) for j in range(wanted.shape[1])
+        ]
+    if np.any(points @ matrix.T != wanted):
+        raise InputError(f"{model.spec}: outputs are not linear in its coordinates")
+    return matrix
+
+
+def _flint(array: np.ndarray) -> Any:
+    rows, columns = array.shape
+    return flint.fmpq_mat(
+        rows, columns, [flint.fmpq(Fraction(x).numerator, Fraction(x).denominator) for x in array.ravel()]
+    )
+
+
+def sample_loss(model: Model, inputs: np.ndarray, outputs: np.ndarray, note: str = "") -> Loss:
+    """The squared error of samples, summed; numbers are taken exactly."""
+    if model.input_shape is None or model.output_shape is None:
+        raise InputError(f"{model.spec} is given by its coordinates and has no inputs: use --metric")
+    for name, array, shape in (("X", inputs, model.input_shape), ("Y", outputs, model.output_shape)):
+        if tuple(array.shape[1:]) != tuple(shape):
+            raise InputError(
+                f"{name} has shape {array.shape}; one sample of {model.spec} has shape {tuple(shape)}"
+            )
+    if len(inputs) != len(outputs) or not len(inputs):
+        raise InputError(
+            f"there are {len(inputs)} inputs and {len(outputs)} outputs; as many of both are needed, at least one"
+        )
+    exact = [elementwise(Fraction, np.asarray(a, dtype=object)) for a in (inputs, outputs)]
+    parts = [linear_in_coordinates(model, lambda w, x=x: model.forward(w, x)) for x in exact[0]]
+    matrix = np.concatenate(parts)
+    goal = exact[1].reshape(-1)
+    return Loss(
+        kind="samples", matrix=matrix, target=goal, weights=_ones(len(matrix)), special=True, note=note
+    )
+
+
+def drawn_samples(model: Model, samples: int, noise: float, seed: int) -> Loss:
+    """Random inputs, the outputs of a random teacher of the same kind, and uniform noise; small rational numbers."""
+    if model.input_shape is None:
+        raise InputError(f"{model.spec} is given by its coordinates and has no inputs: use --metric")
+    rng = np.random.default_rng([seed, 32])
+    inputs = _integers(rng, (samples, *model.input_shape), 6)
+    teacher = {name: _integers(rng, shape, 3) for name, shape in model.parameters.items()}
+    errors = _integers(rng, (samples, *(model.output_shape or ())), 100)
+    scale = Fraction(noise).limit_denominator(1000) / 100
+    outputs = np.stack([np.asarray(model.forward(teacher, x), dtype=object) for x in inputs]) + scale * errors
+    note = "the targets are outputs of a network of this kind, without noise" if scale == 0 else ""
+    return sample_loss(model, inputs, outputs, note)
+
+
+def read_samples(text: str) -> tuple[np.ndarray, np.ndarray]:
+    """Two files, ``X.npz,Y.npz`` (or ``.npy``), or one ``.npz`` with arrays X and Y."""
+    paths = [Path(part) for part in text.replace(",", " ").split()]
+    try:
+        loaded = [np.load(path, allow_pickle=False) for path in paths]
+    except (OSError, ValueError) as error:
+        raise InputError(f"--data {text!r} cannot be read: {error}") from None
+    if len(loaded) == 1 and not isinstance(loaded[0], np.ndarray) and {"X", "Y"} <= set(loaded[0]):
+        return loaded[0]["X"], loaded[0]["Y"]
+    if len(loaded) != 2:
+        raise InputError("--data needs X.npz,Y.npz, or one file .npz with arrays X and Y")
+    found = []
+    for path, name, item in zip(paths, "XY", loaded, strict=True):
+        if isinstance(item, np.ndarray):
+            found.append(item)
+        elif name in item or len(item.files) == 1:
+            found.append(item[name if name in item else item.files[0]])
+        else:
+            raise InputError(f"{path} holds {', '.join(item.files)}; name the array {name}")
+    return found[0], found[1]

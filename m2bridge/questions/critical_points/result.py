@@ -1,0 +1,167 @@
+"""The answer to `critical-points`: how many critical points there are, of which kind, and which of them are real."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from m2bridge.results import Result, register_result
+from m2bridge.views import Rows, View, known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Critical points of one kind: as functions they form a set of this affine dimension and degree; dimension 0: so many points.
+
+    `zero_loss`: whether the loss vanishes on it.
+    """
+
+    zero_loss: bool
+    dim: int
+    degree: int
+
+    def __str__(self) -> str:
+        what = {
+            0: f"{self.degree} point{'s' * (self.degree != 1)}",
+            1: f"a curve of degree {self.degree}",
+        }.get(self.dim, f"dimension {self.dim}, degree {self.degree}")
+        return f"{what}{' with zero loss' if self.zero_loss else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StratumPoints:
+    """Critical points of the loss restricted to the closure of a stratum of the singular locus, at general points of it.
+
+    Attributes
+    ----------
+    stratum, dim: its name and affine dimension; None where it is not known as a stratum.
+    count: how many points, and `zero_loss` with zero loss; None when there are not only points (see `families`) or a limit came
+        first.
+    in_weights: how many of them are critical for the weights, so that gradient descent can stop there; None where not computed.
+    families: all of them by kind, where there are not only points.
+    """
+
+    stratum: str
+    dim: int | None
+    count: int | None
+    in_weights: int | None = None
+    zero_loss: int | None = None
+    families: tuple[Family, ...] = ()
+
+    def __str__(self) -> str:
+        text = known(self.count) if not self.families else " and ".join(map(str, self.families))
+        text += f", {self.zero_loss} with zero loss" if self.zero_loss else ""
+        return text + (
+            "" if self.in_weights is None else f", {self.in_weights} of them critical in the weights"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealPoint:
+    """A real critical point: enclosures [lower, upper] of its coordinates that are proved, as decimals; its kind and loss.
+
+    `kind` is ``minimum``, ``saddle`` or ``maximum`` of the loss on the image, ``degenerate`` where a sign was not decided, and
+    `index` the number of negative eigenvalues of the Hessian on the image.
+    """
+
+    coordinates: tuple[tuple[str, str], ...]
+    loss: tuple[str, str]
+    kind: str
+    index: int | None
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriticalPoints(Result):
+    """The critical points of a quadratic loss on the neuromanifold, over the complex numbers and over the reals.
+
+    Attributes
+    ----------
+    loss: the metric or the samples; `loss_rank`: the rank of its quadric; `needed_rank`: the dimension of the functions' span.
+    image_dim, coordinate_count, fiber_degree: of the image; how many points of the chart have one general function.
+    ed_degree: the number of regular critical points for this metric and a random target; None for given samples or a quadric
+        with a kernel.
+    zero_loss: how many of finitely many regular points have zero loss.
+    regular: critical points where the differential has full rank and the image is taken to be smooth; None when they are not
+        finitely many.
+    singular: those on known strata of the singular locus; None where no strata are known.
+    spurious: functions that are critical for the weights at points where only the differential of the parametrization drops;
+        None where not all components were accounted for.
+    accounted: a sentence on which components of the critical points in the weights were looked at.
+    positive_dimensional: families of regular critical points when there are not only points.
+    real, index, real_points: for the data of `loss`: the number of real regular critical points, by kind, and where they are.
+    histogram: number of real critical points -> how many of `draws` random data have so many.
+    """
+
+    ANALYSIS: ClassVar[str] = "critical-points"
+    VERSION: ClassVar[int] = 1
+
+    loss: str
+    loss_rank: int
+    needed_rank: int
+    image_dim: int
+    coordinate_count: int
+    fiber_degree: int | None
+    ed_degree: int | None
+    regular: int | None
+    zero_loss: int | None
+    singular: tuple[StratumPoints, ...] | None
+    spurious: int | None
+    accounted: str
+    positive_dimensional: tuple[Family, ...]
+    real: int | None = None
+    index: Mapping[str, int] | None = None
+    real_points: tuple[RealPoint, ...] = ()
+    histogram: Mapping[str, int] | None = None
+    remarks: tuple[str, ...] = ()
+
+    def view(self) -> View:
+        if self.positive_dimensional:
+            answer = f"the regular critical points: {' and '.join(map(str, self.positive_dimensional))}"
+        else:
+            answer = f"{known(self.regular)} regular critical points over the complex numbers"
+        if self.zero_loss:
+            answer += f", {self.zero_loss} of them with zero loss"
+        if self.real is not None:
+            answer += f", {self.real} of them real"
+        facts = [
+            ("loss", f"{self.loss}, of rank {self.loss_rank} on {self.needed_rank} dimensions of functions")
+        ]
+        facts += [
+            (f"on {s.stratum}{f' (dimension {s.dim})' * (s.dim is not None)}", str(s))
+            for s in self.singular or ()
+        ]
+        if self.spurious is not None:
+            facts.append(("spurious", f"{self.spurious}, critical for the weights only"))
+        if self.index is not None:
+            listed = [f"{n} {_PLURAL[kind] if n != 1 else kind}" for kind, n in self.index.items()]
+            facts.append(("real ones", ", ".join(listed) or "none"))
+        if self.histogram is not None:
+            facts.append(("real counts", ", ".join(f"{n}: {k} times" for n, k in self.histogram.items())))
+        return View(
+            answer=answer,
+            facts=tuple(facts),
+            tables=_real_table(self.real_points),
+            notes=tuple(f"- {remark}" for remark in self.remarks),
+            details=(self.accounted,),
+            to_prove="counts over F_p are those over QQ for all but finitely many primes: another --prime and --seed",
+        )
+
+
+_PLURAL = {"minimum": "minima", "saddle": "saddles", "maximum": "maxima", "degenerate": "degenerate"}
+
+
+def _real_table(points: Sequence[RealPoint]) -> tuple[Rows, ...]:
+    if not points:
+        return ()
+    cells = tuple(
+        (
+            p.kind,
+            p.loss[0][:10],
+            ", ".join(lower[:8] for lower, _ in p.coordinates[:8])
+            + (", ..." if len(p.coordinates) > 8 else ""),
+        )
+        for p in sorted(points, key=lambda p: float(p.loss[0]))
+    )
+    return (Rows(title="real critical points", columns=("kind", "loss", "coordinates"), cells=cells),)
