@@ -21,7 +21,7 @@ from m2bridge.questions import sentences
 COMMANDS = {
     name: name
     for name in (
-        "figure", "models", "verify", "explain", "template", "check", "batch", "worker", "status", "results", "schema",
+        "figure", "models", "verify", "explain", "cite", "report", "template", "check", "batch", "worker", "status", "results", "schema",
         "doctor", "engine", "licenses", "mcp",
     )
 } | {"describe": "models"}  # fmt: skip
