@@ -26,10 +26,12 @@ STYLE = """
 .m2b{font:15px/1.5 system-ui,sans-serif;border:1px solid #8885;border-radius:8px;padding:.7em 1em;max-width:60em;overflow-x:auto}
 .m2b .answer{font-size:1.15em;font-weight:650;margin-right:.6em}.m2b .ground{opacity:.75;margin:.1em 0 .5em}
 .m2b .sure{border-radius:1em;padding:.1em .65em;font-size:.85em;color:#fff;background:#57606a;white-space:nowrap}
-.m2b .proved{background:#00684a}.m2b .probable{background:#8a5a00}.m2b .numeric{background:#0b5c8a}.m2b .disagree{background:#b3123b}
+.m2b .proved{background:#00684a}.m2b .probable{background:#8a5a00}.m2b .numeric{background:#0b5c8a}
+.m2b .disagree{background:#b3123b}
 .m2b table{border-collapse:collapse;margin:.4em 0;font-size:.95em}.m2b caption{text-align:left;font-weight:600}
 .m2b th,.m2b td{text-align:left;padding:.12em .9em .12em 0;vertical-align:top;border:0;background:none}
-.m2b td.n{text-align:right;font-variant-numeric:tabular-nums}.m2b .rows tr+tr{border-top:1px solid #8883}.m2b math{font-size:1.1em}
+.m2b td.n{text-align:right;font-variant-numeric:tabular-nums}.m2b .rows tr+tr{border-top:1px solid #8883}
+.m2b math{font-size:1.1em}
 .m2b p{margin:.3em 0}
 """
 
@@ -123,7 +125,7 @@ def _mathml(text: str) -> str | None:
 
 
 def _atoms(text: str) -> list[tuple[str, str]]:
-    """The tokens of a polynomial with their MathML; empty when there is something else, or two operands stand side by side."""
+    """The tokens of a polynomial with their MathML; empty where something else is, operands side by side, or an open end."""
     found: list[tuple[str, str]] = []
     place = 0
     while place < len(text):
@@ -143,7 +145,8 @@ def _atoms(text: str) -> list[tuple[str, str]]:
             below = index.replace("_", ",")
             found.append(("name", f"<msub>{word}<mn>{below}</mn></msub>" if index else word))
         place = match.end()
+    if not found:
+        return []
     operands = [kind in ("number", "name") for kind, _ in found]
     side_by_side = any(len(list(run)) > 1 for is_operand, run in groupby(operands) if is_operand)
-    return [] if side_by_side else found
-
+    return [] if side_by_side or found[-1][0] in ("operator", "^") else found

@@ -6,7 +6,7 @@ import unicodedata
 
 _WRITTEN = {
     "\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "…": r"\dots{}", "≥": r"$\ge$", "≤": r"$\le$", "×": r"$\times$", "⊗": r"$\otimes$",
+    "|": r"\textbar{}", "…": r"\dots{}", "≥": r"$\ge$", "≤": r"$\le$", "×": r"$\times$", "⊗": r"$\otimes$",
     "∩": r"$\cap$", "→": r"$\to$", "↦": r"$\mapsto$", "–": "--", "—": "---", "\N{MINUS SIGN}": "$-$", "²": r"$^2$", "³": r"$^3$",
     "α": r"$\alpha$", "β": r"$\beta$", "ν": r"$\nu$", "λ": r"$\lambda$", "ℓ": r"$\ell$", "∞": r"$\infty$", "≠": r"$\ne$",
 }  # fmt: skip

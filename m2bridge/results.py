@@ -365,7 +365,11 @@ class Result:
         stopped = "" if self.limit is None else f"; a limit was reached: {self.limit}"
         ground = f"seed {self.seed}{over}; {_AGREEMENT[self.agreement]}; {self.seconds:.1f} s{stopped}"
         return box(
-            self.view(), certainty=self.certainty.value, agreement=self.agreement, ground=ground, title=self.model
+            self.view(),
+            certainty=self.certainty.value,
+            agreement=self.agreement,
+            ground=ground,
+            title=self.model,
         )
 
 

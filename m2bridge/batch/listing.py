@@ -120,9 +120,7 @@ def as_latex(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
         " & ".join(escaped(name) for name in columns) + r" \\",
         r"\midrule",
     ]
-    lines += [
-        " & ".join(escaped(text_of(row.get(name))) for name in columns) + r" \\" for row in rows
-    ]
+    lines += [" & ".join(escaped(text_of(row.get(name))) for name in columns) + r" \\" for row in rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 

@@ -21,8 +21,8 @@ from m2bridge.questions import sentences
 COMMANDS = {
     name: name
     for name in (
-        "figure", "models", "verify", "explain", "cite", "report", "template", "check", "batch", "worker", "status", "results", "schema",
-        "doctor", "engine", "licenses", "mcp",
+        "figure", "models", "verify", "explain", "cite", "report", "template", "check", "batch", "worker", "status", "results",
+        "schema", "doctor", "engine", "licenses", "mcp",
     )
 } | {"describe": "models"}  # fmt: skip
 """Commands that are no questions, in the order of ``--help``, and the modules of this package that register them."""

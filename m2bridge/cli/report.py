@@ -20,7 +20,8 @@ def register(app: typer.Typer) -> None:
     @app.command("report")
     def command(
         sources: Annotated[
-            list[Path], typer.Argument(metavar="STORE|RECORDS...", help="Stores, records, directories of records.")
+            list[Path],
+            typer.Argument(metavar="STORE|RECORDS...", help="Stores, records, directories of records."),
         ],
         output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")],
         title: Annotated[str, typer.Option("--title", help="What stands at its top.")] = "m2bridge report",

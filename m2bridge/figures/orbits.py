@@ -216,7 +216,7 @@ def _legend(figure: Any, drawn: Sequence[OrbitNode], centre: float, height: floa
 
 
 def svg(locus: SingularLocus) -> str:
-    """The diagram alone as SVG, for pages: one box an orbit, one row a dimension, lines where a closure contains another orbit."""
+    """The diagram alone as SVG: a box for each orbit, a row for each dimension, lines where a closure contains another orbit."""
     drawn = nodes(locus, None)
     levels = _levels(drawn)
     places = _places(drawn, levels)
@@ -242,10 +242,15 @@ def svg(locus: SingularLocus) -> str:
 
 def _svg_box(node: OrbitNode, x: float, y: float) -> str:
     name, _ = node.label.split("\n")
-    mark = f'<text class="fails" x="{x + 42:.0f}" y="{y - 10:.0f}">\N{MULTIPLICATION SIGN}</text>' if node.fails else ""
+    mark = (
+        f'<text class="fails" x="{x + 42:.0f}" y="{y - 10:.0f}">\N{MULTIPLICATION SIGN}</text>'
+        if node.fails
+        else ""
+    )
     return (
         f'<rect x="{x - 46:.0f}" y="{y - 20:.0f}" width="92" height="38" rx="8" class="{node.verdict}"/>'
-        f'<text class="in" x="{x:.0f}" y="{y - 4:.0f}">{name}</text><text class="in" x="{x:.0f}" y="{y + 12:.0f}">T {node.tangent}</text>{mark}'
+        f'<text class="in" x="{x:.0f}" y="{y - 4:.0f}">{name}</text>'
+        f'<text class="in" x="{x:.0f}" y="{y + 12:.0f}">T {node.tangent}</text>{mark}'
     )
 
 

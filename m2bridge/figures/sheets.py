@@ -1,7 +1,7 @@
 """A surface of the image of any model, as an SVG that a page can rotate: needs no plotting library.
 
-A map of two variables into three-space is drawn as it is. Any other image is cut: two directions of the weights are drawn, and the
-functions that they reach are projected onto the three directions in which they differ most. The caption says which.
+A map of two variables into three-space is drawn as it is. Any other image is cut: two directions of the weights are drawn, and
+the functions that they reach are projected onto the three directions in which they differ most. The caption says which.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ class Sheet:
             f'stroke="#fff" stroke-opacity=".35" stroke-width=".5">{shapes}</svg>'
         )
 
-    def html(self) -> str:
+    def html(self, *, title: str = "") -> str:
         """A figure with its caption; a script of the page may turn it."""
         mesh = json.dumps(np.round(self.points, 3).tolist(), separators=(",", ":"))
-        caption = f"<figcaption>{escape(self.caption)}</figcaption>"
+        name = f"<b>{escape(title)}.</b> " if title else ""
+        caption = f"<figcaption>{name}{escape(self.caption)}</figcaption>"
         return f"<figure class='sheet' data-mesh='{mesh}'>{self.svg()}{caption}</figure>"
 
 
@@ -107,6 +108,10 @@ def _painted(points: np.ndarray) -> list[tuple[Any, str]]:
             light = 0.6 + 0.4 * abs(normal @ [0.5, -0.4, 0.77]) / (np.linalg.norm(normal) or 1)
             colour = [int(light * np.interp(height, (-1, 0, 1), shade)) for shade in _COLOURS.T]
             facets.append(
-                (-sum(far[c] for c in corners), [seen[c] for c in corners], "#{:02x}{:02x}{:02x}".format(*colour))
+                (
+                    -sum(far[c] for c in corners),
+                    [seen[c] for c in corners],
+                    "#{:02x}{:02x}{:02x}".format(*colour),
+                )
             )
     return [(corners, colour) for _, corners, colour in sorted(facets, key=lambda facet: facet[0])]

@@ -1,4 +1,4 @@
-"""Report: how to cite an answer: one LaTeX sentence that claims what the record holds and no more, and the BibTeX entries it names."""
+"""Report: how to cite an answer: one LaTeX sentence that claims what the record holds and no more, and its BibTeX entries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def sentence(result: Result, *, version: str = __version__, verified: bool = Fal
     if isinstance(result, Ledger):
         raise InputError("a ledger is no single answer; cite a record of a question, or m2bridge itself")
     if result.migrated_from is not None:
-        raise InputError("the record is of an older schema, where words meant other things: ask the question again")
+        raise InputError(
+            "the record is of an older schema, where words meant other things: ask the question again"
+        )
     quantity, grounds = _grounds(result)
     values: dict[str, Any] = {
         "title": cut(title_of(result), _LONGEST),
@@ -112,7 +114,12 @@ def _sources(result: Result) -> list[tuple[str, str]]:
     formula, theorem = getattr(result, "formula", None), getattr(result, "theorem", None)
     if formula is not None and formula.value is not None:
         verdict = "agrees" if formula.agrees else f"says {formula.value}, which does not agree"
-        found.append((f"the formula of {formula.citation.partition(';')[0]} {verdict}", _keys(_ARXIV.findall(formula.citation))))
+        found.append(
+            (
+                f"the formula of {formula.citation.partition(';')[0]} {verdict}",
+                _keys(_ARXIV.findall(formula.citation)),
+            )
+        )
     if theorem is not None and theorem.applies and theorem.agrees is not None:
         verdict = "agrees" if theorem.agrees else "as printed does not hold here"
         found.append((f"{theorem.name} {verdict}", _keys([_ATTENTION])))
@@ -133,7 +140,7 @@ def _entries() -> dict[str, str]:
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         block_start_string="<%", block_end_string="%>", variable_start_string="<<", variable_end_string=">>",
-        comment_start_string="<#", comment_end_string="#>", undefined=jinja2.StrictUndefined, autoescape=False,  # noqa: S701
+        comment_start_string="<#", comment_end_string="#>", undefined=jinja2.StrictUndefined, autoescape=False,
     )  # fmt: skip
     environment.globals["tex"] = latex.escaped
     text = files("m2bridge").joinpath("data/report/cite.tex.j2").read_text(encoding="utf-8")

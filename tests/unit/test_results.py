@@ -155,7 +155,12 @@ def test_results_have_a_short_repr_and_a_table() -> None:
     )
     table = found._repr_html_()
     assert "<span class='answer'>dimension 5, affine</span>" in table
-    assert table.index("dimension 5") < table.index(">proved<") < table.index("seed 0") < table.index("parameters")
+    assert (
+        table.index("dimension 5")
+        < table.index(">proved<")
+        < table.index("seed 0")
+        < table.index("parameters")
+    )
     assert "witnesses agree" in table
     assert ">parameters</th><td>10</td>" in table
     assert pickle.loads(pickle.dumps(found)) == found
