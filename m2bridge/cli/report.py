@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ import typer
 
 from m2bridge.batch.store import Store
 from m2bridge.errors import InputError, RecordError
+from m2bridge.figures.plotting import check_place
 from m2bridge.records import from_document, load, scripts_beside, write_atomically
 from m2bridge.report.page import Entry, page
 
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
         Example: m2bridge report weekend -o report.html
         """
-        check_page(output)
+        check_place(output)
         entries = [entry for source in sources for entry in _entries(source)]
         if not entries:
             raise InputError(f"there is no record in {', '.join(map(str, sources))}")
@@ -40,12 +40,6 @@ def register(app: typer.Typer) -> None:
         typer.echo(f"{output}: {len(entries)} records, {len(text.encode()) / 1e6:.1f} MB")
         for entry in damaged:
             typer.echo(f"damaged: {entry.name}: {entry.trouble}", err=True)
-
-
-def check_page(output: Path) -> None:
-    """Refuse, before any work is done, a place that cannot be written to."""
-    if output.is_dir() or not output.parent.is_dir() or not os.access(output.parent, os.W_OK):
-        raise InputError(f"-o {output}: name a file in a directory that can be written to")
 
 
 def _entries(source: Path) -> Iterator[Entry]:
