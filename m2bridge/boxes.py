@@ -43,6 +43,12 @@ def box(view: View, *, certainty: str, agreement: bool | None, ground: str, titl
     return "".join([*parts, body(view), "</div>"])
 
 
+def card(title: str, pairs: Iterable[tuple[str, str]]) -> str:
+    """Something that is no answer, as a box: what it is, and what is known of it."""
+    name = f"<p><span class='answer'>{escape(cut(title, _CELL))}</span></p>"
+    return f"<div class='m2b'><style>{STYLE}</style>{name}{facts(pairs)}</div>"
+
+
 def head(answer: str, certainty: str, agreement: bool | None) -> str:
     """The line that answers: the answer, and how sure it is."""
     sure = f"<span class='sure {certainty}' title='{WORDS.get(certainty, '')}'>{certainty}</span>"

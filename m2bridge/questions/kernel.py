@@ -28,6 +28,7 @@ from m2bridge.models.spec import suggestion
 from m2bridge.protocol import Values
 from m2bridge.questions.clock import Clock, LimitReached
 from m2bridge.questions.cost import Cost, Estimate, estimate_of, from_program
+from m2bridge.questions.steps import suitable_steps
 from m2bridge.results import (
     RESULT_TYPES,
     EngineUse,
@@ -315,7 +316,7 @@ class Question(Generic[S, R]):
         seed: of every random choice.
         limits: time and memory of the whole question; `timeout` and `memory` are a shorter way to say it: ``"10m"``, ``"4G"``.
         keep: a directory in which to leave every script with its raw output.
-        progress: told each step as it begins.
+        progress: told each step as it begins; without one, notebooks and interactive terminals show the step themselves.
         """
         self._check(options, prime)
         allowed = limits or Limits()
@@ -323,13 +324,14 @@ class Question(Generic[S, R]):
             allowed = replace(allowed, wall_seconds=parse_seconds(timeout))
         if memory is not None:
             allowed = replace(allowed, memory_bytes=parse_bytes(memory))
+        own = suitable_steps() if progress is None else None
         asking = Asking(
             engine=engine,
             prime=prime,
             seed=seed,
             limits=allowed,
             keep=keep,
-            progress=progress,
+            progress=progress or own,
             warm=self.warm,
         )
         try:
@@ -338,6 +340,8 @@ class Question(Generic[S, R]):
             raise LimitError(f"{self.name}: {error.reason}; nothing was found before") from None
         finally:
             asking.close()
+            if own is not None:
+                own.close()
 
     def _check(self, options: Mapping[str, Any], prime: int | None) -> None:
         if unknown := sorted(set(options) - set(self.options)):
