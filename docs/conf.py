@@ -7,6 +7,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 from _site import gallery, reference
+from docutils import nodes
+from latex2mathml.converter import convert
 
 from m2bridge import __version__
 
@@ -37,7 +39,21 @@ copybutton_prompt_text = "$ "
 copybutton_only_copy_prompt_lines = True
 
 
+html_math_renderer = "mathml"
+
+
+def _inline(self, node):
+    self.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def _block(self, node):
+    self.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app):
-    """Make the pages of the gallery and of the reference before anything is read."""
+    """Make the pages of the gallery and of the reference first; write formulas as MathML, which needs no script."""
+    app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("builder-inited", lambda app: gallery.write(HERE))
     app.connect("builder-inited", lambda app: reference.write(HERE))

@@ -39,7 +39,7 @@ STYLE = """
 def box(view: View, *, certainty: str, agreement: bool | None, ground: str, title: str) -> str:
     """An answer as a box: the answer, how sure it is and what it was computed with first, then what was found."""
     parts = [f"<div class='m2b'><style>{STYLE}</style>", head(view.answer, certainty, agreement)]
-    parts.append(f"<p class='ground'>{escape(cut(title, _CELL))}; {escape(ground)}</p>")
+    parts.append(f"<p class='ground'>{escape(cut(title, 90))}; {escape(ground)}</p>")
     return "".join([*parts, body(view), "</div>"])
 
 
@@ -107,7 +107,7 @@ def _mathml(text: str) -> str | None:
     """A polynomial or an equation between polynomials in MathML; None when the text is neither.
 
     >>> _mathml("z0^2 - 3*x")
-    '<math><msup><msub><mi>z</mi><mn>0</mn></msub><mn>2</mn></msup><mo>-</mo><mn>3</mn><mi>x</mi></math>'
+    '<math><msup><msub><mi>z</mi><mn>0</mn></msub><mn>2</mn></msup><mo>−</mo><mn>3</mn><mi>x</mi></math>'
     >>> _mathml("two words") is None
     True
     """
@@ -140,6 +140,7 @@ def _atoms(text: str) -> list[tuple[str, str]]:
             return []
         above, below, number, name, index, sign = match.groups()
         if sign:
+            sign = "\N{MINUS SIGN}" if sign == "-" else sign
             kind = "close" if sign == ")" else "^" if sign == "^" else "operator"
             found.append((kind, f"<mo>{sign}</mo>"))
         elif above:

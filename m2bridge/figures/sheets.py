@@ -97,7 +97,7 @@ def _painted(points: np.ndarray) -> list[tuple[Any, str]]:
     depth = x * np.sin(azimuth) + y * np.cos(azimuth)
     up = z * np.cos(elevation) + depth * np.sin(elevation)
     far = depth * np.cos(elevation) - z * np.sin(elevation)
-    seen = np.stack([_SIZE / 2 * (1 + 0.62 * across), _SIZE / 2 * (1 - 0.62 * up)], axis=-1)
+    seen = np.stack([_SIZE / 2 * (1 + 0.7 * across), _SIZE / 2 * (1 - 0.7 * up)], axis=-1)
     facets = []
     for i in range(points.shape[0] - 1):
         for j in range(points.shape[1] - 1):

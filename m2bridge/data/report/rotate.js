@@ -14,7 +14,7 @@ document.querySelectorAll("figure.sheet").forEach(figure => {
     const ca = Math.cos(azimuth), sa = Math.sin(azimuth), ce = Math.cos(elevation), se = Math.sin(elevation), facets = [];
     const seen = mesh.map(row => row.map(([x, y, z]) => {
       const depth = x * sa + y * ca;
-      return [size / 2 * (1 + 0.62 * (x * ca - y * sa)), size / 2 * (1 - 0.62 * (z * ce + depth * se)), depth * ce - z * se];
+      return [size / 2 * (1 + 0.7 * (x * ca - y * sa)), size / 2 * (1 - 0.7 * (z * ce + depth * se)), depth * ce - z * se];
     }));
     for (let i = 0; i + 1 < mesh.length; i++) for (let j = 0; j + 1 < mesh[0].length; j++) {
       const at = [[i, j], [i + 1, j], [i + 1, j + 1], [i, j + 1]], p = at.map(([a, b]) => seen[a][b]);
