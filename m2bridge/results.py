@@ -364,12 +364,13 @@ class Result:
         over = "" if self.options.get("prime") is None else f", prime {self.options['prime']}"
         stopped = "" if self.limit is None else f"; a limit was reached: {self.limit}"
         ground = f"seed {self.seed}{over}; {_AGREEMENT[self.agreement]}; {self.seconds:.1f} s{stopped}"
+        own = f"your own network, {self.model.count(';') + 1} lines of program"
         return box(
             self.view(),
             certainty=self.certainty.value,
             agreement=self.agreement,
             ground=ground,
-            title=self.model,
+            title=own if self.model.startswith("program:") else self.model,
         )
 
 

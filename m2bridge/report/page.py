@@ -58,6 +58,7 @@ def page(entries: Iterable[Entry], *, title: str) -> str:
     script = _asset("page.js") + _asset("rotate.js")
     return _template().render(
         title=title,
+        brief=len(answered) > _MANY,
         count=len(listed),
         style=_asset("page.css"),
         script=script,
@@ -196,8 +197,8 @@ def _scripts(results: Sequence[Result]) -> list[tuple[str, str, str]]:
 
 
 def _bibliography(results: Sequence[Result]) -> str:
-    entries = dict.fromkeys(text for result in results for text in bibliography(result).split("\n\n"))
-    return "\n\n".join(text.strip() for text in entries) + "\n"
+    entries = dict.fromkeys(text.strip() for result in results for text in bibliography(result).split("\n\n"))
+    return "\n\n".join(entries) + "\n"
 
 
 def _asset(name: str) -> str:

@@ -130,7 +130,8 @@ def test_it_prints(report: Path, opened: Opened, tmp_path: Path) -> None:
     shown = opened(report)
     shown.pdf(path=tmp_path / "report.pdf")
     text = "".join(sheet.extract_text() for sheet in pypdf.PdfReader(tmp_path / "report.pdf").pages)
-    assert "dimension 6, affine" in " ".join(text.split())
+    assert text.count("proved") >= 5
+    assert "softmax" in text
     assert "How to cite" in text
 
 

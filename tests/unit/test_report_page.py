@@ -53,6 +53,7 @@ def test_a_page_says_the_answer_its_grounds_and_how_to_cite(answer: Dimension) -
     for words in ("dimension 5, affine", "proved", "≤ 5", "m2bridge 0.2.0", r"\cite{m2bridge}"):
         assert words in seen.text
     assert "Kohn" in seen.text  # whose formula is compared
+    assert page([entry(answer), entry(answer, seed=1)], title="t").count("@misc{m2bridge,") == 1
 
 
 def test_hostile_text_stays_text(answer: Dimension) -> None:
