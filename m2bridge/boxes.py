@@ -107,7 +107,7 @@ def _mathml(text: str) -> str | None:
     """A polynomial or an equation between polynomials in MathML; None when the text is neither.
 
     >>> _mathml("z0^2 - 3*x")
-    '<math><msup><msub><mi>z</mi><mn>0</mn></msub><mn>2</mn></msup><mo>−</mo><mn>3</mn><mi>x</mi></math>'
+    '<math><msubsup><mi>z</mi><mn>0</mn><mn>2</mn></msubsup><mo>−</mo><mn>3</mn><mi>x</mi></math>'
     >>> _mathml("two words") is None
     True
     """
@@ -122,7 +122,11 @@ def _mathml(text: str) -> str | None:
             return None
         following = atoms[place + 1 : place + 3]
         if [k for k, _ in following] == ["^", "number"] and kind != "operator":
-            pieces.append(f"<msup>{atom}{following[1][1]}</msup>")
+            power = following[1][1]
+            indexed = atom.removeprefix("<msub>").removesuffix("</msub>")
+            pieces.append(
+                f"<msup>{atom}{power}</msup>" if indexed == atom else f"<msubsup>{indexed}{power}</msubsup>"
+            )
             place += 3
             continue
         pieces.append("" if atom == "<mo>*</mo>" else atom)

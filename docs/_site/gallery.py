@@ -15,6 +15,11 @@ import m2bridge
 from m2bridge import boxes
 from m2bridge.figures.sheets import Sheet, sheet
 
+_FIRST = (
+    "attention", "own_network", "deep_attention", "softmax", "correction", "fiber", "skip", "mlp", "perceptron_rank", "convolution",
+    "group_convolution", "linear", "tensor_train", "cp", "cp_defective", "pearson", "whitney", "cuspidal_edge", "swallowtail",
+)  # fmt: skip
+"""The order of the pages; others follow by name."""
 _PACKAGE = Path(m2bridge.__file__).parent
 
 
@@ -22,7 +27,7 @@ def write(docs: Path) -> None:
     """Run every file and write its page beside it; pages whose file and package are unchanged are kept."""
     folder = docs / "gallery"
     cards, names = [], []
-    for file in sorted(folder.glob("*.py")):
+    for file in sorted(folder.glob("*.py"), key=lambda file: (_rank(file.stem), file.stem)):
         title, text, cells = parts(file)
         page, picture = file.with_suffix(".md"), docs / "_build" / "pictures" / f"{file.stem}.html"
         mark = f"<!-- {_digest(file)} -->"
@@ -49,6 +54,10 @@ def write(docs: Path) -> None:
     head = "# Gallery\n\nWorked examples. Each page is run when the site is built; each picture is drawn from the network itself."
     grid = _raw("<div class='cards'>" + "".join(cards) + "</div>")
     (folder / "index.md").write_text(f"{head}\n\n{grid}\n\n{toctree}\n", encoding="utf-8")
+
+
+def _rank(name: str) -> int:
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST)
 
 
 def parts(file: Path) -> tuple[str, str, list[tuple[str, str]]]:

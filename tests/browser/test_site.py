@@ -45,7 +45,7 @@ def test_the_first_screen_says_what_it_is_for(opened: Opened, shots: Path) -> No
     text = shown.inner_text("article")
     assert "dimension 10, affine" in text
     assert "proved" in text
-    assert shown.locator("math msup").count() >= 4  # the equation
+    assert shown.locator("math msubsup").count() >= 4  # the equation
     assert shown.locator("figure.sheet canvas").bounding_box()["y"] < 900
     assert coloured(shown, "figure.sheet canvas") > 0.03
     shown.screenshot(path=shots / "site-index-dark.png")
