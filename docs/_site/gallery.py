@@ -16,8 +16,9 @@ from m2bridge import boxes
 from m2bridge.figures.sheets import Sheet, sheet
 
 _FIRST = (
-    "attention", "own_network", "deep_attention", "softmax", "correction", "fiber", "skip", "mlp", "perceptron_rank", "convolution",
-    "group_convolution", "linear", "tensor_train", "cp", "cp_defective", "pearson", "whitney", "cuspidal_edge", "swallowtail",
+    "attention", "own_network", "deep_attention", "softmax", "correction", "fiber", "skip",
+    "mlp", "perceptron_rank", "convolution", "group_convolution", "linear", "tensor_train", "cp", "cp_defective",
+    "pearson", "whitney", "cuspidal_edge", "swallowtail",
 )  # fmt: skip
 """The order of the pages; others follow by name."""
 _PACKAGE = Path(m2bridge.__file__).parent
