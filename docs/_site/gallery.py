@@ -7,9 +7,11 @@ expression is shown as a notebook would show it. Files assert what they claim, s
 import ast
 import hashlib
 import html
+import json
 import os
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import m2bridge
 from m2bridge import boxes
@@ -35,14 +37,16 @@ def write(docs: Path) -> None:
         kept = page.exists() and picture.exists() and page.read_text(encoding="utf-8").startswith(mark)
         if not kept:
             start = time.monotonic()
-            body, drawn = run(file, cells)
+            ran, drawn = run(file, cells)
+            file.with_suffix(".ipynb").write_text(notebook(title, text, ran), encoding="utf-8")
             picture.parent.mkdir(parents=True, exist_ok=True)
             picture.write_text(drawn.svg(), encoding="utf-8")
             seconds = time.monotonic() - start
             print(f"gallery: {file.name} {seconds:.1f} s", flush=True)
+            body = "\n".join(one.markdown() for one in ran)
             page.write_text(
-                f"{mark}\n# {title}\n\n{_raw(drawn.html())}\n\n{text}\n\n{body}\n\n"
-                f"Run when this page was built, by m2bridge {m2bridge.__version__}; the file is `docs/gallery/{file.name}`.\n",
+                f"{mark}\n# {title}\n\n{_raw(drawn.html())}\n\n{text}\n\n{body}\n\nRun when this page was built, by m2bridge "
+                f"{m2bridge.__version__}: {{download}}`as a notebook <{file.stem}.ipynb>`, {{download}}`as Python <{file.name}>`.\n",
                 encoding="utf-8",
             )
         names.append(file.stem)
@@ -72,25 +76,68 @@ def parts(file: Path) -> tuple[str, str, list[tuple[str, str]]]:
     return title.rstrip("."), text.strip(), cells
 
 
-def run(file: Path, cells: list[tuple[str, str]]) -> tuple[str, Sheet]:
-    """The Markdown of the cells with what they show, and a picture of the last ``model``."""
+def run(file: Path, cells: list[tuple[str, str]]) -> tuple[list[Ran], Sheet]:
+    """What the cells show, and a picture of the last ``model``."""
     names: dict[str, object] = {"m2bridge": m2bridge}
-    shown = []
+    ran = []
     before = Path.cwd()
     os.chdir(file.parents[2])
     try:
         for sentence, code in cells:
             value = _value(code, names, file)
-            kept = "\n".join(line for line in code.splitlines() if not line.startswith("assert "))
-            shown.append(f"{sentence}\n\n```python\n{kept.strip()}\n```\n")
-            if value is not None:
-                shown.append(_shown(value))
+            kept = "\n".join(line for line in code.splitlines() if not line.startswith("assert ")).strip()
+            ran.append(Ran(sentence, kept, value))
     finally:
         os.chdir(before)
-    drawn = names.get("picture") or names["model"]
-    if isinstance(drawn, str):
-        drawn = m2bridge.parse_spec(drawn)
-    return "\n".join(shown), drawn if isinstance(drawn, Sheet) else sheet(drawn)
+    drawn = names["model"]
+    return ran, sheet(m2bridge.parse_spec(drawn) if isinstance(drawn, str) else drawn)
+
+
+class Ran(NamedTuple):
+    """A cell that was run: its sentence, its code, and the value that it shows, or None."""
+
+    sentence: str
+    code: str
+    value: object
+
+    def markdown(self) -> str:
+        shown = ""
+        if self.value is not None:
+            plain = f"```text\n{self.value}\n```\n"
+            shown = _raw(self.value._repr_html_()) if hasattr(self.value, "_repr_html_") else plain
+        return f"{self.sentence}\n\n```python\n{self.code}\n```\n\n{shown}"
+
+    def cells(self, number: int) -> list[dict[str, object]]:
+        """The cells of a notebook, run."""
+        data = {"text/plain": repr(self.value)}
+        if hasattr(self.value, "_repr_html_"):
+            data["text/html"] = self.value._repr_html_()
+        output = {"output_type": "execute_result", "execution_count": number, "metadata": {}, "data": data}
+        code = {"cell_type": "code", "execution_count": number, "metadata": {}, "id": f"code-{number}"}
+        return [
+            {"cell_type": "markdown", "metadata": {}, "id": f"text-{number}", "source": self.sentence},
+            {**code, "source": self.code, "outputs": [] if self.value is None else [output]},
+        ]
+
+
+def notebook(title: str, text: str, ran: list[Ran]) -> str:
+    """An executed notebook with the same cells."""
+    cells: list[dict[str, object]] = [
+        {"cell_type": "markdown", "metadata": {}, "id": "title", "source": f"# {title}\n\n{text}"},
+        {
+            "cell_type": "code",
+            "execution_count": 0,
+            "metadata": {},
+            "id": "import",
+            "source": "import m2bridge",
+            "outputs": [],
+        },
+        *(cell for number, one in enumerate(ran, 1) for cell in one.cells(number)),
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return json.dumps(
+        {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}, "cells": cells}, indent=1
+    )
 
 
 def _value(code: str, names: dict[str, object], file: Path) -> object:
@@ -103,12 +150,6 @@ def _value(code: str, names: dict[str, object], file: Path) -> object:
         else:
             exec(compile(ast.Module([node], []), str(file), "exec"), names)
     return value
-
-
-def _shown(value: object) -> str:
-    if hasattr(value, "_repr_html_"):
-        return _raw(value._repr_html_())
-    return f"```text\n{value}\n```\n"
 
 
 def _raw(text: str) -> str:

@@ -1,7 +1,8 @@
-"""What builds the site can fail: a worked example with a wrong claim, a link that leads nowhere, a page that loads from elsewhere."""
+"""What builds the site can fail: a worked example with a wrong claim, a link that leads nowhere, a page that loads elsewhere."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,11 @@ def worked(tmp_path: Path, claim: str) -> Path:
 def test_a_worked_example_shows_its_answer(site: Any, tmp_path: Path) -> None:
     file = worked(tmp_path, "2")
     title, text, cells = site["gallery"].parts(file)
-    body, picture = site["gallery"].run(file, cells)
+    ran, picture = site["gallery"].run(file, cells)
+    body = "".join(cell.markdown() for cell in ran)
+    notebook = json.loads(site["gallery"].notebook(title, text, ran))
+    assert "dimension 2, affine" in notebook["cells"][-1]["outputs"][0]["data"]["text/html"]
+    assert notebook["cells"][-1]["source"].endswith("\nanswer")
     assert (title, text) == ("A title", "A text.")
     assert "dimension 2, affine" in body
     assert "assert" not in body
