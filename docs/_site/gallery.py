@@ -26,6 +26,33 @@ _FIRST = (
 _PACKAGE = Path(m2bridge.__file__).parent
 
 
+class Ran(NamedTuple):
+    """A cell that was run: its sentence, its code, and the value that it shows, or None."""
+
+    sentence: str
+    code: str
+    value: object
+
+    def markdown(self) -> str:
+        shown = ""
+        if self.value is not None:
+            plain = f"```text\n{self.value}\n```\n"
+            shown = _raw(self.value._repr_html_()) if hasattr(self.value, "_repr_html_") else plain
+        return f"{self.sentence}\n\n```python\n{self.code}\n```\n\n{shown}"
+
+    def cells(self, number: int) -> list[dict[str, object]]:
+        """The cells of a notebook, run."""
+        data = {"text/plain": repr(self.value)}
+        if hasattr(self.value, "_repr_html_"):
+            data["text/html"] = self.value._repr_html_()
+        output = {"output_type": "execute_result", "execution_count": number, "metadata": {}, "data": data}
+        code = {"cell_type": "code", "execution_count": number, "metadata": {}, "id": f"code-{number}"}
+        return [
+            {"cell_type": "markdown", "metadata": {}, "id": f"text-{number}", "source": self.sentence},
+            {**code, "source": self.code, "outputs": [] if self.value is None else [output]},
+        ]
+
+
 def write(docs: Path) -> None:
     """Run every file and write its page beside it; pages whose file and package are unchanged are kept."""
     folder = docs / "gallery"
@@ -45,8 +72,9 @@ def write(docs: Path) -> None:
             print(f"gallery: {file.name} {seconds:.1f} s", flush=True)
             body = "\n".join(one.markdown() for one in ran)
             page.write_text(
-                f"{mark}\n# {title}\n\n{_raw(drawn.html())}\n\n{text}\n\n{body}\n\nRun when this page was built, by m2bridge "
-                f"{m2bridge.__version__}: {{download}}`as a notebook <{file.stem}.ipynb>`, {{download}}`as Python <{file.name}>`.\n",
+                f"{mark}\n# {title}\n\n{_raw(drawn.html())}\n\n{text}\n\n{body}\n\n"
+                f"Run when this page was built, by m2bridge {m2bridge.__version__}: "
+                f"{{download}}`as a notebook <{file.stem}.ipynb>`, {{download}}`as Python <{file.name}>`.\n",
                 encoding="utf-8",
             )
         names.append(file.stem)
@@ -91,33 +119,6 @@ def run(file: Path, cells: list[tuple[str, str]]) -> tuple[list[Ran], Sheet]:
         os.chdir(before)
     drawn = names["model"]
     return ran, sheet(m2bridge.parse_spec(drawn) if isinstance(drawn, str) else drawn)
-
-
-class Ran(NamedTuple):
-    """A cell that was run: its sentence, its code, and the value that it shows, or None."""
-
-    sentence: str
-    code: str
-    value: object
-
-    def markdown(self) -> str:
-        shown = ""
-        if self.value is not None:
-            plain = f"```text\n{self.value}\n```\n"
-            shown = _raw(self.value._repr_html_()) if hasattr(self.value, "_repr_html_") else plain
-        return f"{self.sentence}\n\n```python\n{self.code}\n```\n\n{shown}"
-
-    def cells(self, number: int) -> list[dict[str, object]]:
-        """The cells of a notebook, run."""
-        data = {"text/plain": repr(self.value)}
-        if hasattr(self.value, "_repr_html_"):
-            data["text/html"] = self.value._repr_html_()
-        output = {"output_type": "execute_result", "execution_count": number, "metadata": {}, "data": data}
-        code = {"cell_type": "code", "execution_count": number, "metadata": {}, "id": f"code-{number}"}
-        return [
-            {"cell_type": "markdown", "metadata": {}, "id": f"text-{number}", "source": self.sentence},
-            {**code, "source": self.code, "outputs": [] if self.value is None else [output]},
-        ]
 
 
 def notebook(title: str, text: str, ran: list[Ran]) -> str:
