@@ -143,11 +143,22 @@ def test_ten_thousand_records_open_in_seconds(
         Entry(name=f"r{i}", version="0.2.0", result=replace(answers[i % 4], seed=i)) for i in range(10_000)
     ]
     path.write_text(page(entries, title="Many"), encoding="utf-8")
+    (tmp_path / "blank.html").write_text("<title>blank</title>", encoding="utf-8")
+    shown = opened(tmp_path / "blank.html")
+    session = shown.context.new_cdp_session(shown)
+    session.send(
+        "Performance.enable", {"timeDomain": "threadTicks"}
+    )  # the processor's time, whatever else it does
     start = time.monotonic()
-    shown = opened(path)
+    shown.goto(path.as_uri())
     shown.wait_for_selector("html.script")
+    worked = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}[
+        "TaskDuration"
+    ]
     seconds = time.monotonic() - start
-    print(f"10,000 records: {path.stat().st_size / 1e6:.0f} MB, open in {seconds:.1f} s")
-    assert seconds < 60  # a few seconds on a machine that does nothing else
+    print(
+        f"10,000 records: {path.stat().st_size / 1e6:.0f} MB, {worked:.1f} s of work, {seconds:.1f} s on this machine"
+    )
+    assert 0 < worked < 15
     shown.fill("input[type=search]", "softmax")
     until(shown, "document.querySelector('.search output').textContent === '2500 of 10000'")

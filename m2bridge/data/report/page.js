@@ -21,12 +21,12 @@ document.querySelectorAll("table.list").forEach(table => {
 const field = document.querySelector(".search input");
 if (field) {
   const count = document.querySelector(".search output"), rows = [...document.querySelectorAll("table.list tbody tr")];
-  const texts = rows.map(row => row.textContent.toLowerCase());
-  const records = rows.map(row => document.getElementById(row.dataset.record)?.closest("details"));
-  let waiting;
+  let texts, records, waiting; // read when something is first searched for
   const search = () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     let found = 0;
+    texts ??= rows.map(row => row.textContent.toLowerCase());
+    records ??= rows.map(row => document.getElementById(row.dataset.record)?.closest("details"));
     rows.forEach((row, i) => {
       const shown = words.every(word => texts[i].includes(word));
       found += shown;
