@@ -374,7 +374,7 @@ class Result:
         )
 
 
-_AGREEMENT = {True: "witnesses agree", False: "witnesses disagree", None: "one witness"}
+_AGREEMENT = {True: "witnesses agree", False: "witnesses disagree", None: "no second witness"}
 
 
 RESULT_TYPES: dict[str, type[Result]] = {}
