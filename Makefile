@@ -13,7 +13,7 @@ IMAGE_BUILD ?= $(or $(CONTAINERS),docker) build -t $(IMAGE) --build-arg REVISION
 IMAGE_RUN ?= $(if $(filter podman buildah,$(CONTAINERS)),podman,docker) run --rm --network none --read-only --tmpfs /tmp \
 	--cap-drop all --security-opt no-new-privileges
 
-.PHONY: run test test-all test-cluster test-torch lint check format engine image image-test image-sizes benchmarks schemas clean help
+.PHONY: run test test-all test-cluster test-torch lint check format engine image image-test image-sizes docs browser benchmarks schemas clean help
 
 help:            ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -22,7 +22,7 @@ run: engine      ## set everything up and print the singular locus of M(2,1,2)
 	$(BIN)/m2bridge singular-locus --d 2 --dp 1
 
 test: engine     ## set everything up and run the tests, with the real Macaulay2
-	$(BIN)/python -m pytest -q -m "not faults and not image and not cluster and not browser and not slow"
+	$(BIN)/python -m pytest -q -m "not faults and not image and not cluster and not browser and not docs and not slow"
 
 test-all: engine ## the slower suites too: faults, long computations, browser (the image has image-test)
 	$(BIN)/python -m pytest -q -m "not image and not cluster"
@@ -61,6 +61,16 @@ image-test: engine ## run the tests of the image; IMAGE_RUN is how a container i
 
 image-sizes: $(STAMP) ## sizes of the image's parts, and how long a container takes to start
 	M2BRIDGE_IMAGE="$(IMAGE)" M2BRIDGE_IMAGE_RUN="$(IMAGE_RUN)" $(BIN)/python benchmarks/image.py
+
+docs: engine     ## build the site into docs/_build/html: every example is run and compared, warnings are errors
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	$(BIN)/python -m pytest -q -m docs tests/docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python docs/_site/links.py docs/_build/html
+
+browser: engine  ## open the site, a report and the figures in Chromium (after make docs)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[browser]"
+	$(BIN)/python -m pytest -q -m browser
 
 clean:           ## remove the virtual environment and caches
 	rm -rf $(VENV) $(TORCH_VENV) .mypy_cache .ruff_cache .pytest_cache dist build

@@ -43,6 +43,38 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+_IN_ASCII = str.maketrans(
+    {
+        "≥": ">=",
+        "≤": "<=",
+        "→": "->",
+        "↦": "->",
+        "…": "...",
+        "–": "-",
+        "—": "-",
+        "×": "x",
+        "⊗": "(x)",
+        "∩": "meet",
+        "·": "*",
+        "─": "-",
+        "│": "|",
+    }
+)
+
+
+def in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """What a stream that takes less than Unicode gets instead: a sign of ASCII, or the character written out.
+
+    >>> import codecs
+    >>> codecs.register_error("m2bridge", in_ascii)
+    >>> "≥ 5 → é".encode("ascii", "m2bridge")
+    b'>= 5 -> \\\\xe9'
+    """
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end].translate(_IN_ASCII)
+    return text.encode("ascii", "backslashreplace").decode(), error.end
+
+
 class M2BridgeError(Exception):
     """Base of all errors raised on purpose.
 

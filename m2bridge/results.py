@@ -6,13 +6,13 @@ code. :func:`weigh` compares the witnesses: it never decides by majority, it rep
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
 from typing import Any, ClassVar, Literal, TypeVar
 
+from m2bridge.boxes import box
 from m2bridge.views import View, cut
 
 Value = Any
@@ -236,6 +236,23 @@ def _settle_one(quantity: str, items: list[Evidence]) -> Settled:
     return Settled(quantity=quantity, value=None, certainty=Certainty.PROBABLE, witnesses=names)
 
 
+def strongest(items: Iterable[Evidence]) -> list[Evidence]:
+    """Of what was decided, one statement for each relation and ancestry: the surest, and among bounds the sharpest."""
+    best: dict[tuple[str, str], Evidence] = {}
+    for item in items:
+        key = (item.relation, item.stands_on if item.relation == "=" else "")
+        if item.value is not None and (key not in best or _better(item, best[key])):
+            best[key] = item
+    return list(best.values())
+
+
+def _better(item: Evidence, than: Evidence) -> bool:
+    order = list(Certainty)
+    if item.relation != "=" and item.value != than.value and item.certainty == than.certainty:
+        return bool(item.value > than.value if item.relation == ">=" else item.value < than.value)
+    return order.index(item.certainty) < order.index(than.certainty)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TheoremCheck:
     """A published statement compared with what was computed.
@@ -343,29 +360,21 @@ class Result:
         return f"{type(self).__name__}({head}; {self.certainty.value}, {_AGREEMENT[self.agreement]}{stopped})"
 
     def _repr_html_(self) -> str:
-        """The answer and what was found, for notebooks."""
-        view = self.view()
-        head = f"<b>{html.escape(view.answer)}</b>; {self.certainty.value}, {_AGREEMENT[self.agreement]}, seed {self.seed}"
-        parts = [f"<p>{head}</p>", html_table({"model": self.model, **dict(view.facts)})]
-        for rows in view.tables:
-            cells = [f"<tr>{''.join(f'<th>{html.escape(name)}</th>' for name in rows.columns)}</tr>"]
-            cells += [
-                f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows.cells
-            ]
-            parts.append(f"<table><caption>{html.escape(rows.title)}</caption>{''.join(cells)}</table>")
-        return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in view.notes)])
+        """A box for notebooks: the answer, how sure it is, seed and witnesses, then what was found."""
+        over = "" if self.options.get("prime") is None else f", prime {self.options['prime']}"
+        stopped = "" if self.limit is None else f"; a limit was reached: {self.limit}"
+        ground = f"seed {self.seed}{over}; {_AGREEMENT[self.agreement]}; {self.seconds:.1f} s{stopped}"
+        own = f"your own network, {self.model.count(';') + 1} lines of program"
+        return box(
+            self.view(),
+            certainty=self.certainty.value,
+            agreement=self.agreement,
+            ground=ground,
+            title=own if self.model.startswith("program:") else self.model,
+        )
 
 
 _AGREEMENT = {True: "witnesses agree", False: "witnesses disagree", None: "no second witness"}
-
-
-def html_table(rows: Mapping[str, Any]) -> str:
-    """A two-column HTML table; long values are cut."""
-    cells = "".join(
-        f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(cut(value, 400))}</td></tr>"
-        for name, value in rows.items()
-    )
-    return f"<table>{cells}</table>"
 
 
 RESULT_TYPES: dict[str, type[Result]] = {}

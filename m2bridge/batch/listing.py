@@ -14,6 +14,7 @@ from m2bridge.batch.expressions import Expression
 from m2bridge.batch.index import COLUMNS, Index
 from m2bridge.batch.tables import text_of
 from m2bridge.errors import InputError, visible
+from m2bridge.latex import escaped
 
 FORMATS = ("table", "csv", "json", "parquet", "latex")
 _FIRST = ("analysis", "model", "prime", "seed", "outcome")
@@ -25,10 +26,6 @@ _NOT_QUANTITIES = frozenset(
 )
 _MOST_QUANTITIES = 3
 _SQL = {"==": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_LATEX = str.maketrans(
-    {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)  # fmt: skip
 
 
 def select(index: Index, where: Expression | None) -> list[dict[str, Any]]:
@@ -120,12 +117,10 @@ def as_latex(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
     lines = [
         rf"\begin{{tabular}}{{{'l' * len(columns)}}}",
         r"\toprule",
-        " & ".join(name.translate(_LATEX) for name in columns) + r" \\",
+        " & ".join(escaped(name) for name in columns) + r" \\",
         r"\midrule",
     ]
-    lines += [
-        " & ".join(text_of(row.get(name)).translate(_LATEX) for name in columns) + r" \\" for row in rows
-    ]
+    lines += [" & ".join(escaped(text_of(row.get(name))) for name in columns) + r" \\" for row in rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 

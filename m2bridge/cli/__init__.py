@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
+import io
 import os
 import re
 import signal
@@ -15,14 +17,14 @@ import typer
 
 from m2bridge._version import __version__
 from m2bridge.cli import first_process
-from m2bridge.errors import DisagreementError, InputError, M2BridgeError, visible
+from m2bridge.errors import DisagreementError, InputError, M2BridgeError, in_ascii, visible
 from m2bridge.questions import sentences
 
 COMMANDS = {
     name: name
     for name in (
-        "figure", "models", "verify", "explain", "template", "check", "batch", "worker", "status", "results", "schema",
-        "doctor", "engine", "licenses", "mcp",
+        "figure", "models", "verify", "explain", "cite", "report", "template", "check", "batch", "worker", "status", "results",
+        "schema", "doctor", "engine", "licenses", "mcp",
     )
 } | {"describe": "models"}  # fmt: skip
 """Commands that are no questions, in the order of ``--help``, and the modules of this package that register them."""
@@ -86,6 +88,10 @@ def _sentence_of(command: str) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; 141 when a reader has closed the pipe, as for other programs."""
     streams = sys.stdout, sys.stderr
+    codecs.register_error("m2bridge", in_ascii)
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "backslashreplace"):
+            stream.reconfigure(errors="m2bridge")
     try:
         code = _run(arguments)
         for stream in streams:

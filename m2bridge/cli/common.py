@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -42,7 +43,7 @@ MemoryOption = Annotated[
 EngineOption = Annotated[
     str | None,
     typer.Option(
-        "--engine", envvar="M2BRIDGE_M2", help="Path of the Macaulay2 to use (default: the first that works)."
+        "--engine", help="Path of the Macaulay2 to use (default: M2BRIDGE_M2, or the first that works)."
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -89,8 +90,13 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on standard output."""
-    print(records.dumps(document))
+    """One JSON document on standard output, in ASCII where that takes nothing else."""
+    text = records.dumps(document)
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        text = json.dumps(json.loads(text), indent=2)
+    print(text)
 
 
 def parse_limits(timeout: str, memory: str) -> Limits:

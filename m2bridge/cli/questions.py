@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import types
 import typing
 from pathlib import Path
@@ -14,6 +15,7 @@ import typer
 from m2bridge.cli import common, showing
 from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
+from m2bridge.engine.discovery import VARIABLE
 from m2bridge.errors import InputError
 from m2bridge.models import Model, OwnNetwork
 from m2bridge.questions import find
@@ -161,7 +163,7 @@ def _answered(
         rest = {**options, "keep": given["keep"], "progress": progress}
         if given.get("no_engine"):
             return question(subject, engine=False, **rest)
-        if given["engine"] is None:
+        if given["engine"] is None and not os.environ.get(VARIABLE):
             return question(subject, **rest)
         with open_engine(given["engine"], warm=question.warm) as opened:
             return question(subject, engine=opened, **rest)

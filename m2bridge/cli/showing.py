@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.results import Certainty, Evidence, Result
+from m2bridge.results import Certainty, Evidence, Result, strongest
 from m2bridge.views import Rows, View, cut
 
 _STYLES = {
@@ -93,7 +93,7 @@ def _grounds(result: Result, quantities: Mapping[str, str]) -> Table:
         by_quantity.setdefault(item.quantity, []).append(item)
     reported = {name: items for name, items in by_quantity.items() if name in quantities}
     for quantity, items in reported.items():
-        for item in _strongest(items):
+        for item in strongest(items):
             over = f" over F_{item.prime}" if item.prime else ""
             head = f"{quantity} {_RELATION[item.relation]}{cut(item.value)}"
             table.add_row(
@@ -106,23 +106,6 @@ def _grounds(result: Result, quantities: Mapping[str, str]) -> Table:
     if silent:
         table.add_row("undecided", escape(", ".join(silent)))
     return table
-
-
-def _strongest(items: Iterable[Evidence]) -> list[Evidence]:
-    """Of what was decided, one statement for each relation and ancestry: the surest, and among bounds the sharpest."""
-    best: dict[tuple[str, str], Evidence] = {}
-    for item in items:
-        key = (item.relation, item.stands_on if item.relation == "=" else "")
-        if item.value is not None and (key not in best or _better(item, best[key])):
-            best[key] = item
-    return list(best.values())
-
-
-def _better(item: Evidence, than: Evidence) -> bool:
-    order = list(Certainty)
-    if item.relation != "=" and item.value != than.value and item.certainty == than.certainty:
-        return bool(item.value > than.value if item.relation == ">=" else item.value < than.value)
-    return order.index(item.certainty) < order.index(than.certainty)
 
 
 def closing_line(result: Result) -> str:

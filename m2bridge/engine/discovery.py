@@ -158,9 +158,9 @@ def find_engine(explicit: str | None = None) -> EngineInfo:
     Raises
     ------
     InputError
-        The Macaulay2 named by `explicit` or by ``M2BRIDGE_M2`` does not work; no other is tried in its place.
+        The Macaulay2 named by `explicit` does not work; no other is tried in its place.
     NoEngineError
-        None works; the field ``candidates`` says what was tried.
+        None works, or the one that ``M2BRIDGE_M2`` names does not; the field ``candidates`` says what was tried.
     """
     if explicit is not None and ("\0" in explicit or len(explicit) > _LONGEST_PATH):
         raise InputError(f"--engine {explicit[:60]!r} is not the path of a file")
@@ -171,9 +171,14 @@ def find_engine(explicit: str | None = None) -> EngineInfo:
             return candidate.info
         tried.append(candidate)
         if origin == "option":
-            source = "--engine" if explicit else VARIABLE
-            raise InputError(
-                f"{path} ({source}) is not a Macaulay2 that works: {candidate.reason}", path=path
+            if explicit:
+                raise InputError(
+                    f"{path} (--engine) is not a Macaulay2 that works: {candidate.reason}", path=path
+                )
+            raise NoEngineError(
+                f"the variable {VARIABLE} names {path}, which is not a Macaulay2 that works: {candidate.reason}; "
+                "name another one, or unset it",
+                candidates=(candidate,),
             )
     passed_over = "".join(f"; passed over {c.path}: {c.reason}" for c in tried)
     raise NoEngineError(ONE_LINE + passed_over, candidates=tuple(tried))

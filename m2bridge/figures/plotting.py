@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,9 +65,22 @@ def check_output(path: Path, allowed: Sequence[str]) -> None:
         raise InputError(f"-o {path}: the ending chooses the format; use one of {endings}")
     if not path.parent.is_dir():
         raise InputError(f"-o {path}: there is no directory {path.parent}; create it first")
+    check_place(path)
+    library("plotly.graph_objects" if path.suffix.lower() == ".html" else "matplotlib")
+
+
+def check_place(path: Path) -> None:
+    """Refuse a file that cannot be written: a directory of its name, a name too long, a place that takes no files."""
+    probe = path.with_name(f".{path.name}.{secrets.token_hex(8)}")  # as write_atomically would name it
+    try:
+        if path.is_dir():
+            raise InputError(f"-o {path}: there is a directory of this name")
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError as error:
+        raise InputError(f"-o {path} cannot be written: {error.strerror}") from None
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"-o {path}: the directory cannot be written to")
-    library("plotly.graph_objects" if path.suffix.lower() == ".html" else "matplotlib")
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from m2bridge.boxes import card
 from m2bridge.errors import NotPolynomialError
 from m2bridge.models import evaluation
 from m2bridge.models.spec import Arguments, written
@@ -88,6 +89,16 @@ class Model(ABC):
     @abstractmethod
     def title(self) -> str:
         """One line for people, e.g. ``lightning self-attention, d=2, d'=1, a=2, t=2``."""
+
+    def _repr_html_(self) -> str:
+        """A box for notebooks: what the model is, its weights, what goes in and comes out."""
+        weights = ", ".join(
+            f"{name} {'x'.join(map(str, shape)) or 'number'}" for name, shape in self.parameters.items()
+        )
+        pairs = [("spec", self.spec), ("weights", f"{self.parameter_count}: {weights}")]
+        if self.input_shape is not None:
+            pairs.append(("input, output", f"{list(self.input_shape)}, {list(self.output_shape or ())}"))
+        return card(self.title, pairs)
 
     # -- source ------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
 from m2bridge.questions.asking import Asking, LimitReached, Progress, prime_between
 from m2bridge.questions.cost import Cost, Estimate, estimate_of, from_program
+from m2bridge.questions.steps import suitable_steps
 from m2bridge.results import RESULT_TYPES, Result, register_result
 from m2bridge.scripts import Script
 
@@ -178,7 +179,7 @@ class Question(Generic[S, R]):
         seed: of every random choice.
         limits: time and memory of the whole question; `timeout` and `memory` are a shorter way to say it: ``"10m"``, ``"4G"``.
         keep: a directory in which to leave every script with its raw output.
-        progress: told each step as it begins.
+        progress: told each step as it begins; without one, notebooks and interactive terminals show the step themselves.
         """
         own = list(inspect.signature(self.function).parameters.values())[2:]
         places = [p.name for p in own if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
@@ -193,8 +194,9 @@ class Question(Generic[S, R]):
             allowed = replace(allowed, wall_seconds=parse_seconds(timeout))
         if memory is not None:
             allowed = replace(allowed, memory_bytes=parse_bytes(memory))
+        steps = suitable_steps() if progress is None else None
         asking = Asking(
-            engine=engine, prime=prime, seed=seed, limits=allowed, keep=keep, progress=progress, warm=self.warm,
+            engine=engine, prime=prime, seed=seed, limits=allowed, keep=keep, progress=progress or steps, warm=self.warm,
             opener=open_engine,
         )  # fmt: skip
         try:
@@ -205,6 +207,8 @@ class Question(Generic[S, R]):
             raise LimitError(f"{self.name}: {error.reason}; nothing was found before") from None
         finally:
             asking.close()
+            if steps is not None:
+                steps.close()
 
     def _check(self, options: Mapping[str, Any], prime: int | None) -> None:
         if unknown := sorted(set(options) - set(self.options)):

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from m2bridge.claims.ledger import Ledger
 from m2bridge.errors import InputError
+from m2bridge.latex import escaped
 from m2bridge.models import parse_spec
 from m2bridge.questions.custom_template import TemplateValues
 from m2bridge.report.ledger import ledger_markdown
@@ -128,19 +129,8 @@ def _markdown(title: str, sections: Sequence[tuple[str, list[str]]], script: str
     return "\n\n".join(parts) + "\n"
 
 
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "…": r"\dots{}",
-    "≥": r"$\ge$",
-}
-
-
 def _escaped(text: str) -> str:
-    return "".join(
-        _SPECIAL.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in text.replace("**", "").replace("`", "")
-    )
+    return escaped(text.replace("**", "").replace("`", ""))
 
 
 def _latex(title: str, sections: Sequence[tuple[str, list[str]]], script: str | None) -> str:

@@ -19,13 +19,15 @@ import m2bridge
 PACKAGE = Path(m2bridge.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-FOUNDATION = {"errors", "literals", "views", "_version"}
+FOUNDATION = {"errors", "literals", "views", "boxes", "latex", "_version"}
 """Importable from everywhere; they import nothing but each other."""
 
 LEFT_OF = {
     "errors": set(),
     "_version": set(),
     "views": set(),
+    "boxes": {"views"},
+    "latex": set(),
     "literals": {"errors"},
     "linear": FOUNDATION,
     "programs": FOUNDATION | {"linear"},

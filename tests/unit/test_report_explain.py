@@ -50,6 +50,8 @@ def unescaped(latex: str) -> str:
         (r"\textasciitilde{}", "~"),
         (r"\dots{}", "…"),
         (r"$\ge$", "≥"),
+        (r"\textless{}", "<"),
+        (r"\textgreater{}", ">"),
     ):
         latex = latex.replace(written, character)
     return re.sub(r"\\([&%$#_{}])", r"\1", latex)

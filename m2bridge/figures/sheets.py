@@ -1,0 +1,117 @@
+"""A surface of the image of any model, as an SVG that a page can rotate: needs no plotting library.
+
+A map of two variables into three-space is drawn as it is. Any other image is cut: two directions of the weights are drawn, and
+the functions that they reach are projected onto the three directions in which they differ most. The caption says which.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from m2bridge.models import Model
+
+_LINES = 26
+_VIEW = (-0.9, 0.42)
+"""Azimuth and elevation, in radians; the script that rotates begins with the same."""
+_SIZE = 360
+_REACH = 2.5
+"""How far the plane of weights reaches: farther, the highest degree alone is seen."""
+_COLOURS = np.array([[16, 70, 120], [52, 160, 150], [245, 190, 85]])
+"""From low to high; the script has the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """A surface: a grid of points in the cube [-1, 1]^3, and what it shows."""
+
+    points: np.ndarray
+    caption: str
+
+    def svg(self) -> str:
+        """The surface as a still picture, seen from the side from which rotation begins."""
+        shapes = "".join(
+            f'<path d="M{" ".join(f"{x:.0f},{y:.0f}" for x, y in corners)}Z" fill="{colour}"/>'
+            for corners, colour in _painted(self.points)
+        )
+        return (
+            f'<svg viewBox="0 0 {_SIZE} {_SIZE}" role="img" aria-label="{escape(self.caption)}" '
+            f'stroke="#fff" stroke-opacity=".35" stroke-width=".5">{shapes}</svg>'
+        )
+
+    def html(self, *, title: str = "") -> str:
+        """A figure with its caption; a script of the page may turn it."""
+        mesh = json.dumps(np.round(self.points, 3).tolist(), separators=(",", ":"))
+        name = f"<b>{escape(title)}.</b> " if title else ""
+        caption = f"<figcaption>{name}{escape(self.caption)}</figcaption>"
+        return f"<figure class='sheet' data-mesh='{mesh}'>{self.svg()}{caption}</figure>"
+
+
+def sheet(model: Model, *, seed: int = 0, lines: int = _LINES) -> Sheet:
+    """A surface of the model's image; `seed` chooses the plane of weights and the inputs where functions are compared."""
+    steps = np.linspace(-1, 1, lines)
+    s, t = np.meshgrid(steps, steps, indexing="ij")
+    if model.parameter_count == 2 and model.input_shape is None and model.coordinate_count == 3:
+        plane = np.stack([s, t], axis=-1)
+        points = np.asarray(model.coordinates(model.unflatten(plane)), dtype=float)
+        return Sheet(points=_scaled(points), caption="The image, for both variables between -1 and 1.")
+    rng = np.random.default_rng([seed, 31])
+    frame = np.linalg.qr(rng.standard_normal((model.parameter_count, 2)))[0].T
+    plane = rng.standard_normal(model.parameter_count) * 0.5 + _REACH * (
+        s[..., None] * frame[0] + t[..., None] * frame[-1]
+    )
+    values = _values(model, plane, rng)
+    flat = values.reshape(lines * lines, -1)
+    flat = flat - flat.mean(axis=0)
+    *_, directions = np.linalg.svd(flat, full_matrices=False)
+    seen = np.pad(flat @ directions[:3].T, ((0, 0), (0, max(0, 3 - len(directions)))))
+    caption = f"The functions of a plane of weights (seed {seed}), projected onto the three directions in which they differ most."
+    return Sheet(points=_scaled(seen.reshape(lines, lines, 3)), caption=caption)
+
+
+def _values(model: Model, plane: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """What tells the functions apart: their values at a few inputs, or the map's coordinates."""
+    if model.input_shape is None:
+        return np.asarray(model.coordinates(model.unflatten(plane)), dtype=float)
+    inputs = rng.standard_normal((4, *model.input_shape))
+    found = [np.asarray(model.forward(model.unflatten(plane), x), dtype=float) for x in inputs]
+    return np.stack([value.reshape(*plane.shape[:2], -1) for value in found], axis=-1)
+
+
+def _scaled(points: np.ndarray) -> np.ndarray:
+    """Points moved and stretched into the cube, each axis by itself."""
+    low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
+    scaled: np.ndarray = 2 * (points - low) / np.where(high > low, high - low, 1) - 1
+    return scaled
+
+
+def _painted(points: np.ndarray) -> list[tuple[Any, str]]:
+    """The facets from back to front: corners on the canvas, and a colour by height and light."""
+    azimuth, elevation = _VIEW
+    x, y, z = np.moveaxis(points, -1, 0)
+    across = x * np.cos(azimuth) - y * np.sin(azimuth)
+    depth = x * np.sin(azimuth) + y * np.cos(azimuth)
+    up = z * np.cos(elevation) + depth * np.sin(elevation)
+    far = depth * np.cos(elevation) - z * np.sin(elevation)
+    seen = np.stack([_SIZE / 2 * (1 + 0.7 * across), _SIZE / 2 * (1 - 0.7 * up)], axis=-1)
+    facets = []
+    for i in range(points.shape[0] - 1):
+        for j in range(points.shape[1] - 1):
+            corners = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)]
+            height = sum(z[c] for c in corners) / 4
+            one, two = points[i + 1, j + 1] - points[i, j], points[i, j + 1] - points[i + 1, j]
+            normal = np.cross(one, two)
+            light = 0.6 + 0.4 * abs(normal @ [0.5, -0.4, 0.77]) / (np.linalg.norm(normal) or 1)
+            colour = [int(light * np.interp(height, (-1, 0, 1), shade)) for shade in _COLOURS.T]
+            facets.append(
+                (
+                    -sum(far[c] for c in corners),
+                    [seen[c] for c in corners],
+                    "#{:02x}{:02x}{:02x}".format(*colour),
+                )
+            )
+    return [(corners, colour) for _, corners, colour in sorted(facets, key=lambda facet: facet[0])]

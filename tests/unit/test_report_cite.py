@@ -1,0 +1,114 @@
+"""Citing a record: the sentence claims what the record holds, and the LaTeX compiles."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from m2bridge import __version__, latex, records
+from m2bridge.batch import listing
+from m2bridge.cli import main
+from m2bridge.errors import DisagreementError, InputError
+from m2bridge.questions.dimension import Dimension, dimension
+from m2bridge.report.cite import bibliography, sentence
+from m2bridge.results import Certainty
+
+HOSTILE = r"50% \input{/etc/passwd} $x_1^2$ & #{}~ \end{document} é ☃ < > \"|" + chr(7)
+
+
+@pytest.fixture(scope="module")
+def answer() -> Dimension:
+    return dimension("deep-lightning(d=[2,2,2],a=[2,2],t=3)", engine=False)
+
+
+def test_a_sentence_says_what_is_proved_and_by_what(answer: Dimension) -> None:
+    text = sentence(answer)
+    assert text.count("\n") == 1
+    assert f"``dimension {answer.image_dim}, affine''" in text
+    assert f"is at least {answer.image_dim} [modular:" in text
+    assert f"is at most {answer.image_dim} [" in text
+    assert "this is proved" in text
+    assert "verified" not in text
+
+
+@pytest.mark.parametrize("certainty", [Certainty.PROBABLE, Certainty.NUMERIC])
+def test_what_is_not_proved_is_not_called_proved(answer: Dimension, certainty: Certainty) -> None:
+    text = sentence(replace(answer, certainty=certainty, certificate=None))
+    assert "not proved" in text
+    assert "exact argument" not in text
+
+
+def test_witnesses_that_disagree_are_not_cited(answer: Dimension) -> None:
+    with pytest.raises(DisagreementError):
+        sentence(replace(answer, agreement=False))
+
+
+def test_older_records_are_not_cited(answer: Dimension) -> None:
+    with pytest.raises(InputError):
+        sentence(replace(answer, migrated_from=1))
+
+
+def test_every_key_has_its_entry_and_no_other_is_there(answer: Dimension) -> None:
+    keys = {key for group in re.findall(r"\\cite\{([\w,]+)\}", sentence(answer)) for key in group.split(",")}
+    assert set(re.findall(r"@\w+\{(\w+),", bibliography(answer))) == keys
+    assert {"m2bridge", "henry2025"} <= keys
+    assert "macaulay2" not in keys  # it was not asked
+
+
+def test_the_version_is_that_of_the_record(
+    answer: Dimension, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = records.save(answer, tmp_path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**document, "package_version": "0.1.7"}), encoding="utf-8")
+    assert main(["cite", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert r"\texttt{m2bridge}~0.1.7" in out
+    assert "Version 0.1.7" in out
+    assert "verified by the separate checker" in out
+
+
+def test_an_altered_record_is_not_cited(answer: Dimension, tmp_path: Path) -> None:
+    path = records.save(replace(answer, image_dim=answer.image_dim + 1), tmp_path)
+    assert main(["cite", str(path)]) == 7
+
+
+def test_latex_of_everything_compiles(answer: Dimension, tmp_path: Path) -> None:
+    """The sentence, its bibliography, a table with booktabs and hostile text, in one document."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("no pdflatex: apt-get install texlive-latex-base texlive-latex-recommended")
+    rows = [
+        {"model": HOSTILE, "analysis": "dimension", "image_dim": 3},
+        {"model": "x", "analysis": "y", "image_dim": None},
+    ]
+    entries = "".join(
+        rf"\bibitem{{{key}}} {latex.escaped(key)}" + "\n"
+        for key in re.findall(r"@\w+\{(\w+),", bibliography(answer))
+    )
+    text = "\n".join([
+        r"\documentclass{article}", r"\usepackage[T1]{fontenc}", r"\usepackage{amssymb,booktabs}", r"\begin{document}",
+        sentence(answer), sentence(replace(answer, model=HOSTILE, limit=HOSTILE)),
+        listing.as_latex(rows, ["analysis", "model", "image_dim"]), r"\begin{thebibliography}{9}", entries,
+        r"\end{thebibliography}", r"\end{document}",
+    ])  # fmt: skip
+    (tmp_path / "cite.tex").write_text(text, encoding="ascii")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "cite.tex"]
+    done = [
+        subprocess.run(
+            command, check=False, cwd=tmp_path, capture_output=True, encoding="latin-1", timeout=120
+        )
+        for _ in range(2)
+    ][-1]
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "undefined" not in done.stdout
+
+
+def test_the_citation_file_names_this_version() -> None:
+    text = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {__version__}\n" in text

@@ -1,0 +1,182 @@
+"""The report page: every record is there, hostile text stays text, damage is named, nothing is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from m2bridge import boxes, records
+from m2bridge.batch.store import Store
+from m2bridge.cli import main
+from m2bridge.figures.sheets import sheet
+from m2bridge.models import parse_spec
+from m2bridge.questions.dimension import Dimension, dimension
+from m2bridge.report.page import Entry, page
+from m2bridge.results import ScriptUse
+from m2bridge.views import Rows, View
+
+HOSTILE = """<script>alert(1)</script>'"><img src=x onerror=alert(2)> {{ 7*7 }} </style>"""
+
+
+@pytest.fixture(scope="module")
+def answer() -> Dimension:
+    return dimension("lightning(d=2,dp=1)", engine=False)
+
+
+class Tags(HTMLParser):
+    """The tags of a page, their attributes, and what stands outside of scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def entry(answer: Dimension, **changes: object) -> Entry:
+    return Entry(name="a.json", version="0.2.0", result=replace(answer, **changes))  # type: ignore[arg-type]
+
+
+def test_a_page_says_the_answer_its_grounds_and_how_to_cite(answer: Dimension) -> None:
+    seen = Tags(page([entry(answer)], title="One answer"))
+    assert "One answer" in seen.text
+    for words in ("dimension 5, affine", "proved", "≤ 5", "m2bridge 0.2.0", r"\cite{m2bridge}"):
+        assert words in seen.text
+    assert "Kohn" in seen.text  # whose formula is compared
+    assert page([entry(answer), entry(answer, seed=1)], title="t").count("@misc{m2bridge,") == 1
+
+
+def test_hostile_text_stays_text(answer: Dimension) -> None:
+    script = ScriptUse(name=HOSTILE, sha256="ab" * 32, text=HOSTILE)
+    hostile = entry(
+        answer, model=HOSTILE, statement=HOSTILE, scripts=(script,), limit=HOSTILE, options={"x": HOSTILE}
+    )
+    damaged = Entry(name=HOSTILE, trouble=HOSTILE, damaged=True)
+    text = page([hostile, damaged, Entry(name=HOSTILE, trouble=HOSTILE)], title=HOSTILE)
+    seen = Tags(text)
+    assert [tag for tag, _ in seen.tags].count("script") == 1
+    assert not [tag for tag, _ in seen.tags if tag in ("img", "iframe", "link", "object", "base")]
+    assert not [name for _, attrs in seen.tags for name in attrs if name.startswith("on")]
+    assert HOSTILE in seen.text
+    assert "49" not in re.sub(r"<script>.*</script>", "", text, flags=re.DOTALL).split("</style>")[-1]
+
+
+def test_nothing_is_loaded_from_elsewhere(answer: Dimension) -> None:
+    seen = Tags(page([entry(answer)], title="t"))
+    for _, attrs in seen.tags:
+        assert not [
+            v for k, v in attrs.items() if k in ("src", "href", "action") and not (v or "").startswith("#")
+        ]
+    assert any("default-src 'none'" in (attrs.get("content") or "") for _, attrs in seen.tags)
+
+
+def test_every_row_leads_to_its_record(answer: Dimension) -> None:
+    seen = Tags(page([entry(answer, seed=seed) for seed in range(5)], title="t"))
+    ids = {attrs["id"] for _, attrs in seen.tags if "id" in attrs}
+    targets = {(attrs.get("href") or "#")[1:] for tag, attrs in seen.tags if tag == "a"}
+    assert targets == ids == {f"r{number}" for number in range(1, 6)}
+
+
+def test_a_thousand_records_are_told_briefly(answer: Dimension) -> None:
+    text = page([entry(answer, seed=seed) for seed in range(1_001)], title="t")
+    assert text.count('<details class="record">') == 1_001
+    assert len(text) < 3_500 * 1_001
+
+
+def test_the_command_reads_files_and_stores_and_names_what_is_damaged(
+    answer: Dimension, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records.save(answer, tmp_path / "records")
+    (tmp_path / "records" / "broken.json").write_text('{"schema_version": 2, "analysis"', encoding="utf-8")
+    store = Store.open_for_writing(tmp_path / "store")
+    job = {"analysis": "dimension", "model": answer.model, "parameters": {}, "size": 1, "tags": []}
+    parts = {
+        "store_version": 1,
+        "job": job,
+        "message": None,
+        "limits": {},
+        "seconds": 1.0,
+        "attempts": [],
+        "engine": None,
+    }
+    good, failed, torn = "a" * 64, "b" * 64, "c" * 64
+    document = records.to_document(answer)
+    store.write(good, {**parts, "key": good, "outcome": "complete", "result": document})
+    store.write(
+        failed, {**parts, "key": failed, "outcome": "timed-out", "message": "too long", "result": None}
+    )
+    store.write(torn, {**parts, "key": torn, "outcome": "complete", "result": document})
+    path = store.path_of(torn)
+    path.write_bytes(path.read_bytes()[:-40])
+    store.close()
+    out = tmp_path / "report.html"
+    assert main(["report", str(tmp_path / "records"), str(tmp_path / "store"), "-o", str(out)]) == 0
+    seen = Tags(out.read_text(encoding="utf-8")).text
+    assert "broken.json" in seen
+    assert "record cccccccccccc is damaged" in seen
+    assert "timed-out: too long" in seen
+    assert "5 records" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("place", ["missing/report.html", "."])
+def test_a_place_that_cannot_be_written_to_is_refused(place: str, tmp_path: Path, answer: Dimension) -> None:
+    records.save(answer, tmp_path)
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / place)]) == 2
+
+
+def test_no_records_are_no_page(tmp_path: Path) -> None:
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "r.html")]) == 2
+    assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("z0^2*z2 - z1^2 = 0", True),
+        ("dimension 4, degree 3: z2*z4-z1*z5, z2*z3-z0*z5", True),
+        ("3/2*x_1_2^10", True),
+        ("2 of degree 3", False),
+        ("a b*c", False),
+        ("x^<script>", False),
+        ("x^y", False),
+        ("see *this*", False),
+    ],
+)
+def test_polynomials_are_typeset_and_nothing_else(text: str, shown: bool) -> None:
+    assert ("<math>" in boxes.typeset(text)) is shown
+    assert "<script>" not in boxes.typeset(text)
+
+
+def test_a_box_escapes_all_that_it_shows() -> None:
+    view = View(
+        answer=HOSTILE, facts=((HOSTILE, HOSTILE),), notes=(HOSTILE,),
+        tables=(Rows(title=HOSTILE, columns=(HOSTILE,), cells=((HOSTILE,),)),),
+    )  # fmt: skip
+    text = boxes.box(view, certainty="proved", agreement=True, ground=HOSTILE, title=HOSTILE)
+    assert not [tag for tag, _ in Tags(text).tags if tag in ("script", "img")]
+
+
+def test_a_sheet_is_the_image_of_the_map() -> None:
+    umbrella = sheet(parse_spec("map:s,t->s;s*t;t^2"), lines=5)
+    x, y, z = umbrella.points.reshape(-1, 3).T  # in the cube: s, s*t, 2*t^2 - 1
+    assert abs(x**2 * (z + 1) / 2 - y**2).max() < 1e-12
+    assert umbrella.svg().count("<path") == 16
+
+
+@pytest.mark.parametrize(
+    "spec", ["softmax(d=[2,2,2],a=[1,1],t=2)", "mlp(widths=[2,3,2],r=2)", "map:s->s;s^2;s^3"]
+)
+def test_every_kind_of_model_has_a_sheet(spec: str) -> None:
+    found = sheet(parse_spec(spec), lines=4)
+    assert found.points.shape == (4, 4, 3)
+    assert abs(found.points).max() <= 1 + 1e-12
