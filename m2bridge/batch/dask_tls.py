@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -65,3 +66,7 @@ def make_certificates(directory: Path) -> Security:
         with os.fdopen(file, "w", encoding="utf-8") as writing:
             writing.write(text)
     return security_from(directory)
+
+
+if __name__ == "__main__":  # python -m m2bridge.batch.dask_tls DIR
+    make_certificates(Path(sys.argv[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -75,6 +76,16 @@ class Trial:
     def wait_for(self, store: str, count: int, process: subprocess.Popen[str]) -> None:
         """Until a batch has so many records."""
         until(lambda: len(self.keys(store)) >= count or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+
+    def wait_until_on(self, store: str, host: str, process: subprocess.Popen[str]) -> None:
+        """Until a batch has answered jobs on a host."""
+
+        def answers() -> bool:
+            states = [json.loads(p.read_text()) for p in (self.directory / store / "runners").glob("*.json")]
+            return any(state["hosts"].get(host, {}).get("jobs") for state in states)
+
+        until(lambda: answers() or process.poll() is not None)
         assert process.poll() is None, process.communicate()
 
     def keys(self, store: str) -> set[str]:
@@ -194,12 +205,98 @@ def left() -> Callable[[], None]:
     return no_worker_left
 
 
-@pytest.fixture
-def slurm() -> None:
-    if shutil.which("sinfo") is not None:
-        done = subprocess.run(
-            ["sinfo", "--noheader", "--Node"], capture_output=True, text=True, timeout=30, check=False
+SLURM_CONF = """
+ClusterName=loopback
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+AuthType=auth/munge
+AuthInfo=socket={here}/munge.socket
+CryptoType=crypto/munge
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmUser=root
+SlurmdUser=root
+StateSaveLocation={here}/state
+SlurmdSpoolDir={here}/spool-%n
+SlurmctldPidFile={here}/slurmctld.pid
+SlurmdPidFile={here}/%n.pid
+SlurmctldLogFile={here}/slurmctld.log
+SlurmdLogFile={here}/%n.log
+SlurmdTimeout=10
+ReturnToService=2
+MpiDefault=none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=2 RealMemory=8000
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=2 RealMemory=8000
+PartitionName=main Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+class LoopbackSlurm:
+    """A real Slurm on this machine alone: a controller and two nodes; needs root, slurm-wlm and munge."""
+
+    def __init__(self, here: Path) -> None:
+        self.here = here
+        with contextlib.ExitStack() as sockets:
+            free = [sockets.enter_context(socket.socket()) for _ in range(3)]
+            for one in free:
+                one.bind(("127.0.0.1", 0))
+            ports = [one.getsockname()[1] for one in free]
+        for directory in (here, here / "state"):
+            directory.mkdir(exist_ok=True, mode=0o755)
+        (here / "munge.key").write_bytes(os.urandom(1024))
+        (here / "munge.key").chmod(0o400)
+        (here / "slurm.conf").write_text(
+            SLURM_CONF.format(here=here, ports=ports, host=socket.gethostname().split(".")[0])
         )
-        if len(done.stdout.splitlines()) >= 2:
-            return
-    pytest.skip("no Slurm with two nodes: set SLURM_CONF")
+        os.environ["SLURM_CONF"] = str(here / "slurm.conf")
+        files = [f"--{name}-file={here}/munge.{name}" for name in ("key", "pid", "log", "seed")]
+        self._run("munged", "--force", f"--socket={here}/munge.socket", *files)
+        self._run("slurmctld", "-c")
+        self.start_node("n1")
+        self.start_node("n2")
+        until(lambda: self.idle() == 2, 60)
+
+    @staticmethod
+    def _run(*words: str) -> str:
+        return subprocess.run(words, check=True, capture_output=True, text=True, timeout=60).stdout
+
+    def idle(self) -> int:
+        done = subprocess.run(["sinfo", "-hN", "-o", "%T"], capture_output=True, text=True, check=False)
+        return done.stdout.split().count("idle")
+
+    def start_node(self, name: str) -> None:
+        self._run("slurmd", "-N", name)
+
+    def lose(self, name: str) -> None:
+        """A node is gone at once, with everything that ran there; its power was cut."""
+        for job in self._run("squeue", "-h", "-w", name, "-o", "%A").split():
+            for step in processes(f"slurmstepd: [{job}."):
+                for task in Path(f"/proc/{step}/task/{step}/children").read_text().split():
+                    _kill(int(task))
+                _kill(step)
+        _kill(int((self.here / f"{name}.pid").read_text()))
+
+    def close(self) -> None:
+        for name in ("n1", "n2", "slurmctld", "munge"):
+            with contextlib.suppress(OSError, ValueError):
+                os.kill(int((self.here / f"{name}.pid").read_text()), signal.SIGTERM)
+        del os.environ["SLURM_CONF"]
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackSlurm]:
+    missing = [name for name in ("munged", "slurmctld", "slurmd", "srun") if shutil.which(name) is None]
+    if missing or os.geteuid() != 0:
+        pytest.skip(f"no Slurm of our own: {', '.join(missing) or 'needs root'}")
+    own = LoopbackSlurm(tmp_path_factory.mktemp("slurm"))
+    yield own
+    own.close()

@@ -1,11 +1,7 @@
-"""The same batch through a real Slurm: ``make test-cluster`` where ``sinfo`` knows at least two nodes.
-
-``M2BRIDGE_LOSE_NODE`` may name a shell command that takes a node away while a batch runs.
-"""
+"""The same batch through a real Slurm with two nodes, all of it on this machine."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -65,15 +61,14 @@ def test_an_array_of_shards_writes_one_store(trial: Make) -> None:
     assert run.records("array") == run.local()
 
 
-def test_a_lost_node_is_an_end_of_file(trial: Make, left: Make) -> None:
-    lose = os.environ.get("M2BRIDGE_LOSE_NODE")
-    if not lose:
-        pytest.skip("M2BRIDGE_LOSE_NODE names no command that takes a node away")
+def test_a_lost_node_is_an_end_of_file(slurm: Any, trial: Make, left: Make) -> None:
     run = trial(5)
-    running = run.start("srun", "--launcher", SRUN)
-    run.wait_for("srun", 5, running)
-    subprocess.run(lose, shell=True, check=True, timeout=60)
-    run.answered(running)
+    running = run.start("srun", "--launcher", SRUN, workers=4)  # of which a node takes two
+    run.wait_until_on("srun", "n2", running)
+    slurm.lose("n2")
+    said = run.answered(running)
+    slurm.start_node("n2")
+    assert "workers on n1" in said
     assert run.records("srun") == run.local()
     left()
 
