@@ -29,8 +29,9 @@ RUN python /build/requirements.py /build/pyproject.toml "$EXTRAS" > /build/requi
  && python /build/trim.py /opt/m2bridge
 
 # What `cluster` has beside: Dask.
-FROM packages AS dask
-RUN python /build/requirements.py /build/pyproject.toml dask > /build/dask.txt \
+FROM environment AS dask
+COPY image/requirements.py pyproject.toml /build/
+RUN python /build/requirements.py --only /build/pyproject.toml dask > /build/dask.txt \
  && python -m pip --python /opt/m2bridge/bin/python install --no-cache-dir --no-compile --only-binary=:all: -r /build/dask.txt
 
 FROM environment AS own
@@ -75,7 +76,6 @@ CMD ["--help"]
 # The same with Dask: a scheduler, a worker or a batch, whatever command is given (image/compose.yaml).
 FROM image AS cluster
 COPY --from=dask /opt/m2bridge /opt/m2bridge
-COPY --from=own /opt/m2bridge /opt/m2bridge
 RUN python -m distributed.cli.dask_worker --version
 ENTRYPOINT []
 CMD ["m2bridge", "--help"]

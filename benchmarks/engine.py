@@ -62,7 +62,7 @@ def ask(name: str, spec: str, engine: Any) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """Milliseconds of each job, and the mean milliseconds of processor time, which hardly depend on what else the machine does."""
+    """Milliseconds of each job; mean processor time of one, which hardly depends on what else the machine does."""
 
     wall: list[float]
     cpu: float
