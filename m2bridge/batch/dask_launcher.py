@@ -189,7 +189,12 @@ class DaskLauncher:
         if client is None:
             return None
         key = f"{name}-{secrets.token_hex(8)}"
-        return client.submit(function, self.runner, *arguments, workers=[handle.address], key=key, retries=0)
+        try:
+            return client.submit(
+                function, self.runner, *arguments, workers=[handle.address], key=key, retries=0
+            )
+        except Exception:  # whatever Dask raises when its scheduler has just gone
+            return None
 
     def close(self) -> None:
         """End what is kept for us in the Dask workers, and leave the scheduler."""

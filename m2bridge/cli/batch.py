@@ -58,7 +58,7 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 "--memory",
-                help="Memory limit of a job that names none (default: 4G, less on small machines).",
+                help="Memory limit of a job that names none (default: 4G, less where this machine's workers would not fit).",
             ),
         ] = None,
         most_jobs: Annotated[
@@ -114,10 +114,12 @@ def register(app: typer.Typer) -> None:
         Example: m2bridge batch jobs.toml --store weekend
         """
         count = workers or allowed_cores()
+        elsewhere = launcher is not None or dask_slurm is not None or dask not in (None, "local")
         with allowing(allow_code):
             plan = _plan(
-                job_file, workers=count, timeout=timeout, memory=memory, most_jobs=most_jobs, shard=shard
-            )
+                job_file, workers=1 if elsewhere else count, timeout=timeout, memory=memory,
+                most_jobs=most_jobs, shard=shard,
+            )  # fmt: skip
         if dry_run:
             settings = Settings(
                 engine_version=_engine_version(engine), workers=count, retry=retry, escalate=escalate

@@ -35,7 +35,11 @@ def children_of(pid: int) -> set[int]:
     """The children of a process, whichever of its threads forked them."""
     found: set[int] = set()
     try:
-        for task in os.listdir(f"/proc/{pid}/task"):
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:  # it is gone
+        return found
+    try:
+        for task in tasks:
             with open(f"/proc/{pid}/task/{task}/children") as children:
                 found.update(map(int, children.read().split()))
     except OSError:  # a kernel without these lists
