@@ -2,7 +2,8 @@
 
 The first table runs small dimension jobs on each launcher in one run, with two workers each, and compares the records. Seconds
 for one job are taken between the first and the last record, so that starting Python, Dask or Slurm is not in them; the start has
-its own column. What a launcher adds is the difference to local.
+its own column. What a launcher adds is the difference to local. Processor time is that of the command and of all that it started
+itself: with srun and on Slurm the workers are not in it. It is what can be compared when the machine does other things, too.
 
 The second table has no computation: its workers are simulated by processes that speak the protocol and sleep, so that what is
 left is the runner: its processor time and memory for one job. A line through several sizes says what a million jobs cost::
@@ -78,8 +79,9 @@ def ways(directory: Path, only: list[str]) -> dict[str, list[str]]:
     return {name: options for name, options in found.items() if not only or name in only}
 
 
-def timed_batch(name: str, jobs: Path, store: Path, options: list[str]) -> float:
-    """Run the command; seconds of the whole."""
+def timed_batch(name: str, jobs: Path, store: Path, options: list[str]) -> tuple[float, float]:
+    """Run the command; seconds of the whole, and of processor time below us."""
+    before = processor_seconds()
     words = [sys.executable, "-m", "m2bridge", "batch", str(jobs), "--store", str(store), "--json"]
     start = time.perf_counter()
     if name == "array":
@@ -88,7 +90,12 @@ def timed_batch(name: str, jobs: Path, store: Path, options: list[str]) -> float
         subprocess.run(words, check=True, capture_output=True)
     else:
         subprocess.run([*words, "--workers", str(WORKERS), *options], check=True, capture_output=True)
-    return time.perf_counter() - start
+    return time.perf_counter() - start, processor_seconds() - before
+
+
+def processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def launchers(directory: Path, jobs: int, only: list[str]) -> None:
@@ -96,11 +103,11 @@ def launchers(directory: Path, jobs: int, only: list[str]) -> None:
     print(
         f"{jobs} dimension jobs, {WORKERS} workers, Macaulay2 {find_engine().version}; one after another in one run\n"
     )
-    print(f"{'':16}{'whole, s':>10}{'start, s':>10}{'ms a job':>10}{'more, ms':>10}  records")
+    print(f"{'':16}{'whole, s':>10}{'start, s':>10}{'ms a job':>10}{'more, ms':>10}{'CPU ms':>9}  records")
     base, records = 0.0, None
     for name, options in ways(directory, only).items():
         store = directory / name.replace(" ", "-")
-        whole = timed_batch(name, path, store, options)
+        whole, used = timed_batch(name, path, store, options)
         times = sorted(file.stat().st_mtime for file in store.glob("records/*/*.json"))
         each = 1000 * (times[-1] - times[0]) / (len(times) - 1)
         opened = Store.open(store)
@@ -109,7 +116,8 @@ def launchers(directory: Path, jobs: int, only: list[str]) -> None:
         same = "the same" if found == records else "DIFFERENT"
         begun = whole - (times[-1] - times[0])
         print(
-            f"{name:16}{whole:10.1f}{begun:10.1f}{each:10.1f}{each - base:10.1f}  {len(found)} {same}",
+            f"{name:16}{whole:10.1f}{begun:10.1f}{each:10.1f}{each - base:10.1f}{1000 * used / len(found):9.1f}"
+            f"  {len(found)} {same}",
             flush=True,
         )
 
