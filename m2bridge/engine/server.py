@@ -49,7 +49,7 @@ while true do (
 COLLECT_SINCE = (1, 26)
 """From this version on the heap is collected once before children are forked: a child that begins by collecting its parent's
 garbage copies its parent's pages. In one run on a loaded machine the script of a dimension took 100 ms of processor time without
-and 31 ms with it on 1.26, and 27 and 31 ms on 1.21, where nothing is gained (``benchmarks/engine.py``). None between was measured."""
+and 31 ms with it on 1.26; 27 and 31 ms on 1.21, where nothing is gained (``benchmarks/engine.py``). None between was tried."""
 
 
 class ForkServerEngine(Engine):
