@@ -43,7 +43,6 @@ def answer(runner: str, engine: str | None, request: dict[str, Any] | None = Non
         try:
             if request is not None:
                 process.send(request)
-                worker.log_event(runner, {"event": "alive", "id": request["id"], "step": "starting"})
             while True:
                 selector.select(_LOOK)
                 known = worker.state.tasks.get(task)
