@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from m2bridge.claims.lightning_attention.said import predicts_singular
 from m2bridge.errors import InputError
 from m2bridge.figures import figure1, plotting
 from m2bridge.models import parse_spec
 from m2bridge.questions.boundary.result import Boundary
 from m2bridge.questions.singular_locus.result import SingularLocus
-from m2bridge.questions.singular_locus.theorem import predicts_singular
 
 _FILL = {"singular": plotting.ORANGE, "smooth": plotting.SKY, "undecided": "#DDDDDD"}
 
@@ -44,6 +44,7 @@ def nodes(locus: SingularLocus, edge: Boundary | None) -> tuple[OrbitNode, ...]:
         raise InputError(f"the records are of different models: {locus.model} and {edge.model}")
     places = {} if edge is None else {(o.rank_a, o.rank_v, o.meet): o.where for o in edge.orbits}
     below = [set(s.closure_contains) for s in locus.strata]
+    applies = locus.theorem is not None and locus.theorem.applies
     found = []
     for index, s in enumerate(locus.strata):
         covers = {j for j in below[index] if not any(j in below[k] for k in below[index])}
@@ -60,7 +61,7 @@ def nodes(locus: SingularLocus, edge: Boundary | None) -> tuple[OrbitNode, ...]:
                 verdict=s.verdict,
                 boundary=places.get((s.rank_a, s.rank_v, s.meet)) == "boundary",
                 printed=printed,
-                fails=locus.theorem.applies and s.verdict not in ("undecided", printed),
+                fails=applies and s.verdict not in ("undecided", printed),
                 covers=tuple(sorted(covers)),
             )
         )
@@ -110,7 +111,7 @@ def draw(
 
 def _headline(locus: SingularLocus) -> str:
     check, sizes = locus.theorem, _sizes(locus.model)
-    if not check.applies:
+    if check is None or not check.applies:
         verdict = "outside the hypotheses of Theorem 3.4"
     elif check.agrees:
         verdict = "Theorem 3.4 agrees with every orbit"
@@ -235,11 +236,12 @@ def data(locus: SingularLocus, edge: Boundary | None) -> tuple[dict[str, Any], l
         [*(getattr(node, name) for name in COLUMNS[:-1]), " ".join(map(str, node.covers))]
         for node in nodes(locus, edge)
     ]
+    check = locus.theorem
     document = {
         "figure": "theorem-3.4",
         "model": locus.model,
         "image_dim": locus.image_dim,
-        "theorem": {"applies": locus.theorem.applies, "agrees": locus.theorem.agrees},
+        "theorem": None if check is None else {"applies": check.applies, "agrees": check.agrees},
         "orbits": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
     }
     return document, rows

@@ -74,6 +74,7 @@ class SingularLocus(Result):
     singular_equations, embedded: of the singular scheme, when it was computed. components: of its radical, or closures of the
         maximal singular orbits.
     strata: every orbit with its tangent bounds and verdict.
+    theorem: what a paper prints about these orbits, and whether it is so (:func:`m2bridge.claims.said_about`).
     """
 
     ANALYSIS: ClassVar[str] = "singular-locus"
@@ -92,7 +93,7 @@ class SingularLocus(Result):
     components: tuple[Component, ...] | None
     embedded: tuple[Component, ...] | None
     strata: tuple[Stratum, ...]
-    theorem: TheoremCheck
+    theorem: TheoremCheck | None = None
 
     def view(self) -> View:
         facts = [
@@ -116,8 +117,8 @@ class SingularLocus(Result):
         answer = f"singular locus of dimension {known(self.singular_dim)}{degree}"
         if self.singular_dim is not None and self.singular_dim < 0:
             answer = "smooth: no singular points"
-        notes = [self.theorem.sentence()]
-        if self.theorem.witness is not None:
+        notes = [] if self.theorem is None else [self.theorem.sentence()]
+        if self.theorem is not None and self.theorem.witness is not None:
             notes.append(f"Theorem as printed fails: {self.theorem.witness['reason']}.")
         return View(
             answer=answer, facts=tuple(facts), tables=(self._rows(),), notes=tuple(notes),
