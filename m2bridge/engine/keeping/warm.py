@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from m2bridge.engine.keeping.__main__ import CallerService
+    from m2bridge.engine.keeping.__main__ import Keeper
 
 FEW_SPARES, MOST_FORKED = 1, 8  # with so few left, so many more are forked
 GATES = ("gate", *(f"gate{number}" for number in range(FEW_SPARES + MOST_FORKED)))
@@ -85,7 +85,7 @@ class Spare(NamedTuple):
 class WarmMacaulay2:
     """A Macaulay2 that forks: its process, and the spare children that wait at their gates for the next jobs."""
 
-    def __init__(self, keeper: CallerService) -> None:
+    def __init__(self, keeper: Keeper) -> None:
         self.keeper = keeper
         self.server: int | None = None
         self.died = False
