@@ -3,6 +3,7 @@
 #   docker run --rm m2bridge figure theorem-3.4 --d 2 --dp 1 -o - > orbits.png
 #   docker run --rm -v "$PWD:/work" --user "$(id -u):$(id -g)" m2bridge batch jobs.toml --store weekend
 # docs/image.md says more. To pin the base: --build-arg BASE=python:3.11-slim-bookworm@sha256:...
+# With Dask, for image/compose.yaml: --target cluster
 # Without pictures, about 30 MB smaller: --build-arg EXTRAS=
 ARG BASE=python:3.11-slim-bookworm
 
@@ -26,6 +27,12 @@ RUN python /build/requirements.py /build/pyproject.toml "$EXTRAS" > /build/requi
  && python -m pip --python /opt/m2bridge/bin/python install --no-cache-dir --no-compile --only-binary=:all: \
         -r /build/requirements.txt \
  && python /build/trim.py /opt/m2bridge
+
+# What `cluster` has beside: Dask.
+FROM environment AS dask
+COPY image/requirements.py pyproject.toml /build/
+RUN python /build/requirements.py --only /build/pyproject.toml dask > /build/dask.txt \
+ && python -m pip --python /opt/m2bridge/bin/python install --no-cache-dir --no-compile --only-binary=:all: -r /build/dask.txt
 
 FROM environment AS own
 COPY pyproject.toml README.md LICENSE CHANGELOG.md /src/
@@ -61,7 +68,16 @@ RUN touch /.m2bridge-image && cd /tmp \
  && m2bridge --help > /dev/null && m2bridge licenses > /dev/null \
  && rm -rf /tmp/* /tmp/.[a-z]*
 ENV PYTHONDONTWRITEBYTECODE=1
-USER 1000.2.00
+USER 1000:1000
 WORKDIR /work
 ENTRYPOINT ["m2bridge"]
 CMD ["--help"]
+
+# The same with Dask: a scheduler, a worker or a batch, whatever command is given (image/compose.yaml).
+FROM image AS cluster
+COPY --from=dask /opt/m2bridge /opt/m2bridge
+RUN python -m distributed.cli.dask_worker --version
+ENTRYPOINT []
+CMD ["m2bridge", "--help"]
+
+FROM image AS default

@@ -13,7 +13,8 @@ IMAGE_BUILD ?= $(or $(CONTAINERS),docker) build -t $(IMAGE) --build-arg REVISION
 IMAGE_RUN ?= $(if $(filter podman buildah,$(CONTAINERS)),podman,docker) run --rm --network none --read-only --tmpfs /tmp \
 	--cap-drop all --security-opt no-new-privileges
 
-.PHONY: run test test-all test-cluster test-torch lint check format engine image image-test image-sizes docs browser benchmarks schemas clean help
+.PHONY: run test test-all test-cluster test-torch lint check format engine image image-cluster image-test image-sizes docs browser \
+	benchmarks schemas clean help
 
 help:            ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -27,7 +28,8 @@ test: engine     ## set everything up and run the tests, with the real Macaulay2
 test-all: engine ## the slower suites too: faults, long computations, browser (the image has image-test)
 	$(BIN)/python -m pytest -q -m "not image and not cluster"
 
-test-cluster: engine ## batches through a real Slurm, where there is one (SLURM_CONF)
+test-cluster: engine ## batches on Dask and on a real Slurm on loopback (root, slurm-wlm, munge)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dask]"
 	$(BIN)/python -m pytest -q -m cluster tests/cluster
 
 test-torch:      ## the tests of PyTorch's door, in an environment of their own; TORCH is what pip installs
@@ -55,6 +57,9 @@ schemas: $(STAMP) ## write the JSON Schemas that ship with the package
 
 image:           ## build the container image with docker, podman or buildah, whichever is there
 	$(IMAGE_BUILD)
+
+image-cluster:   ## the image with Dask inside, for image/compose.yaml
+	$(IMAGE_BUILD) --target cluster -t $(IMAGE):cluster
 
 image-test: engine ## run the tests of the image; IMAGE_RUN is how a container is run
 	M2BRIDGE_IMAGE="$(IMAGE)" M2BRIDGE_IMAGE_RUN="$(IMAGE_RUN)" $(BIN)/python -m pytest -q -m image tests/image

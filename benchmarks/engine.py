@@ -10,15 +10,18 @@ the analysis with its Python side, as a batch runs it::
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from m2bridge.batch import registry
+from m2bridge.batch import memory, registry
 from m2bridge.engine import (
     Engine,
     EngineInfo,
@@ -53,18 +56,38 @@ class Catcher:
 
 def ask(name: str, spec: str, engine: Any) -> None:
     """One whole job."""
-    analysis = registry.find(name)
-    analysis.run(parse_spec(spec), analysis.parameters({}), engine=engine, limits=Limits())
+    question = registry.job(name)
+    question(parse_spec(spec), **registry.parameters_of(question, {}), engine=engine, limits=Limits())
 
 
-def measure(job: Callable[[], object], jobs: int) -> list[float]:
-    """Milliseconds of each job after two that are not counted."""
-    times = []
-    for _ in range(jobs + 2):
+@dataclass(frozen=True)
+class Measured:
+    """Milliseconds of each job; mean processor time of one, which hardly depends on what else the machine does."""
+
+    wall: list[float]
+    cpu: float
+
+
+def measure(job: Callable[[], object], jobs: int) -> Measured:
+    """Times of jobs after two that are not counted."""
+    times, cpu = [], 0.0
+    for number in range(jobs + 2):
+        if number == 2:
+            cpu = processor_milliseconds()
         start = time.perf_counter()
         job()
         times.append(1000 * (time.perf_counter() - start))
-    return times[2:]
+    return Measured(times[2:], (processor_milliseconds() - cpu) / jobs)
+
+
+def processor_milliseconds() -> float:
+    """What this process, all processes below it and those that ended there have used."""
+    ticks = 0
+    for pid in (os.getpid(), *memory.descendants(os.getpid())):
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15]))
+    return 1000 * ticks / os.sysconf("SC_CLK_TCK")
 
 
 def in_engine(engine: Engine, script: Script) -> Callable[[], None]:
@@ -76,9 +99,9 @@ def in_engine(engine: Engine, script: Script) -> Callable[[], None]:
     return job
 
 
-def ways(info: EngineInfo, name: str, spec: str, jobs: int) -> dict[str, list[float]]:
+def ways(info: EngineInfo, name: str, spec: str, jobs: int) -> dict[str, Measured]:
     """Each way of running the last script of a question, and of the whole question; times in milliseconds."""
-    times = {}
+    times: dict[str, Measured] = {}
     with ForkServerEngine(info) as engine:
         catcher = Catcher(engine)
         ask(name, spec, catcher)
@@ -112,15 +135,21 @@ def main() -> None:
     parser.add_argument("--engine", action="append", default=[])
     options = parser.parse_args()
     engines = [find_engine(path) for path in options.engine] or [find_engine()]
-    print(f"{options.jobs} jobs each; milliseconds for one; the ratio is against a fresh process\n")
-    print(f"{'':10}{'':12}{'':34}{'median':>9}{'least':>9}{'most':>9}{'ratio':>9}")
+    print(
+        f"{options.jobs} jobs each; milliseconds for one; load average {os.getloadavg()[0]:.1f}; the ratio is of\n"
+        "processor time, against a fresh process\n"
+    )
+    print(f"{'':10}{'':12}{'':34}{'median':>9}{'least':>9}{'most':>9}{'CPU':>9}{'ratio':>9}")
     for info in engines:
         for name, spec in QUESTIONS:
             times = ways(info, name, spec, options.jobs)
-            fresh = statistics.median(times["M2 --script, a fresh process"])
-            for way, values in times.items():
-                middle = statistics.median(values)
-                numbers = f"{middle:9.1f}{min(values):9.1f}{max(values):9.1f}{f'1/{fresh / middle:.1f}':>9}"
+            fresh = times["M2 --script, a fresh process"].cpu
+            for way, found in times.items():
+                values = found.wall
+                numbers = (
+                    f"{statistics.median(values):9.1f}{min(values):9.1f}{max(values):9.1f}{found.cpu:9.1f}"
+                )
+                numbers += f"{f'1/{fresh / found.cpu:.1f}':>9}"
                 print(f"{info.version:10}{name:12}{way:34}{numbers}")
 
 

@@ -3,6 +3,7 @@
 The image installs that before m2bridge itself, so that a change of m2bridge does not download it again.
 
     python requirements.py pyproject.toml plot
+    python requirements.py --only pyproject.toml dask     # the extra alone
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import sys
 import tomllib
 from pathlib import Path
 
-project = tomllib.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["project"]
-extras = [extra for argument in sys.argv[2:] for extra in argument.split(",") if extra]
+only = sys.argv[1] == "--only"
+path, *names = sys.argv[1 + only :]
+project = tomllib.loads(Path(path).read_text(encoding="utf-8"))["project"]
+extras = [extra for argument in names for extra in argument.split(",") if extra]
 print(
     "\n".join(
         [
-            *project["dependencies"],
+            *([] if only else project["dependencies"]),
             *(line for extra in extras for line in project["optional-dependencies"][extra]),
         ]
     )

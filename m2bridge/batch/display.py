@@ -62,6 +62,7 @@ class Lines(Silent):
         self._console = console
         self._stopping: str | None = None
         self._excluded = 0
+        self._hosts: set[str] = set()
 
     @contextlib.contextmanager
     def shown(self, state: RunState) -> Iterator[None]:
@@ -75,6 +76,9 @@ class Lines(Silent):
         if state.stopping != self._stopping:
             self._stopping = state.stopping
             self._print(f"interrupted: {state.stopping}")
+        for name in sorted(state.hosts.keys() - self._hosts):
+            self._hosts.add(name)
+            self._print(f"workers on {name}: {state.hosts[name].engine}")
         for why in state.excluded[self._excluded :]:
             self._print(f"a worker is not used: {why}")
         self._excluded = len(state.excluded)
@@ -183,12 +187,22 @@ def picture(state: RunState) -> Group:
     bar = Table.grid(expand=True)  # a bar by itself does not end its line
     bar.add_row(ProgressBar(total=max(state.total, 1), completed=state.finished))
     parts: list[Any] = [bar, counts, table]
+    if len(state.hosts) > 1:
+        parts += [Text(visible(line), style="dim") for line in host_lines(state.document()["hosts"])]
     parts += [Text(f"a worker is not used: {visible(why)}", style="yellow") for why in state.excluded[-3:]]
     if state.locks:
         parts.append(Text(f"locks of this store {state.locks}", style="dim"))
     if state.stopping:
         parts.append(Text(state.stopping, style="bold yellow"))
     return Group(*parts)
+
+
+def host_lines(hosts: dict[str, dict[str, Any]]) -> list[str]:
+    """One line for each host of a run, as in its document."""
+    return [
+        f"{name}: {host['engine']}, {host['workers']} workers, {host['jobs']} jobs"
+        for name, host in sorted(hosts.items())
+    ]
 
 
 def _clock(seconds: float | None) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from m2bridge.batch.store import Store
 from m2bridge.batch.triage import Settings
 from m2bridge.engine import find_engine
 from m2bridge.engine.cgroup import allowed_cores
+from m2bridge.errors import InputError
 
 Jobs = Path | str | Mapping[str, Any]
 
@@ -61,15 +63,41 @@ class BatchResult:
 
 
 def plan_of(
-    jobs: Jobs, *, workers: int, timeout: Any = "10m", memory: Any = None, most_jobs: int = MOST_JOBS
+    jobs: Jobs,
+    *,
+    workers: int,
+    timeout: Any = "10m",
+    memory: Any = None,
+    most_jobs: int = MOST_JOBS,
+    shard: str | None = None,
 ) -> Plan:
-    """The plan of a job file, or of its content as a mapping; `timeout` and `memory` are for jobs that name none."""
+    """The plan of a job file, or of its content as a mapping; `timeout` and `memory` are for jobs that name none.
+
+    With a `shard`, such as ``2/8``, every eighth job from the second on.
+    """
+    part = None if shard is None else parse_shard(shard)
     allowed = share_of_memory(workers) if memory is None else parse_bytes(memory, "--memory")
     limits = JobLimits(parse_seconds(timeout, "--timeout"), allowed)
-    if isinstance(jobs, (str, Path)):
-        return expand(jobfile.read(Path(jobs)), limits=limits, most_jobs=most_jobs)
-    file = jobfile.read_text(json.dumps(jobs), Path("jobs.json"))
-    return expand(file, limits=limits, most_jobs=most_jobs)
+    inline = Path("jobs.json")
+    file = (
+        jobfile.read_text(json.dumps(jobs), inline) if isinstance(jobs, Mapping) else jobfile.read(Path(jobs))
+    )
+    plan = expand(file, limits=limits, most_jobs=most_jobs)
+    return plan if part is None else replace(plan, jobs=plan.jobs[part])
+
+
+def parse_shard(text: str) -> slice:
+    """Which jobs are in a part, written ``i/n`` with i from 1 to n. Every job is in exactly one of the n parts.
+
+    >>> [list("abcdefg")[parse_shard(f"{i}/3")] for i in (1, 2, 3)]
+    [['a', 'd', 'g'], ['b', 'e'], ['c', 'f']]
+    """
+    match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text.strip())
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise InputError(
+            f"--shard {text!r}: write i/n with i from 1 to n, e.g. 2/8; sbatch --array=1-8 counts so"
+        )
+    return slice(int(match[1]) - 1, None, int(match[2]))
 
 
 def run(

@@ -2,7 +2,7 @@
 
 A launcher is anything with :meth:`Launcher.start`. :class:`CommandLauncher` starts the worker on this machine, or through any
 command that passes standard input and output on, such as ``srun -n1`` or ``ssh node``. The end of a worker's output is the end
-of the worker, wherever it ran.
+of the worker, wherever it ran. :mod:`m2bridge.batch.dask_launcher` has the launcher for Dask; :func:`chosen` knows them all.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import IO, Any, Protocol
 
 from m2bridge.batch import memory
 from m2bridge.batch.triage import Task
+from m2bridge.errors import InputError
 
 _CHUNK = 1 << 18
 _ONE_THREAD = dict.fromkeys(
@@ -51,16 +56,122 @@ class CommandLauncher:
             self._words += ["--engine", engine]
         self._local = not prefix
 
-    def start(self, place: int) -> WorkerHandle:
+    def start(self, place: int) -> ProcessHandle:
         """A worker; all places are alike."""
         parent = ["--parent", str(os.getpid())] if self._local else []
-        return WorkerHandle([*self._words, *parent], local=self._local)
+        return ProcessHandle([*self._words, *parent], local=self._local)
 
 
-class WorkerHandle:
+@contextlib.contextmanager
+def chosen(
+    engine: str | None,
+    *,
+    command: str | None = None,
+    dask: str | None = None,
+    dask_slurm: Path | None = None,
+    certificates: Path | None = None,
+    workers: int | None = None,
+    show: Callable[[str], None] = print,
+) -> Iterator[tuple[Launcher | None, int | None]]:
+    """The launcher that was asked for, None for this machine, and how many workers it has, None when it has no opinion.
+
+    Parameters
+    ----------
+    engine
+        The path of the Macaulay2 that workers use; None for the first that works where they run.
+    command, dask, dask_slurm, certificates
+        What stands after ``--launcher``, ``--dask``, ``--dask-slurm`` and ``--dask-tls``.
+    workers
+        How many workers are wanted; None for as many as there are.
+    show
+        Is told what is about to be submitted in the user's name.
+    """
+    if sum(choice is not None for choice in (command, dask, dask_slurm)) > 1:
+        raise InputError("choose one of --launcher, --dask and --dask-slurm")
+    if dask is not None or dask_slurm is not None:
+        try:
+            from m2bridge.batch import dask_launcher
+        except ImportError as error:
+            raise InputError(f"Dask is not installed ({error}): pip install 'm2bridge[dask]'") from None
+        with dask_launcher.opened(dask, dask_slurm, certificates, engine, workers, show) as launcher:
+            yield launcher, launcher.places
+    elif command is not None:
+        yield CommandLauncher(engine, prefix=_words(command)), workers
+    else:
+        yield None, workers
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"--launcher {command!r}: {error}") from None
+    if not words or shutil.which(words[0]) is None:
+        raise InputError(f"--launcher {command!r}: there is no command {words[0] if words else ''!r}")
+    return words
+
+
+class WorkerHandle(ABC):
     """The runner's side of one worker, from its start to its end."""
 
+    def __init__(self) -> None:
+        self.place = 0
+        self.ready = False
+        self.host = ""
+        self.engine: dict[str, Any] | None = None
+        self.task: Task | None = None
+        self.killed_for: str | None = None
+
+    @property
+    def idle(self) -> bool:
+        return self.ready and self.task is None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process on this machine, where there is one."""
+        return None
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory of the worker's Python; 0 where it cannot be seen."""
+        return 0
+
+    def give(self, task: Task) -> None:
+        """Send a job; the worker reads at once, whatever it is doing."""
+        task.started, task.step, task.oom_kills = time.monotonic(), "starting", memory.oom_kills()
+        self.task = task
+        self.send({**task.job.document(), "limits": task.limits.document(), "id": task.key})
+
+    def kill(self, reason: str | None = None) -> None:
+        """End the worker at once; Macaulay2's keeper sees it go and ends what is below."""
+        self.killed_for = self.killed_for or reason
+        self._end()
+
+    @abstractmethod
+    def fileno(self) -> int:
+        """Of a file that can be read when there are events; for a selector."""
+
+    @abstractmethod
+    def send(self, request: dict[str, Any]) -> None:
+        """Hand a job document over."""
+
+    @abstractmethod
+    def events(self) -> list[dict[str, Any]] | None:
+        """What the worker said since; None when it is gone."""
+
+    @abstractmethod
+    def _end(self) -> None: ...
+
+    @abstractmethod
+    def close(self) -> tuple[int, str]:
+        """Wait for the end of the worker: its exit status, and the end of what it wrote on standard error."""
+
+
+class ProcessHandle(WorkerHandle):
+    """A worker that is a process of ours, or behind one that passes its input and output on."""
+
     def __init__(self, words: Sequence[str], *, local: bool) -> None:
+        super().__init__()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the handle
         self._process = subprocess.Popen(
             words,
@@ -75,14 +186,8 @@ class WorkerHandle:
         os.set_blocking(self._output.fileno(), False)
         self._local = local
         self._received = b""
-        self.place = 0
-        self.ready = False
-        self.engine: dict[str, Any] | None = None
-        self.task: Task | None = None
-        self.killed_for: str | None = None
 
     def fileno(self) -> int:
-        """Of the pipe on which the worker answers; for a selector."""
         return self._output.fileno()
 
     @property
@@ -90,25 +195,16 @@ class WorkerHandle:
         return self._process.pid
 
     @property
-    def idle(self) -> bool:
-        return self.ready and self.task is None
-
-    @property
     def resident_bytes(self) -> int:
-        """Memory of the worker's Python; 0 where it cannot be seen."""
         return memory.resident(self.pid) if self._local else 0
 
-    def give(self, task: Task) -> None:
-        """Send a job; the worker reads at once, whatever it is doing."""
-        task.started, task.step, task.oom_kills = time.monotonic(), "starting", memory.oom_kills()
-        self.task = task
-        request = {**task.job.document(), "limits": task.limits.document(), "id": task.key}
+    def send(self, request: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):  # a dead worker is noticed by the end of its output
             self._input.write(json.dumps(request).encode() + b"\n")
             self._input.flush()
 
     def events(self) -> list[dict[str, Any]] | None:
-        """What the worker said since; None when it is gone. A line that is no document ends it."""
+        """What the worker said since; a line that is no document ends it."""
         while True:
             try:
                 data = os.read(self._output.fileno(), _CHUNK)
@@ -127,14 +223,11 @@ class WorkerHandle:
             self.kill("nonsense")
             return []
 
-    def kill(self, reason: str | None = None) -> None:
-        """End the worker at once; Macaulay2's keeper sees it go and ends what is below."""
-        self.killed_for = self.killed_for or reason
+    def _end(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGKILL)
 
     def close(self) -> tuple[int, str]:
-        """Wait for the end of the process: its exit status, and the end of what it wrote on standard error."""
         for pipe in (self._input, self._output):
             with contextlib.suppress(OSError):
                 pipe.close()

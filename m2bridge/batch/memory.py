@@ -6,6 +6,8 @@ import contextlib
 import os
 from pathlib import Path
 
+from m2bridge.engine.keeping.warm import children_of, state_of
+
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -27,9 +29,7 @@ def oom_kills() -> int:
 
 def living(pid: int) -> bool:
     """Whether a process runs; one that ended but that its parent has not asked after does not."""
-    with contextlib.suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    return False
+    return state_of(pid) not in "ZX"
 
 
 def descendants(pid: int) -> list[int]:
@@ -37,15 +37,9 @@ def descendants(pid: int) -> list[int]:
     found: list[int] = []
     queue = [pid]
     while queue:
-        parent = queue.pop()
-        with contextlib.suppress(OSError):
-            for task in os.listdir(f"/proc/{parent}/task"):
-                with contextlib.suppress(OSError, ValueError):
-                    children = [
-                        int(c) for c in Path(f"/proc/{parent}/task/{task}/children").read_text().split()
-                    ]
-                    found += children
-                    queue += children
+        children = children_of(queue.pop())
+        found += children
+        queue += children
     return found
 
 

@@ -34,7 +34,7 @@ from m2bridge.batch.outcomes import (
 )
 from m2bridge.batch.plan import Plan
 from m2bridge.batch.recording import record_of
-from m2bridge.batch.state import Running, RunState, publish
+from m2bridge.batch.state import Host, Running, RunState, publish
 from m2bridge.batch.store import Store
 from m2bridge.batch.triage import Settings, Task, triage
 from m2bridge.errors import M2BridgeError
@@ -215,7 +215,8 @@ class Runner:
             if kind == "ready":
                 worker.engine = event.get("engine")
                 if (why := self.breaker.stranger(event)) is None:
-                    worker.ready = True
+                    worker.ready, worker.host = True, str(event.get("host"))
+                    self._note_host(worker, 1)
                 else:
                     worker.kill("excluded")
                     self.state.excluded.append(why)
@@ -237,6 +238,7 @@ class Runner:
             self._failed(worker, event["message"], no_engine=True)
             return
         self.breaker.worked(worker.place)
+        self.state.hosts[worker.host].jobs += 1
         if event.get("retire"):
             worker.ready = False
             worker.kill("retired")
@@ -258,6 +260,7 @@ class Runner:
         """A worker is gone: what that means for its job, and for the batch."""
         self._selector.unregister(worker)
         self.workers.remove(worker)
+        self._note_host(worker, -1)
         status, words = worker.close()
         task = worker.task
         last = words.splitlines()[-1][:500] if words else ""
@@ -280,6 +283,14 @@ class Runner:
             outcome=outcome, seconds=task.elapsed, limits=task.limits, message=message, killed=killed
         )
         self._finish(task, attempt, worker.engine)
+
+    def _note_host(self, worker: WorkerHandle, change: int) -> None:
+        """Keep the list of hosts: a worker has come or gone."""
+        if worker.host:
+            host = self.state.hosts.setdefault(worker.host, Host())
+            host.workers += change
+            engine = worker.engine or {}
+            host.engine = f"Macaulay2 {engine.get('version')} ({engine.get('origin')})"
 
     def _finish(self, task: Task, attempt: Attempt, engine: dict[str, Any] | None) -> None:
         """Record an attempt, or try once more after a crash."""
@@ -344,7 +355,8 @@ class Runner:
 
     def _end_workers(self) -> None:
         """End every worker and wait until nothing of theirs is left."""
-        below = [pid for worker in self.workers for pid in memory.descendants(worker.pid)]
+        pids = [worker.pid for worker in self.workers if worker.pid is not None]
+        below = [pid for parent in pids for pid in memory.descendants(parent)]
         for worker in self.workers:
             worker.kill()
         for worker in self.workers:

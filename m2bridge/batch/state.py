@@ -29,6 +29,15 @@ class Running:
 
 
 @dataclass(slots=True)
+class Host:
+    """A machine on which workers run: its Macaulay2, how many workers are there now, how many jobs they answered."""
+
+    engine: str = ""
+    workers: int = 0
+    jobs: int = 0
+
+
+@dataclass(slots=True)
 class RunState:
     """Where a run stands.
 
@@ -37,7 +46,8 @@ class RunState:
     total: jobs of the plan; cached: answered from the store; done: outcomes of this run.
     elsewhere: jobs that another runner of the store is at work on.
     stopping: why no new job is begun, if so.
-    excluded: workers that are not used, each with the reason; locks: whether they hold between hosts.
+    hosts: where workers run, by name; excluded: workers that are not used, each with the reason;
+    locks: whether they hold between hosts.
     """
 
     source: str
@@ -51,6 +61,7 @@ class RunState:
     memory_bytes: int = 0
     eta_seconds: float | None = None
     stopping: str | None = None
+    hosts: dict[str, Host] = field(default_factory=dict)
     excluded: list[str] = field(default_factory=list)
     locks: str = ""
 
@@ -67,6 +78,7 @@ class RunState:
         return {
             **{f.name: getattr(self, f.name) for f in fields(self)},
             "running": [asdict(running) for running in self.running],
+            "hosts": {name: asdict(host) for name, host in self.hosts.items()},
             "waiting": self.total - self.finished - len(self.running) - self.elsewhere,
             "seconds": round(self.seconds, 1),
             "eta_seconds": None if self.eta_seconds is None else round(self.eta_seconds, 1),

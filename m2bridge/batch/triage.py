@@ -32,6 +32,8 @@ class Task:
     estimate: float | None = None
     previous: dict[str, Any] | None = None
     oom_kills: int = 0
+    queued: bool = False
+    """Handed over, but not known to be begun: its time does not run yet."""
 
     @property
     def elapsed(self) -> float:
@@ -40,7 +42,7 @@ class Task:
     @property
     def overdue(self) -> bool:
         wall = self.limits.wall_seconds
-        return wall is not None and self.elapsed > wall + GRACE
+        return wall is not None and not self.queued and self.elapsed > wall + GRACE
 
 
 @dataclass(slots=True, kw_only=True)

@@ -94,7 +94,7 @@ class Worker:
         with ForkServerEngine(info) if sys.platform == "linux" else ProcessEngine(info) as engine:
             warm_up = engine.run(Script(name="warm", text="exit 0;\n"))
             if not warm_up.began:
-                self.say("unable", message=warm_up.stderr.strip(), exit_code=4)
+                self.say("unable", message=f"{host_name()}: {warm_up.stderr.strip()}", exit_code=4)
                 return
             self.say(
                 "ready",
@@ -102,7 +102,7 @@ class Worker:
                 digest=registry.digest(),
                 versions=registry.versions(),
                 engine={"version": info.version, "origin": info.origin},
-                host=socket.gethostname(),
+                host=host_name(),
                 pid=os.getpid(),
             )
             while (job := self._jobs.get()) is not None:
@@ -117,6 +117,11 @@ class Worker:
         answer = attempt(job, engine, functools.partial(self._reach, name))
         self._step = None
         self.say("attempt", id=name, **answer)
+
+
+def host_name() -> str:
+    """Of this machine; where Slurm has another name for it, that one."""
+    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def job_of(line: bytes) -> dict[str, Any]:
@@ -167,4 +172,4 @@ def main(engine: str | None, parent: int | None = None) -> None:
         info = find_engine(engine)
         worker.serve(dataclasses.replace(info, origin=origin_of(info)))
     except M2BridgeError as error:
-        worker.say("unable", message=str(error), exit_code=error.exit_code)
+        worker.say("unable", message=f"{host_name()}: {error}", exit_code=error.exit_code)

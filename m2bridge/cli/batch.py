@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +14,7 @@ from m2bridge.batch.display import Display, Lines, Picture, Silent
 from m2bridge.batch.entry import plan_of, run
 from m2bridge.batch.estimates import Estimates
 from m2bridge.batch.index import Index
-from m2bridge.batch.launchers import CommandLauncher, Launcher
+from m2bridge.batch.launchers import chosen
 from m2bridge.batch.plan import MOST_JOBS, Plan
 from m2bridge.batch.state import RunState
 from m2bridge.batch.store import Store
@@ -60,7 +58,7 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 "--memory",
-                help="Memory limit of a job that names none (default: 4G, less on small machines).",
+                help="Memory limit of a job that names none (default: 4G, less where this machine's workers would not fit).",
             ),
         ] = None,
         most_jobs: Annotated[
@@ -80,6 +78,31 @@ def register(app: typer.Typer) -> None:
                 "must find the same m2bridge, and a Macaulay2 of its own unless --engine names one.",
             ),
         ] = None,
+        dask: Annotated[
+            str | None,
+            typer.Option(
+                "--dask", help="Workers on a Dask cluster: local, tcp://127.0.0.1:8786 or tls://HOST:8786."
+            ),
+        ] = None,
+        dask_tls: Annotated[
+            Path | None,
+            typer.Option(
+                "--dask-tls", help="Private directory with ca.pem, cert.pem and key.pem for --dask tls://."
+            ),
+        ] = None,
+        dask_slurm: Annotated[
+            Path | None,
+            typer.Option(
+                "--dask-slurm",
+                help="TOML file with queue, account, walltime, memory: workers by sbatch (dask-jobqueue).",
+            ),
+        ] = None,
+        shard: Annotated[
+            str | None,
+            typer.Option(
+                "--shard", help="Run one part of the jobs, e.g. 2/8, for sbatch --array; parts share a store."
+            ),
+        ] = None,
         engine: common.EngineOption = None,
         as_json: common.JsonOption = False,
     ) -> None:
@@ -91,8 +114,12 @@ def register(app: typer.Typer) -> None:
         Example: m2bridge batch jobs.toml --store weekend
         """
         count = workers or allowed_cores()
+        elsewhere = launcher is not None or dask_slurm is not None or dask not in (None, "local")
         with allowing(allow_code):
-            plan = _plan(job_file, workers=count, timeout=timeout, memory=memory, most_jobs=most_jobs)
+            plan = _plan(
+                job_file, workers=1 if elsewhere else count, timeout=timeout, memory=memory,
+                most_jobs=most_jobs, shard=shard,
+            )  # fmt: skip
         if dry_run:
             settings = Settings(
                 engine_version=_engine_version(engine), workers=count, retry=retry, escalate=escalate
@@ -101,10 +128,14 @@ def register(app: typer.Typer) -> None:
             return
         if store is None:
             raise InputError("say where the records go: --store DIR (or --dry-run to run nothing)")
-        done = run(
-            job_file, store, plan=plan, workers=count, retry=retry, escalate=escalate, engine=engine,
-            launcher=_launcher(launcher, engine), display=_display(quiet=as_json),
-        )  # fmt: skip
+        with chosen(
+            engine, command=launcher, dask=dask, dask_slurm=dask_slurm, certificates=dask_tls, workers=workers,
+            show=_say,
+        ) as (starter, places):  # fmt: skip
+            done = run(
+                job_file, store, plan=plan, workers=places, retry=retry, escalate=escalate, engine=engine,
+                launcher=starter, display=_display(quiet=as_json),
+            )  # fmt: skip
         if as_json:
             common.print_json(
                 {
@@ -123,17 +154,9 @@ def register(app: typer.Typer) -> None:
         raise typer.Exit(done.exit_code)
 
 
-def _launcher(command: str | None, engine: str | None) -> Launcher | None:
-    """Who starts the workers; None for this machine."""
-    if command is None:
-        return None
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise InputError(f"--launcher {command!r}: {error}") from None
-    if not words or shutil.which(words[0]) is None:
-        raise InputError(f"--launcher {command!r}: there is no command {words[0] if words else ''!r}")
-    return CommandLauncher(engine, prefix=words)
+def _say(text: str) -> None:
+    for line in text.splitlines():
+        common.console(stderr=True).print(visible(line), markup=False, soft_wrap=True)
 
 
 def _plan(path: Path, **options: Any) -> Plan:

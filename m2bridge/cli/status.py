@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from m2bridge.batch.display import host_lines
 from m2bridge.batch.index import Index
 from m2bridge.batch.state import living
 from m2bridge.batch.store import Store
@@ -53,6 +54,8 @@ def _show(runner: dict[str, Any], console: Console) -> None:
         )
     for job in runner["running"]:
         console.print(f"  {job['seconds']:.0f} s  {job['job']}  {visible(job['step'])}", markup=False)
+    for line in host_lines(runner.get("hosts", {})):
+        console.print(f"  {visible(line)}", markup=False)
     for why in runner.get("excluded", ()):
         console.print(f"  a worker is not used: {visible(why)}", markup=False)
     if runner.get("locks"):

@@ -14,7 +14,7 @@ from m2bridge.engine.base import Limits, Listener
 from m2bridge.engine.outcome import SEGMENTATION_FAULT, Fate
 
 if TYPE_CHECKING:
-    from m2bridge.engine.keeper import Keeper
+    from m2bridge.engine.keeper import KeeperProcess
 
 _CHUNK = 1 << 16
 _SILENCE = 5.0
@@ -41,7 +41,7 @@ class Conversation:
     """One job's exchange with the keeper: reads pipes and socket until the keeper reports the end."""
 
     def __init__(
-        self, keeper: Keeper, limits: Limits, listener: Listener | None, *, forget_startup: bool
+        self, keeper: KeeperProcess, limits: Limits, listener: Listener | None, *, forget_startup: bool
     ) -> None:
         self.keeper, self.limits, self.listener = keeper, limits, listener
         self.forget_startup = forget_startup

@@ -18,7 +18,8 @@ from pathlib import Path
 from m2bridge.engine import probe_cache
 from m2bridge.engine.base import EngineInfo, Limits, Outcome, Run
 from m2bridge.engine.install import WHEEL_BINARY, installed
-from m2bridge.engine.process import UNKNOWN, ProcessEngine
+from m2bridge.engine.keeper import UNKNOWN
+from m2bridge.engine.process import ProcessEngine
 from m2bridge.errors import InputError, NoEngineError
 from m2bridge.scripts import Script
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import math
 import os
 import re
@@ -20,6 +21,7 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,8 @@ from m2bridge.engine.conversation import VERSION_LINE, Conversation, KeeperLostE
 from m2bridge.engine.outcome import Fate, outcome
 from m2bridge.scripts import Script
 
+log = logging.getLogger(__name__)
+
 PYTHON = sys.executable
 _PROGRAM = Path(__file__).with_name("keeping")
 _CHUNK = 1 << 16
@@ -36,6 +40,9 @@ _WARM_HEAP = 160 * 2**20
 """Heap of a warm Macaulay2 from its start. With room left in it, a child fills new pages instead of copying its parent's, and
 does not begin by collecting its parent's garbage."""
 _PATIENCE = 5.0
+UNKNOWN = "unknown"
+"""The version of a Macaulay2 that is still to be proved."""
+ATTEMPTS = 3
 _FILE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
@@ -72,7 +79,7 @@ def file_name(script: Script) -> str:
     return f"{script.name if _FILE_NAME.fullmatch(script.name) else 'script'}.m2"
 
 
-class Keeper:
+class KeeperProcess:
     """One keeper process. Not thread-safe but for :meth:`kill`: one job at a time."""
 
     def __init__(self) -> None:
@@ -232,6 +239,36 @@ def _kill_all_in(directory: str) -> int:
     return found
 
 
+def attempted(
+    keeper: Callable[[], KeeperProcess], command: Command, script: Script, limits: Limits, listener: Listener | None,
+    info: EngineInfo, *, keep: bool = False,
+) -> Run:  # fmt: skip
+    """Run a script; a keeper that is lost before the script has begun is replaced, a few times.
+
+    `keeper` gives one that is ready. It is closed afterwards, unless one is to `keep` that did well.
+    """
+    reason = ""
+    for _ in range(ATTEMPTS):
+        own = keeper()
+        well = False
+        try:
+            run = own.run(command, script, limits, listener=listener, info=info)
+            well = info.version == UNKNOWN or own.version in (None, info.version)
+            if well:
+                return run
+            reason = f"the Macaulay2 at {info.path} is of version {own.version} now, and was of version {info.version}"
+            break
+        except KeeperLostError as error:
+            reason = str(error)
+            if error.started:
+                return lost_run(script, info, limits, reason, began=True)
+            log.warning("%s; starting another", reason)
+        finally:
+            if not (well and keep):
+                own.close()
+    return lost_run(script, info, limits, reason, began=False)
+
+
 def lost_run(script: Script, info: EngineInfo, limits: Limits, reason: str, *, began: bool) -> Run:
     """The run of a script that was lost with its keeper, or (not `began`) that no Macaulay2 took."""
     return Run(
@@ -252,7 +289,7 @@ def _bytes(maxrss: int | None) -> int | None:
     return maxrss if sys.platform == "darwin" else maxrss * 1024
 
 
-_living: weakref.WeakSet[Keeper] = weakref.WeakSet()
+_living: weakref.WeakSet[KeeperProcess] = weakref.WeakSet()
 _no_fork = threading.RLock()
 
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-
 from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Run
-from m2bridge.engine.conversation import KeeperLostError
-from m2bridge.engine.keeper import Command, Keeper, file_name, lost_run
+from m2bridge.engine.keeper import Command, KeeperProcess, attempted, file_name
 from m2bridge.errors import InputError
 from m2bridge.scripts import Script
 
-log = logging.getLogger(__name__)
-
 FIXED_SEED = "setRandomSeed 0;"
 """Both engines begin every script with Macaulay2's random numbers in the same state."""
-UNKNOWN = "unknown"
-"""The version of a Macaulay2 that is still to be proved."""
-ATTEMPTS = 3
 
 
 class ProcessEngine(Engine):
@@ -39,28 +31,4 @@ class ProcessEngine(Engine):
             preload=script.preload,
             expression=f'get "../gate"; {FIXED_SEED} load "./{file_name(script)}"; exit 0',
         )
-        limits = limits or Limits()
-        reason = ""
-        for _ in range(ATTEMPTS):
-            keeper = Keeper()
-            try:
-                run = keeper.run(command, script, limits, listener=listener, info=self._info)
-                wrong = other_version(keeper, self._info)
-                return run if wrong is None else lost_run(script, self._info, limits, wrong, began=False)
-            except KeeperLostError as error:
-                reason = str(error)
-                if error.started:
-                    return lost_run(script, self._info, limits, reason, began=True)
-                log.warning("%s; starting another", reason)
-            finally:
-                keeper.close()
-        return lost_run(script, self._info, limits, reason, began=False)
-
-
-def other_version(keeper: Keeper, info: EngineInfo) -> str | None:
-    """Why the Macaulay2 that has just run is not the one that `info` names; None when it is."""
-    if info.version == UNKNOWN or keeper.version in (None, info.version):
-        return None
-    return (
-        f"the Macaulay2 at {info.path} is of version {keeper.version} now, and was of version {info.version}"
-    )
+        return attempted(KeeperProcess, command, script, limits or Limits(), listener, self._info)

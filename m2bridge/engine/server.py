@@ -7,7 +7,6 @@ that.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import threading
@@ -16,14 +15,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
-from m2bridge.engine.conversation import KeeperLostError
-from m2bridge.engine.keeper import Command, Keeper, lost_run
-from m2bridge.engine.process import ATTEMPTS, FIXED_SEED, other_version
+from m2bridge.engine.keeper import Command, KeeperProcess, attempted
+from m2bridge.engine.process import FIXED_SEED
 from m2bridge.errors import EngineError, InputError, M2BridgeError
 from m2bridge.literals import literal
 from m2bridge.scripts import Script
-
-log = logging.getLogger(__name__)
 
 SERVER = """-- A warm Macaulay2. It forks a child for each job, ahead of time; the child waits at the
 -- gate until it has its limits and is told the script, which it loads as a fresh Macaulay2 would.
@@ -52,8 +48,8 @@ while true do (
 
 COLLECT_SINCE = (1, 26)
 """From this version on the heap is collected once before children are forked: a child that begins by collecting its parent's
-garbage copies its parent's pages. In one run on a loaded machine the script of a dimension took 285 ms (median) without and 87 ms
-with it on 1.26, and 81 and 76 ms on 1.21, where nothing is gained (``benchmarks/engine.py``). None between was measured."""
+garbage copies its parent's pages. In one run on a loaded machine the script of a dimension took 100 ms of processor time without
+and 31 ms with it on 1.26; 27 and 31 ms on 1.21, where nothing is gained (``benchmarks/engine.py``). None between was tried."""
 
 
 class ForkServerEngine(Engine):
@@ -88,7 +84,7 @@ class ForkServerEngine(Engine):
         _living.add(self)
 
     def _begin_afresh(self) -> None:
-        self._keeper: Keeper | None = None
+        self._keeper: KeeperProcess | None = None
         self._jobs = 0
         self._turn = threading.Lock()
         self._closed = False
@@ -120,36 +116,17 @@ class ForkServerEngine(Engine):
         return run
 
     def _attempt(self, script: Script, limits: Limits, listener: Listener | None) -> Run:
-        reason = ""
         if script.preload and not self._command.preload:
             self._command = replace(self._command, preload=True)
             self._drop()
-        for _ in range(ATTEMPTS):
-            keeper = self._ready_keeper()
-            try:
-                run = keeper.run(self._command, script, limits, listener=listener, info=self._info)
-            except KeeperLostError as error:
-                self._drop()
-                reason = str(error)
-                if error.started:
-                    return lost_run(script, self._info, limits, reason, began=True)
-                log.warning("%s; starting another", reason)
-            except BaseException:
-                self._drop()
-                raise
-            else:
-                if (wrong := other_version(keeper, self._info)) is None:
-                    return run
-                self._drop()
-                return lost_run(script, self._info, limits, wrong, began=False)
-        return lost_run(script, self._info, limits, reason, began=False)
+        return attempted(self._ready_keeper, self._command, script, limits, listener, self._info, keep=True)
 
-    def _ready_keeper(self) -> Keeper:
+    def _ready_keeper(self) -> KeeperProcess:
         """The keeper, or a new one when there is none or it has had its share of jobs."""
         if self._keeper is not None and (self._jobs >= self._recycle_after or self._keeper.closed):
             self._drop()
         if self._keeper is None:
-            self._keeper, self._jobs = Keeper(), 0
+            self._keeper, self._jobs = KeeperProcess(), 0
         self._jobs += 1
         return self._keeper
 

@@ -1,106 +1,89 @@
-"""The same batch through a real Slurm: ``make test-cluster`` where ``sinfo`` knows at least two nodes.
-
-``M2BRIDGE_LOSE_NODE`` may name a shell command that takes a node away while a batch runs.
-"""
+"""The same batch through a real Slurm with two nodes, all of it on this machine."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from m2bridge.batch.recording import stable
-from m2bridge.batch.store import Store
-
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("slurm")]
 
 SRUN = "srun -N1 -n1 --exact"
-JOBS = """
-[[grid]]
-analysis = "dimension"
-model = "mlp"
-widths = [[2,2,1],[2,3,2],[3,3,2],[2,2,2]]
-r = [2,3,4]
-seed = "0..{last}"
-"""
+Make = Callable[..., Any]
 
 
-def nodes() -> int:
-    if shutil.which("sinfo") is None:
-        return 0
-    done = subprocess.run(
-        ["sinfo", "--noheader", "--Node"], capture_output=True, text=True, timeout=30, check=False
-    )
-    return len(done.stdout.splitlines())
+def test_two_nodes_give_the_records_that_one_machine_gives(trial: Make, left: Make) -> None:
+    run = trial(0)
+    said = run.answered(run.start("srun", "--launcher", SRUN))
+    assert "workers on n1: Macaulay2" in said
+    assert run.records("srun") == run.local()
+    left()
 
 
-@pytest.fixture(autouse=True)
-def slurm() -> None:
-    if nodes() < 2:
-        pytest.skip("no Slurm with two nodes: set SLURM_CONF")
+def test_dask_on_slurm_shows_its_script_and_gives_the_same_records(trial: Make, left: Make) -> None:
+    pytest.importorskip("dask_jobqueue")
+    run = trial(0)
+    config = run.directory / "slurm.toml"
+    config.write_text('memory = "1 GB"\ninterface = "lo"\n')
+    said = run.answered(run.start("dask", "--dask-slurm", str(config)))
+    assert said.index("#SBATCH") < said.index("workers on n")
+    assert run.records("dask") == run.local()
+    left()
+    assert not list(run.directory.glob(".m2bridge-dask-*"))  # certificates
+    assert not subprocess.run(["squeue", "--noheader"], capture_output=True, check=True).stdout
 
 
-def batch(jobs: Path, store: Path, *more: str) -> subprocess.Popen[str]:
-    words = [
-        sys.executable,
-        "-m",
-        "m2bridge",
-        "batch",
-        str(jobs),
-        "--store",
-        str(store),
-        "--workers",
-        "2",
-        *more,
-    ]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def test_a_job_that_slurm_would_not_take_is_bad_input(trial: Make) -> None:
+    pytest.importorskip("dask_jobqueue")
+    run = trial(0)
+    config = run.directory / "slurm.toml"
+    config.write_text('queue = "nowhere"\ninterface = "lo"\n')
+    process = run.start("dask", "--dask-slurm", str(config))
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert "Slurm would not take this job" in err
 
 
-def all_records(store: Path) -> dict[str, Any]:
-    opened = Store.open(store)
-    return {key: stable(opened.read(key)) for key in opened.all_keys()}
+def test_an_array_of_shards_writes_one_store(trial: Make) -> None:
+    run = trial(0)
+    command = f"{sys.executable} -m m2bridge batch {run.jobs} --store {run.directory}/array --workers 1"
+    subprocess.run(
+        ["sbatch", "--wait", "--array=1-3", "-n1", f"--output={run.directory}/%a.log",
+         f"--wrap={command} --shard $SLURM_ARRAY_TASK_ID/3"],
+        check=True, timeout=300,
+    )  # fmt: skip
+    logs = [Path(run.directory / f"{i}.log").read_text() for i in (1, 2, 3)]
+    assert ["4 of 4 jobs" in log for log in logs] == [True] * 3, logs
+    assert run.records("array") == run.local()
 
 
-def answered(process: subprocess.Popen[str]) -> None:
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, out + err
+def test_a_lost_node_is_an_end_of_file(slurm: Any, trial: Make, left: Make) -> None:
+    run = trial(5)
+    running = run.start("srun", "--launcher", SRUN, workers=4)  # of which a node takes two
+    run.wait_until_on("srun", "n2", running)
+    slurm.lose("n2")
+    said = run.answered(running)
+    slurm.start_node("n2")
+    assert "workers on n1" in said
+    assert run.records("srun") == run.local()
+    left()
 
 
-def test_two_nodes_give_the_records_that_one_machine_gives(tmp_path: Path) -> None:
-    jobs = tmp_path / "jobs.toml"
-    jobs.write_text(JOBS.format(last=1))
-    answered(batch(jobs, tmp_path / "local"))
-    answered(batch(jobs, tmp_path / "srun", "--launcher", SRUN))
-    here, there = all_records(tmp_path / "local"), all_records(tmp_path / "srun")
-    assert len(here) == 24
-    assert here == there
+def test_a_node_without_macaulay2_is_excluded(trial: Make, left: Make) -> None:
+    run = trial(1)  # the other node is slow, or it would have answered everything before
+    spoil = 'case $SLURMD_NODENAME in n1) sleep 30;; n2) export M2BRIDGE_M2=/nonexistent/M2;; esac; exec "$@"'
+    said = run.answered(run.start("srun", "--launcher", f"{SRUN} sh -c '{spoil}' sh", workers=4))
+    assert "a worker is not used: n2: /nonexistent/M2" in said
+    assert run.records("srun") == run.local()
+    left()
 
 
-def test_a_lost_node_is_an_end_of_file(tmp_path: Path) -> None:
-    lose = os.environ.get("M2BRIDGE_LOSE_NODE")
-    if not lose:
-        pytest.skip("M2BRIDGE_LOSE_NODE names no command that takes a node away")
-    jobs = tmp_path / "jobs.toml"
-    jobs.write_text(JOBS.format(last=9))
-    running = batch(jobs, tmp_path / "srun", "--launcher", SRUN)
-    while not (tmp_path / "srun").exists() or len(list(Store.open(tmp_path / "srun").all_keys())) < 5:
-        time.sleep(0.2)
-        assert running.poll() is None
-    subprocess.run(lose, shell=True, check=True, timeout=60)
-    answered(running)
-    assert len(all_records(tmp_path / "srun")) == 120
-
-
-def test_a_launcher_that_does_not_exist_is_bad_input(tmp_path: Path) -> None:
-    jobs = tmp_path / "jobs.toml"
-    jobs.write_text(JOBS.format(last=0))
-    process = batch(jobs, tmp_path / "store", "--launcher", "no-such-launcher -n1")
+def test_a_launcher_that_does_not_exist_is_bad_input(trial: Make) -> None:
+    process = trial(0).start("store", "--launcher", "no-such-launcher -n1")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "there is no command 'no-such-launcher'" in err

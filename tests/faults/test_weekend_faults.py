@@ -543,12 +543,13 @@ def test_one_bad_node_is_excluded_and_the_batch_goes_on(tmp_path: Path, real: Pa
     from m2bridge.batch.launchers import CommandLauncher
 
     class Nodes:
-        """Of two nodes one has no Macaulay2, another's templates differ."""
+        """Of two nodes one has no Macaulay2, another's templates differ; the third is slow to start."""
 
         def __init__(self) -> None:
             stale = written(tmp_path / "stale.py", STALE)
+            wait = f'while [ ! -e "{tmp_path}/go" ]; do sleep 0.1; done; exec "$@"'
             self._launchers = [
-                CommandLauncher(str(real)),
+                CommandLauncher(str(real), prefix=("sh", "-c", wait, "sh")),
                 CommandLauncher(str(tmp_path / "nothing"), prefix=("env", "A=1")),
                 CommandLauncher(
                     str(real), prefix=("env", f"PYTHONPATH={stale.parent}", "M2BRIDGE_PLUGINS=stale")
@@ -558,9 +559,16 @@ def test_one_bad_node_is_excluded_and_the_batch_goes_on(tmp_path: Path, real: Pa
         def start(self, place: int) -> Any:
             return self._launchers[place].start(place)
 
-    jobs = {"grid": [{"analysis": "dimension", "model": "lightning", "d": 2, "dp": 1, "seed": "1..40"}]}
-    done = m2bridge.batch(jobs, tmp_path / "store", workers=3, launcher=Nodes(), display=Silent())
-    assert done.outcomes == {"complete": 40}
+    class Watching(Silent):
+        """Lets the third node begin when the others are excluded: it alone would have answered everything before."""
+
+        def update(self, state: Any) -> None:
+            if len(state.excluded) == 2:
+                (tmp_path / "go").touch()
+
+    jobs = {"grid": [{"analysis": "dimension", "model": "lightning", "d": 2, "dp": 1, "seed": "1..20"}]}
+    done = m2bridge.batch(jobs, tmp_path / "store", workers=3, launcher=Nodes(), display=Watching())
+    assert done.outcomes == {"complete": 20}
     assert len(done.state.excluded) == 2
     assert any("plugins" in why for why in done.state.excluded)
 

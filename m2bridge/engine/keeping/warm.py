@@ -13,7 +13,10 @@ import sys
 import termios
 import time
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from m2bridge.engine.keeping.__main__ import Keeper
 
 FEW_SPARES, MOST_FORKED = 1, 8  # with so few left, so many more are forked
 GATES = ("gate", *(f"gate{number}" for number in range(FEW_SPARES + MOST_FORKED)))
@@ -32,7 +35,11 @@ def children_of(pid: int) -> set[int]:
     """The children of a process, whichever of its threads forked them."""
     found: set[int] = set()
     try:
-        for task in os.listdir(f"/proc/{pid}/task"):
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:  # it is gone
+        return found
+    try:
+        for task in tasks:
             with open(f"/proc/{pid}/task/{task}/children") as children:
                 found.update(map(int, children.read().split()))
     except OSError:  # a kernel without these lists
@@ -64,18 +71,6 @@ def state_of(pid: int) -> str:
 def unread(descriptor: int) -> int:
     """How many bytes in a pipe nobody has read yet."""
     return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4), sys.byteorder)
-
-
-class Keeper(Protocol):
-    """What the warm Macaulay2 needs of its keeper."""
-
-    asked_to_kill: bool
-
-    def spawn(self, job: dict[str, Any], cpu_seconds: int | None) -> int: ...
-
-    def listen(self, seconds: float | None) -> list[dict[str, Any]]: ...
-
-    def writing_end(self, fifo: str) -> int | None: ...
 
 
 class Spare(NamedTuple):
