@@ -60,7 +60,9 @@ def nodes(locus: SingularLocus, edge: Boundary | None) -> tuple[OrbitNode, ...]:
                 verdict=s.verdict,
                 boundary=places.get((s.rank_a, s.rank_v, s.meet)) == "boundary",
                 printed=printed,
-                fails=locus.theorem.applies and s.verdict not in ("undecided", printed),
+                fails=locus.theorem is not None
+                and locus.theorem.applies
+                and s.verdict not in ("undecided", printed),
                 covers=tuple(sorted(covers)),
             )
         )
@@ -110,7 +112,7 @@ def draw(
 
 def _headline(locus: SingularLocus) -> str:
     check, sizes = locus.theorem, _sizes(locus.model)
-    if not check.applies:
+    if check is None or not check.applies:
         verdict = "outside the hypotheses of Theorem 3.4"
     elif check.agrees:
         verdict = "Theorem 3.4 agrees with every orbit"
@@ -235,11 +237,12 @@ def data(locus: SingularLocus, edge: Boundary | None) -> tuple[dict[str, Any], l
         [*(getattr(node, name) for name in COLUMNS[:-1]), " ".join(map(str, node.covers))]
         for node in nodes(locus, edge)
     ]
+    check = locus.theorem
     document = {
         "figure": "theorem-3.4",
         "model": locus.model,
         "image_dim": locus.image_dim,
-        "theorem": {"applies": locus.theorem.applies, "agrees": locus.theorem.agrees},
+        "theorem": None if check is None else {"applies": check.applies, "agrees": check.agrees},
         "orbits": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
     }
     return document, rows

@@ -22,6 +22,7 @@ from m2bridge.questions.kernel import Asking, ForceOption, question
 from m2bridge.questions.singular_locus import equations as equations_of
 from m2bridge.questions.singular_locus import theorem, witnesses
 from m2bridge.questions.singular_locus.components import orbit_components, top_degree
+from m2bridge.questions.singular_locus.general import general_locus
 from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits
 from m2bridge.questions.singular_locus.result import Component, SingularLocus, Stratum
 from m2bridge.questions.singular_locus.strata import examine
@@ -132,8 +133,8 @@ class Sent:
 
 
 @question(
-    asks="Where the neuromanifold of one layer of attention is singular: orbits, tangent spaces, equations.",
-    templates=("singular_locus", *closure.templates),
+    asks="Where the closure of a network's functions is singular: components, equations, strata of the weights or orbits.",
+    templates=("singular_locus", "singular_strata", *closure.templates),
     quantities={
         "image_dim": "the dimension of the image, affine",
         "singular_dim": "the dimension of the singular locus",
@@ -144,10 +145,13 @@ class Sent:
     example="m2bridge singular-locus --d 2 --dp 1",
 )
 def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> SingularLocus:
-    """The singular points of the neuromanifold of one layer of lightning attention.
+    """The singular points of the closure of the image of a polynomial model.
 
-    The model is a :class:`~m2bridge.models.Lightning` with t >= 2; its parametrization and coordinates do not matter.
+    For one layer of lightning attention with t >= 2 every orbit of its group is decided; parametrization and coordinates do not
+    matter then. For every other model see :mod:`m2bridge.questions.singular_locus.general`.
     """
+    if not isinstance(model, Lightning):
+        return general_locus(ask, model, force=force)
     prime, seed = DEFAULT_PRIME if ask.prime is None else ask.prime, ask.seed
     checked = check_model(model, prime, force=force)
     ask.require_engine()

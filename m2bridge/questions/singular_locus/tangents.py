@@ -18,17 +18,25 @@ import numpy as np
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.models.base import Model, Weights
 from m2bridge.programs.arithmetics import object_array
+from m2bridge.programs.instructions import flat_parts
 from m2bridge.questions import over_q
 
 _PATIENCE = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
 
 
-def exact_span(model: Model, fiber: Sequence[Weights], rng: np.random.Generator) -> int:
+_ORDERS = range(2, 64)
+"""A curve's first coefficient that does not vanish is looked for among these: from 0 a deep network moves at a high order."""
+
+
+def exact_span(
+    model: Model, fiber: Sequence[Weights], rng: np.random.Generator, *, enough: int | None = None
+) -> int:
     """Dimension of the span, over QQ, of tangent vectors of curves through the common image point of `fiber`.
 
     That is a lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ. The model has no
     constraints on its weights (:attr:`~m2bridge.models.base.Model.free`); more weights of the fiber can only raise the bound.
+    Nothing more is looked for once the span has more than `enough` dimensions.
     """
     vectors: list[list[Fraction]] = []
     for weights in fiber:
@@ -37,9 +45,9 @@ def exact_span(model: Model, fiber: Sequence[Weights], rng: np.random.Generator)
         kernel = over_q.kernel(np.array(first_order, dtype=object).T)
         base, reached = _flat(model, weights), over_q.rank(vectors)
         idle = 0 if len(kernel) else _PATIENCE
-        while idle < _PATIENCE:
+        while idle < _PATIENCE and (enough is None or reached <= enough):
             direction = rng.integers(-3, 4, size=len(kernel)).astype(object) @ kernel
-            candidate = [*vectors, _leading(model, base, direction, orders=range(2, 8))]
+            candidate = [*vectors, _leading(model, base, direction, orders=_ORDERS)]
             grown = over_q.rank(candidate)
             if grown > reached:
                 vectors, reached, idle = candidate, grown, 0
@@ -52,6 +60,22 @@ def first_order_images(model: Model, weights: Weights) -> list[list[Fraction]]:
     """The derivatives over QQ of the image point by each weight, one row a weight."""
     base = _flat(model, weights)
     return [_leading(model, base, unit, orders=(1,)) for unit in np.eye(model.parameter_count, dtype=int)]
+
+
+def flat_neighbours(model: Model, weights: Weights, images: np.ndarray) -> list[Weights]:
+    """Other weights of the fiber: one weight moved along a direction in which the function is constant, exactly.
+
+    `images` are the derivatives of :func:`first_order_images`. A candidate is a vector in the kernel of the differential that
+    moves one weight only; it is kept when the function does not change at any order.
+    """
+    base, found = _flat(model, weights), []
+    for _, _, part in flat_parts(model.parameters):
+        for v in over_q.kernel(images[part].T):
+            direction = np.zeros(len(base), dtype=object)
+            direction[part] = v
+            if not any(_leading(model, base, direction, orders=range(1, 64))):
+                found.append(model.unflatten(base + direction))
+    return found
 
 
 def _flat(model: Model, weights: Weights) -> np.ndarray:
