@@ -21,6 +21,7 @@ from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking, ForceOption, question
 from m2bridge.questions.singular_locus import equations as equations_of
 from m2bridge.questions.singular_locus import theorem, witnesses
+from m2bridge.questions.singular_locus.by_fiber import decided_by_fibers
 from m2bridge.questions.singular_locus.components import orbit_components, top_degree
 from m2bridge.questions.singular_locus.general import general_locus
 from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits
@@ -134,7 +135,7 @@ class Sent:
 
 @question(
     asks="Where the closure of a network's functions is singular: components, equations, strata of the weights or orbits.",
-    templates=("singular_locus", "singular_strata", *closure.templates),
+    templates=("singular_locus", "singular_strata", "fiber_length", *closure.templates),
     quantities={
         "image_dim": "the dimension of the image, affine",
         "singular_dim": "the dimension of the singular locus",
@@ -172,6 +173,7 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
     tangents = values.integers("tangent_dims") if "tangent_dims" in values else None
     strata, more = examine(checked, sent.orbits, image_dim, found, lifted, tangents, prime=prime, seed=seed)
     ask.evidence += more
+    strata = decided_by_fibers(ask, checked, sent.orbits, strata, prime)
     singular_dim = _singular_dim(ask, strata, values, prime)
     certainty = _certainty(strata, ask.evidence)
     components, singular_degree = _components(ask, sent, strata, values, equations=limit is None)

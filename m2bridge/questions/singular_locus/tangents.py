@@ -68,7 +68,8 @@ def flat_neighbours(model: Model, weights: Weights, images: np.ndarray) -> list[
     `images` are the derivatives of :func:`first_order_images`. A candidate is a vector in the kernel of the differential that
     moves one weight only; it is kept when the function does not change at any order.
     """
-    base, found = _flat(model, weights), []
+    base = _flat(model, weights)
+    found: list[Weights] = []
     for _, _, part in flat_parts(model.parameters):
         for v in over_q.kernel(images[part].T):
             direction = np.zeros(len(base), dtype=object)
