@@ -169,7 +169,7 @@ def _minor_values(candidate: Flattening, size: int, points: np.ndarray, p: int) 
         for r in map(list, combinations(range(rows), size))
         for c in map(list, combinations(range(columns), size))
     ]
-    return np.array(values, dtype=np.int64).T
+    return np.array(values, dtype=np.int64).reshape(-1, len(points)).T
 
 
 def _determinants(matrices: np.ndarray, p: int) -> np.ndarray:

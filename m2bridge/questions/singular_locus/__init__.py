@@ -164,7 +164,7 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
     ask.announce("witnesses")
     if sent.wants_scheme and limit is None:
         ask.announce("the same over QQ")
-        over_q, limit = ask.ask(TEMPLATE, {**sent.parameters(), "p": 0}, checked)
+        over_q, limit = ask.ask(TEMPLATE, {**sent.parameters(), "p": 0, "wantComponents": False}, checked)
         ask.evidence += witnesses.rational_evidence(checked, over_q)
     found = equations_of.read(values, checked.coordinate_count, prime) or given
     ask.evidence += witnesses.closure_evidence(sent, found, values, image_dim)
