@@ -98,6 +98,7 @@ class Sent:
             "strata": [[A.ravel(), V.ravel()] for A, V in self.representatives],
             "hilbertDegrees": self.hilbert_degrees,
             "given": equations_of.as_lists(given),
+            "wantKernel": self.wants_kernel,
             "invariants": self.wants_ideal,
             "scheme": self.wants_scheme and not given,
         }
