@@ -16,6 +16,7 @@ import flint
 import numpy as np
 
 from m2bridge.linear.numeric import NumericRank, numeric_rank
+from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models.base import Model, Weights
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import flat_parts
@@ -25,6 +26,7 @@ _PATIENCE = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
 
 
+_CHUNK = 4096
 _ORDERS = range(2, 64)
 """A curve's first coefficient that does not vanish is looked for among these: from 0 a deep network moves at a high order."""
 
@@ -38,22 +40,51 @@ def exact_span(
     constraints on its weights (:attr:`~m2bridge.models.base.Model.free`); more weights of the fiber can only raise the bound.
     Nothing more is looked for once the span has more than `enough` dimensions.
     """
-    vectors: list[list[Fraction]] = []
+    span = _Span(model.coordinate_count)
     for weights in fiber:
         first_order = first_order_images(model, weights)
-        vectors += [v for v in first_order if any(v)]
+        for vector in first_order:
+            span.add(vector)
         kernel = over_q.kernel(np.array(first_order, dtype=object).T)
-        base, reached = _flat(model, weights), over_q.rank(vectors)
+        base = _flat(model, weights)
         idle = 0 if len(kernel) else _PATIENCE
-        while idle < _PATIENCE and (enough is None or reached <= enough):
+        while idle < _PATIENCE and (enough is None or span.dim <= enough):
             direction = rng.integers(-3, 4, size=len(kernel)).astype(object) @ kernel
-            candidate = [*vectors, _leading(model, base, direction, orders=_ORDERS)]
-            grown = over_q.rank(candidate)
-            if grown > reached:
-                vectors, reached, idle = candidate, grown, 0
-            else:
-                idle += 1
-    return over_q.rank(vectors)
+            idle = 0 if span.add(_leading(model, base, direction, orders=_ORDERS)) else idle + 1
+    return span.dim
+
+
+class _Span:
+    """Vectors over QQ that are independent modulo a large prime, hence independent over QQ; added one by one.
+
+    `rows` is their reduced echelon form modulo the prime. A vector that is dependent modulo the prime alone would be left out,
+    which only weakens a lower bound.
+    """
+
+    def __init__(self, length: int) -> None:
+        self.rows = np.zeros((0, length), dtype=np.int64)
+        self.pivots: list[int] = []
+
+    @property
+    def dim(self) -> int:
+        return len(self.pivots)
+
+    def add(self, vector: Sequence[Fraction]) -> bool:
+        """Whether the vector was independent of those before."""
+        p = LARGE_PRIME
+        if any(c.denominator % p == 0 for c in vector):
+            return False
+        v = np.array([c.numerator * pow(c.denominator, -1, p) % p for c in vector], dtype=np.int64)
+        for start in range(0, self.dim, _CHUNK):  # sums of products stay below 2^63
+            part = slice(start, start + _CHUNK)
+            v = (v - v[self.pivots[part]] @ self.rows[part]) % p
+        if not v.any():
+            return False
+        pivot = int(np.flatnonzero(v)[0])
+        v = v * pow(int(v[pivot]), -1, p) % p
+        self.rows = np.vstack([(self.rows - np.outer(self.rows[:, pivot], v)) % p, v])
+        self.pivots.append(pivot)
+        return True
 
 
 def first_order_images(model: Model, weights: Weights) -> list[list[Fraction]]:
