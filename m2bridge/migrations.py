@@ -1,4 +1,4 @@
-"""Records stage: documents of schema version 1 as documents of version 2.
+"""Records stage: older documents as those of today: of schema version 1, or of an older version of one analysis.
 
 What version 1 recorded is kept where it means the same. What means something else now is not taken over: agreement under the
 old rule, verdicts about fibers, counts of orbits. A migrated result says so in ``migrated_from``.
@@ -18,6 +18,18 @@ Document = dict[str, Any]
 
 _RENAMED: dict[str, dict[str, str]] = {"fiber": {"symmetry_dim": "known_symmetry_dim"}}
 """Keys of version 1 by analysis, and what they are called now."""
+
+_REMOVED: dict[tuple[str, int], tuple[str, ...]] = {("boundary", 1): ("closedness",)}
+"""What an older version of an analysis recorded beside what the next one records, which means the same."""
+
+
+def without_removed_keys(document: Document, kind: type[Result]) -> Document:
+    """A document of the version before `kind`'s, where the new version only records less."""
+    removed = _REMOVED.get((kind.ANALYSIS, document.get("analysis_version", 0)))
+    if removed is None:
+        return document
+    kept = {key: value for key, value in document.items() if key not in removed}
+    return {**kept, "analysis_version": kind.VERSION}
 
 
 def from_version_1(document: Mapping[str, Any], kind: type[Result]) -> Document:

@@ -356,7 +356,7 @@ class Result:
         return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in view.notes)])
 
 
-_AGREEMENT = {True: "witnesses agree", False: "witnesses disagree", None: "one witness"}
+_AGREEMENT = {True: "witnesses agree", False: "witnesses disagree", None: "no second witness"}
 
 
 def html_table(rows: Mapping[str, Any]) -> str:

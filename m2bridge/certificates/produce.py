@@ -169,7 +169,7 @@ def _samples(point: DyadicPoint, program: Program, used: Sequence[int]) -> list[
 
 # -- upper bounds ----------------------------------------------------------------------------------------
 
-_ORDER = ("parameters", "ambient", "symmetry", "slice", "virtual", "layers", "found", "literature")
+_ORDER = ("parameters", "ambient", "symmetry", "slice", "virtual", "layers", "found", "literature", "span")
 
 
 def _upper(

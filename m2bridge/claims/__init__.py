@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
+from m2bridge.claims import lightning_attention
 from m2bridge.claims.base import Claim
 from m2bridge.errors import InputError
 
@@ -27,13 +30,22 @@ def claims_of(paper: str) -> tuple[Claim, ...]:
     claims: list[Claim] = []
     for name in sorted(names, key=lambda n: order.index(n) if n in order else len(order)):
         found = importlib.import_module(f"{package.__name__}.{name}")
-        claims += getattr(found, "CLAIMS", ())
+        claims += [replace(c, paper=c.paper or package.PAPER) for c in getattr(found, "CLAIMS", ())]
     return tuple(claims)
 
 
 def all_claims() -> tuple[Claim, ...]:
     """The claims of all papers."""
     return tuple(item for paper in PAPERS for item in claims_of(paper))
+
+
+def said_about(question: str, subject: Any, answer: Any) -> dict[str, Any]:
+    """Fields of an answer that say what a paper printed about it, and whether it is so; empty where no paper says anything."""
+    if question not in lightning_attention.SAID_ABOUT:
+        return {}
+    from m2bridge.claims.lightning_attention import said  # reads the results of questions, which ask for it
+
+    return said.ABOUT[question](subject, answer)
 
 
 def claim(identifier: str) -> Claim:

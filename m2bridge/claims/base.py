@@ -56,6 +56,14 @@ class Kind(StrEnum):
         return found
 
 
+class WitnessesDisagreeError(Exception):
+    """The witnesses of an answer contradict each other: nothing can be said about the paper."""
+
+    def __init__(self, conflicts: Sequence[object]) -> None:
+        super().__init__("; ".join(map(str, conflicts)))
+        self.conflicts = tuple(conflicts)
+
+
 Witnesses = Mapping[str, tuple[str, ...]]
 """Who was asked, by ancestry: ``{"program": ("modular", "numpy"), "template": ("macaulay2",)}``."""
 
@@ -95,6 +103,8 @@ class Context:
     known: dict[Any, Any] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=lambda: {"known": 0, "new": 0})
     """How many answers were known already and how many were computed, since the check began."""
+    said: list[Evidence] = field(default_factory=list)
+    """The evidence of these answers."""
 
     def once(self, question: Callable[..., _R], model: Model, **options: Any) -> _R:
         """The question's answer for a model with this context's engine, seed and limits, computed once a run.
@@ -103,6 +113,8 @@ class Context:
         ------
         OutOfReachError
             A limit stopped the computation: what it found until then is no ground for a verdict.
+        WitnessesDisagreeError
+            The answer's own witnesses contradict each other.
         """
         key = (question, model.spec, repr(sorted(options.items())))
         self.asked["known" if key in self.known else "new"] += 1
@@ -113,6 +125,9 @@ class Context:
         limit = getattr(result, "limit", None)
         if limit is not None:
             raise OutOfReachError(str(limit), estimate=None)
+        if getattr(result, "agreement", None) is False:
+            raise WitnessesDisagreeError(getattr(result, "conflicts", ()))
+        self.said.extend(getattr(result, "evidence", ()))
         return result
 
 
@@ -149,45 +164,61 @@ class Claim:
     Attributes
     ----------
     id: short and stable, e.g. ``theorem-3.4-singular``; `number` as printed.
-    paper: citation.
+    paper: citation; by default that of the package of the paper.
     statement: in our words; `quote`: a few words of the paper's own, where a probe or a doubt is about them.
     checked: what exactly is checked; `witnesses`: by whom, by ancestry.
-    sizes: where; `quick`: the subset for ``--quick``.
+    about: the quantities, by how their names begin, whose witnesses are named in a row; without it the row names `witnesses`.
+    sizes: where; `quick`: the subset for ``--quick``, by default the first.
     kind: whose statement it is.
     """
 
     id: str
     number: str
-    paper: str
     statement: str
     checked: str
     witnesses: Witnesses
     sizes: tuple[Size, ...]
-    quick: tuple[Size, ...]
     run: Check
+    paper: str = ""
+    quick: tuple[Size, ...] = ()
+    about: tuple[str, ...] = ()
     quote: str | None = None
     correction: Correction | None = None
     kind: Kind = Kind.PRINTED
 
+    def __post_init__(self) -> None:
+        if not self.quick:
+            object.__setattr__(self, "quick", self.sizes[:1])
+
     def check(self, size: Size, context: Context) -> Verdict:
         """Run the check at one size, timed; its answer is read for the kind of the statement."""
         context.asked.update(known=0, new=0)
+        context.said.clear()
         start = time.perf_counter()
-        verdict = self.run(size, context)
+        try:
+            verdict = self.run(size, context)
+        except WitnessesDisagreeError as error:
+            verdict = disagreement(error.conflicts)
         return replace(
             verdict,
             status=self.kind.status(verdict.status),
-            witnesses=verdict.witnesses or self.witnesses,
+            witnesses=verdict.witnesses or by_ancestry(context.said, *self.about) or self.witnesses,
             seconds=time.perf_counter() - start,
             cached=context.asked["known"] > 0 and not context.asked["new"],
         )
 
 
+def sizes(names: str, *cases: Sequence[Any]) -> tuple[Size, ...]:
+    """Sizes from their names and rows of values: ``sizes("d dp", (2, 1), (3, 2))``; tuples become lists, as in JSON."""
+    plain = ([list(x) if isinstance(x, tuple) else x for x in case] for case in cases)
+    return tuple(dict(zip(names.split(), case, strict=True)) for case in plain)
+
+
 def by_ancestry(evidence: Iterable[Evidence], *quantities: str) -> Witnesses:
-    """The witnesses who said something about these quantities, by what they stand on."""
+    """The witnesses who said something about quantities whose names begin so, by what they stand on."""
     found: dict[str, dict[str, None]] = {}
     for item in evidence:
-        if item.value is not None and item.quantity in quantities:
+        if item.value is not None and item.quantity.startswith(quantities):
             found.setdefault(item.stands_on, {})[item.witness] = None
     return {ancestry: tuple(names) for ancestry, names in sorted(found.items())}
 
@@ -202,6 +233,13 @@ def fails(certainty: Certainty, witness: Mapping[str, Any], reason: str = "", **
     return Verdict(
         status=Status.FAILS, certainty=certainty, computed=computed, witness=witness, reason=reason
     )
+
+
+def decided(truth: bool, certainty: Certainty, reason: str, otherwise: str, **computed: Any) -> Verdict:
+    """Whether the statement is true at this size, with what was computed; `otherwise` is the reason why it fails."""
+    if truth:
+        return holds(certainty, reason, **computed)
+    return fails(certainty, computed, otherwise, **computed)
 
 
 def out_of_reach(reason: str) -> Verdict:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from m2bridge.claims.base import Context, Verdict, by_ancestry, disagreement, fails, holds, out_of_reach
+from m2bridge.claims.base import Context, Verdict, fails, holds, out_of_reach
 from m2bridge.models import Model
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.results import Certainty
 
+ABOUT = ("image_dim",)
 WITNESSES = {
     "program": ("exact rank of the forward pass's Jacobian (lower bound)", "float64 singular values"),
     "construction": ("rank of proved symmetries, or a gauge slice (upper bound)",),
@@ -27,13 +27,6 @@ def compared(model: Model, printed: int | None, context: Context) -> Verdict:
 
 def verdict_on(result: Dimension, printed: int | None) -> Verdict:
     """Whether a printed dimension is the computed one, as sure as the computed one is."""
-    verdict = _compared(result, printed)
-    return replace(verdict, witnesses=by_ancestry(result.evidence, "image_dim"))
-
-
-def _compared(result: Dimension, printed: int | None) -> Verdict:
-    if result.agreement is False:
-        return disagreement(result.conflicts)
     computed: dict[str, Any] = {
         "image_dim": result.image_dim,
         "lower_bound": result.lower_bound,

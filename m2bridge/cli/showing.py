@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from rich.console import Console
@@ -17,11 +18,13 @@ _STYLES = {
     "image": "blue", "boundary": "yellow", "closure-only": "magenta", "outside": "red", "fails": "red", "agrees": "green",
 }  # fmt: skip
 """Colours of words that stand alone in a cell."""
+_NUMBERED = re.compile(r"(:.*| \(?\d+(,\d+)*\)?)$")
+"""What tells one point or orbit from another in the name of a quantity."""
 _RELATION = {"=": "", ">=": "≥ ", "<=": "≤ "}
 _AGREEMENT = {
     True: "[green]witnesses agree[/]",
     False: "[bold red]witnesses disagree[/]",
-    None: "one witness",
+    None: "no second witness",
 }
 
 
@@ -96,9 +99,9 @@ def _grounds(result: Result, quantities: Mapping[str, str]) -> Table:
             table.add_row(
                 escape(head), escape(f"{item.witness}: {item.method}{over} ({item.certainty.value})")
             )
-    others = dict.fromkeys(name.partition(":")[0] for name in by_quantity if name not in quantities)
+    others = dict.fromkeys(_NUMBERED.sub("", name) for name in by_quantity if name not in quantities)
     if others:
-        table.add_row("compared", escape(cut(", ".join(others), 120)))
+        table.add_row("compared", escape(", ".join(others)))
     silent = [name for name, items in reported.items() if all(item.value is None for item in items)]
     if silent:
         table.add_row("undecided", escape(", ".join(silent)))

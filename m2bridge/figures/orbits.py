@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from m2bridge.claims.lightning_attention.said import predicts_singular
 from m2bridge.errors import InputError
 from m2bridge.figures import figure1, plotting
 from m2bridge.models import parse_spec
 from m2bridge.questions.boundary.result import Boundary
 from m2bridge.questions.singular_locus.result import SingularLocus
-from m2bridge.questions.singular_locus.theorem import predicts_singular
 
 _FILL = {"singular": plotting.ORANGE, "smooth": plotting.SKY, "undecided": "#DDDDDD"}
 
@@ -44,6 +44,7 @@ def nodes(locus: SingularLocus, edge: Boundary | None) -> tuple[OrbitNode, ...]:
         raise InputError(f"the records are of different models: {locus.model} and {edge.model}")
     places = {} if edge is None else {(o.rank_a, o.rank_v, o.meet): o.where for o in edge.orbits}
     below = [set(s.closure_contains) for s in locus.strata]
+    applies = locus.theorem is not None and locus.theorem.applies
     found = []
     for index, s in enumerate(locus.strata):
         covers = {j for j in below[index] if not any(j in below[k] for k in below[index])}
@@ -60,9 +61,7 @@ def nodes(locus: SingularLocus, edge: Boundary | None) -> tuple[OrbitNode, ...]:
                 verdict=s.verdict,
                 boundary=places.get((s.rank_a, s.rank_v, s.meet)) == "boundary",
                 printed=printed,
-                fails=locus.theorem is not None
-                and locus.theorem.applies
-                and s.verdict not in ("undecided", printed),
+                fails=applies and s.verdict not in ("undecided", printed),
                 covers=tuple(sorted(covers)),
             )
         )

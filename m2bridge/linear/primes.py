@@ -25,6 +25,8 @@ MACAULAY2_PRIME = 32003
 """The default where Macaulay2 computes Groebner bases."""
 LARGEST_MACAULAY2_PRIME = 32749
 """Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one."""
+LEAST_PRIME = 101
+"""Over fewer points, forms like x^3 y - x y^3 vanish everywhere and interpolation finds equations that are none."""
 LARGE_PRIME = 8_388_593
 """The largest prime below 2^23: the default for ranks, which float64 products compute exactly up to here."""
 
@@ -38,17 +40,23 @@ def is_prime(n: int) -> bool:
     return n > 1 and bool(fmpz(n).is_prime())
 
 
-def check_prime(p: int, option: str = "--prime") -> int:
-    """p, when it is a prime for which float64 products are exact; `option` is what set it.
+def check_prime(p: int, option: str = "--prime", *, least: int = 2, most: int = LARGE_PRIME) -> int:
+    """p, when it is a prime in this range; `option` is what set it. Up to the default, float64 products are exact.
 
     Raises
     ------
     InputError
-        It is no prime, or too large.
+        It is no prime, or out of the range.
     """
-    if p > LARGE_PRIME or not is_prime(p):
-        raise InputError(f"{option} {p}: a prime below {2**23} is needed here")
-    return p
+    if isinstance(p, bool) or not isinstance(p, (int, np.integer)):
+        raise InputError(f"{option}: a prime is an integer, not {p!r}")
+    if least <= p <= most and is_prime(int(p)):
+        return int(p)
+    wrong = "too small" if p < least else "too large" if p > most else "not prime"
+    wanted = f"give a prime number from {least} to {most}"
+    if (least, most) == (2, LARGE_PRIME):
+        wanted = f"a prime below {2**23} is needed here"
+    raise InputError(f"{option} {p}: {wanted}; this one is {wrong}", argument="prime")
 
 
 class GivenNumbers:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.errors import InputError
-from m2bridge.linear.primes import LARGE_PRIME, is_prime
+from m2bridge.linear.primes import LARGE_PRIME
 
 DEFAULT_PRIME = LARGE_PRIME
 LARGEST_BLAS_PRIME = 2**23
@@ -38,24 +38,6 @@ def residue(value: int | Fraction, p: int) -> int:
     if value.denominator % p == 0:
         raise InputError(f"the number {value} does not exist modulo {p}; choose another prime")
     return int(value.numerator * pow(int(value.denominator), -1, p) % p)
-
-
-def check_prime(p: int) -> int:
-    """p, when it is a prime that the exact routes can use.
-
-    Raises
-    ------
-    InputError
-        When p is not prime, or not below 2^63.
-    """
-    if not isinstance(p, (int, np.integer)) or isinstance(p, bool):
-        raise InputError(f"the prime must be an integer, not {p!r}")
-    p = int(p)
-    if p >= 2**63:
-        raise InputError(f"the prime {p} is too large: choose one below 2^63")
-    if not is_prime(p):
-        raise InputError(f"{p} is not prime; {DEFAULT_PRIME} is the default")
-    return p
 
 
 def integer_matrix(matrix: Any) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from flint import Ordering, arb, fmpq_mpoly_ctx, fmpz_mpoly_ctx
+from flint import Ordering, fmpq_mpoly_ctx, fmpz_mpoly_ctx
 
 from m2bridge.models.base import Model
 from m2bridge.models.polynomials import Polynomial
@@ -56,12 +56,6 @@ def variable_array(variables: list[Any], shape: tuple[int, ...]) -> np.ndarray:
     """The next ``prod(shape)`` variables as an array, taken from the front of the list."""
     taken = [variables.pop(0) for _ in range(prod(shape))]
     return object_array(taken, shape)
-
-
-def ball_array(values: Any) -> np.ndarray:
-    """Numbers as balls of radius zero; floats are taken at their exact binary value."""
-    array = np.asarray(values)
-    return object_array([arb(item) for item in array.reshape(-1).tolist()], array.shape)
 
 
 def degree(polynomial: Polynomial) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from m2bridge.errors import InputError
 from m2bridge.linear.modular import rank_mod
-from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, given_numbers, prime_for
+from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, given_numbers, prime_for
 from m2bridge.models import Mod, Model
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map
@@ -66,6 +66,7 @@ class HilbertSeries(Result):
     asks="The Hilbert series of the Zariski closure of the image: how many functions of each degree it has.",
     templates=(TEMPLATE,),
     quantities={"hilbert_function": "the first coefficients of the Hilbert series"},
+    primes=(LEAST_PRIME, LARGE_PRIME),
     example="m2bridge hilbert-series 'lightning(d=2,dp=1)'",
 )
 def hilbert_series(
@@ -87,12 +88,7 @@ def hilbert_series(
             f"{model.spec}: its variables satisfy equations, and random points see only a part of such a source; "
             "give a parametrization of it instead"
         )
-    chosen = None if ask.prime is None else check_prime(ask.prime)
-    if chosen is not None and chosen < LEAST_PRIME:
-        raise InputError(
-            f"--prime {chosen} is too small for ranks at random points; use {LEAST_PRIME} or more"
-        )
-    p = prime_for(given_numbers(model), chosen=chosen, default=MACAULAY2_PRIME)
+    p = prime_for(given_numbers(model), chosen=ask.prime, default=MACAULAY2_PRIME)
     ask.require_engine()
     ask.announce("points")
     source = model.free

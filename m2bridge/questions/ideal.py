@@ -19,10 +19,10 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.modular import echelon_mod
-from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, numbers_in, prime_for
+from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, check_prime, numbers_in, prime_for
 from m2bridge.models.ideal_text import GivenIdeal, read_ideal
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
-from m2bridge.questions.clock import Clock, LimitReached
+from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure import Closure, read_field
 from m2bridge.questions.closure.lifting import reduce_polynomial
 from m2bridge.questions.closure.monomials import monomials_of_degree
@@ -143,6 +143,7 @@ def _cost(given: GivenIdeal, _: Mapping[str, Any]) -> Expense:
     asks="Dimension, degree, Hilbert series, radical, components and singular locus of an ideal of yours.",
     templates=("ideal",),
     quantities={"hilbert_function": "the Hilbert function in low degrees"},
+    primes=(2, LARGE_PRIME),
     example="m2bridge closure --d 2 --dp 1 --format m2 | m2bridge ideal -",
     subject=IDEAL,
     cost=_cost,

@@ -82,9 +82,9 @@ class Same(Result):
 def same(
     ask: Asking,
     model: Model,
-    *,
     at: AtOption = None,
     other: OtherOption = None,
+    *,
     rationalize: RationalizeOption = None,
 ) -> Same:
     """Whether two weights compute one function: all coefficients are compared over QQ, where they can be listed.
@@ -95,7 +95,7 @@ def same(
     Examples
     --------
     >>> a, b = {"W1": [[3], [2]], "W2": [[1, 1]]}, {"W1": [[1], [6]], "W2": [["4", "1/4"]]}
-    >>> found = same("mlp(widths=[1,2,1],r=2)", at=a, other=b, engine=False)
+    >>> found = same("mlp(widths=[1,2,1],r=2)", a, b, engine=False)
     >>> found.verdict, found.carried
     ('same', True)
     >>> found = same("mlp(widths=[1,2,1],r=2)", at=a, other={"W1": [[1], [1]], "W2": [[12, 1]]}, engine=False)

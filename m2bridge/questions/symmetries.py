@@ -9,19 +9,21 @@ from typing import Annotated, Any, ClassVar
 
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.linear.primes import given_numbers, prime_for
-from m2bridge.linear.residues import DEFAULT_PRIME, check_prime
+from m2bridge.linear.residues import DEFAULT_PRIME, LARGEST_PRIME
 from m2bridge.models import Model
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence, Result, Value, register_result
 from m2bridge.symmetry.algebra import LieAlgebra, in_span, lie_algebra
 from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.fields import VectorField, orbit_rank
-from m2bridge.symmetry.finite import FiniteSymmetry, finite_symmetries
+from m2bridge.symmetry.finite import FiniteSymmetry, permutations
 from m2bridge.symmetry.known import declared_fields, known_fields
 from m2bridge.symmetry.names import field_name
 from m2bridge.symmetry.search import Search
-from m2bridge.views import View
+from m2bridge.symmetry.signs import signs
+from m2bridge.views import View, cut
 
 SECONDS = 60.0
 """So long a search lasts at most; what it found by then is told."""
@@ -41,6 +43,16 @@ class FoundField:
     name: str | None
     verified: bool
     new: bool
+
+    def written(self) -> str:
+        """How the field moves the flattened weights w0, w1, ...: ``dw0 = 2*w2, dw2 = w1^2-w0``."""
+        moved: dict[int, str] = {}
+        for i, c, monomial in self.coefficients:
+            factors = [f"w{j}" if e == 1 else f"w{j}^{e}" for j, e in monomial]
+            number = [] if abs(c) == 1 and factors else [str(abs(c))]
+            sign = "-" if c < 0 else "+" if i in moved else ""
+            moved[i] = moved.get(i, "") + sign + "*".join([*number, *factors])
+        return ", ".join(f"dw{i} = {text}" for i, text in moved.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +113,17 @@ class Symmetries(Result):
         facts += [
             (
                 "new field" if field.new else "field",
-                field.name or f"degree {field.degree}: {str(field.coefficients)[:90]}",
+                field.name or cut(field.written(), 160),
             )
             for field in self.fields[:_MOST_SHOWN]
         ]
         if len(self.fields) > _MOST_SHOWN:
             facts.append(("", f"and {len(self.fields) - _MOST_SHOWN} more (--json shows all)"))
-        facts += [("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite]
+        facts += [
+            ("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite[:_MOST_SHOWN]
+        ]
+        if len(self.finite) > _MOST_SHOWN:
+            facts.append(("", f"and {len(self.finite) - _MOST_SHOWN} more (--json shows all)"))
         for item in (*self.known, *self.declared):
             again = {True: ", found again", False: ", not found again", None: ""}[item.found]
             verdict = {True: "verified", False: "no symmetry", None: "not decided"}[item.verified]
@@ -139,6 +155,7 @@ def _read_declared(text: str) -> list[Mapping[str, Any]]:
     },
     example="m2bridge symmetries 'mlp(widths=[5,5,3,1],r=2)'",
     needs_engine=False,
+    primes=(2, LARGEST_PRIME),
 )
 def symmetries(
     ask: Asking,
@@ -168,8 +185,8 @@ def symmetries(
         raise NotPolynomialError(
             f"{model.spec}: symmetries are searched for polynomial networks with free weights"
         )
-    seed, chosen = ask.seed, None if ask.prime is None else check_prime(ask.prime)
-    p = prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME)
+    seed = ask.seed
+    p = prime_for(given_numbers(model), chosen=ask.prime, default=DEFAULT_PRIME)
     if p < 2 * program.parameter_count:
         raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
     seconds = min(SECONDS, ask.clock.remaining or SECONDS)
@@ -204,7 +221,7 @@ def symmetries(
             )
             for field in fields
         ),
-        finite=finite_symmetries(program),
+        finite=(*permutations(program), *signs(program)),
         known=_known(known, affine, search, p),
         declared=stated,
         algebra=lie_algebra(affine, orbit_rank(affine, search.point, p), p),
@@ -247,24 +264,18 @@ def _known(
 def _evidence(
     orbits: int, rank: int, upper: int, parameters: int, method: str, p: int
 ) -> tuple[Evidence, ...]:
+    jacobian = "weights minus the rank of the Jacobian"
+    over: dict[str, Any] = {"prime": p, "scope": "generic"}
+    found = {**over, "ancestry": "program"}
+    fields = "rank of verified vector fields at a point"
     return (
-        Evidence(
-            quantity="symmetry_dim", witness="found", ancestry="program", method="rank of verified vector fields at a point",
-            value=orbits, relation=">=", certainty=Certainty.PROVED, prime=p, scope="generic",
+        proves("symmetry_dim", orbits, "found", fields, relation=">=", **found),
+        proves("symmetry_dim", parameters - rank, "modular", jacobian, relation="<=", **over),
+        proves(
+            "image_dim", rank, "modular", "Jacobian rank at a random integer point", relation=">=", **over
         ),
-        Evidence(
-            quantity="symmetry_dim", witness="modular", method="weights minus the rank of the Jacobian",
-            value=parameters - rank, relation="<=", certainty=Certainty.PROVED, prime=p, scope="generic",
-        ),
-        Evidence(
-            quantity="image_dim", witness="modular", method="Jacobian rank at a random integer point",
-            value=rank, relation=">=", certainty=Certainty.PROVED, prime=p, scope="generic",
-        ),
-        Evidence(
-            quantity="image_dim", witness="found", ancestry="program", method=method, value=upper, relation="<=",
-            certainty=Certainty.PROVED, prime=p, scope="generic",
-        ),
-    )  # fmt: skip
+        proves("image_dim", upper, "found", method, relation="<=", **found),
+    )
 
 
 def _statement(orbits: int, corank: int, parameters: int, degree: int, *, complete: bool) -> str:

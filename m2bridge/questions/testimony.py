@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from m2bridge.linear.numeric import NumericRank
-from m2bridge.results import Certainty, Evidence, Value
+from m2bridge.results import Certainty, Evidence, Value, said
 
-
-def says(quantity: str, value: Value, witness: str, method: str, **more: Any) -> Evidence:
-    """What a witness computed, probable unless `more` says otherwise; with a prime, over F_p."""
-    return Evidence(quantity=quantity, value=value, witness=witness, method=method, **more)
+says = said
+"""What a witness computed, probable unless `more` says otherwise; with a prime, over F_p."""
 
 
 def proves(quantity: str, value: Value, witness: str, method: str, **more: Any) -> Evidence:

@@ -1,4 +1,4 @@
-"""Finite symmetries: permutations of equal slices (neurons, heads, channels), and signs of whole arrays.
+"""Finite symmetries: permutations of equal slices (neurons, heads, channels).
 
 A permutation of one index passes through a program when every instruction treats its axes alike: axes that an einsum, a sum or a
 product ties together are permuted together. So the axes of all instructions fall into classes, and a class in which no axis
@@ -8,14 +8,12 @@ belongs to an input, an output or a constant, and none is cut or reshaped, carri
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 from math import factorial
 
 from m2bridge.programs.program import Instruction, Program
 
 Axis = tuple[int, int]
 """An instruction and an axis of its result."""
-MOST_SIGNED_ARRAYS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +26,8 @@ class FiniteSymmetry:
     verified: bool
 
 
-def finite_symmetries(program: Program) -> tuple[FiniteSymmetry, ...]:
-    """Symmetric groups on slices, and signs of whole arrays."""
-    return (*_permutations(program), *_signs(program))
-
-
-def _permutations(program: Program) -> list[FiniteSymmetry]:
+def permutations(program: Program) -> list[FiniteSymmetry]:
+    """Symmetric groups that permute equal slices."""
     parents: dict[Axis, Axis] = {}
 
     def root(axis: Axis) -> Axis:
@@ -100,44 +94,3 @@ def _ties(program: Program, place: int, item: Instruction) -> tuple[list[tuple[A
         if [n for n in shapes[0] if n > 1] == [n for n in item.shape if n > 1]:
             return list(zip(before, after, strict=True)), []
     return [], [axis for part in (*axes, own) for axis in part] if item.operands else []
-
-
-def _signs(program: Program) -> list[FiniteSymmetry]:
-    """Generators of the group of signs of whole arrays that change no output."""
-    names = list(program.weights)
-    if len(names) > MOST_SIGNED_ARRAYS:
-        return []
-    kept: list[int] = []
-    for bits in product((0, 1), repeat=len(names)):
-        flipped = {program.weights[name] for name, bit in zip(names, bits, strict=True) if bit}
-        if flipped and _unchanged(program, flipped):
-            kept.append(sum(bit << k for k, bit in enumerate(bits)))
-    found, span = [], {0}
-    for mask in sorted(kept, key=lambda m: (m.bit_count(), m)):
-        if mask not in span:
-            span |= {mask ^ other for other in span}
-            acts = tuple(name for k, name in enumerate(names) if mask >> k & 1)
-            found.append(FiniteSymmetry(group="sign", order=2, acts_on=acts, verified=True))
-    return found
-
-
-def _unchanged(program: Program, flipped: set[int]) -> bool:
-    """Whether the outputs keep their sign when these weights change theirs, by carrying signs through the program."""
-    signs: list[int] = []
-    for place, item in enumerate(program.instructions):
-        operands = [signs[k] for k in item.operands]
-        if item.operation in ("weight", "input", "constant"):
-            signs.append(-1 if place in flipped else 1)
-        elif item.operation in ("multiply", "einsum"):
-            signs.append(operands[0] * (operands[1] if len(operands) == 2 else 1))
-        elif item.operation == "power":
-            signs.append(operands[0] if int(item.constants[0]) % 2 else 1)
-        elif item.operation in ("exp", "softmax"):
-            if operands[0] == -1:
-                return False
-            signs.append(1)
-        else:
-            if len(set(operands)) > 1:
-                return False
-            signs.append(operands[0])
-    return all(signs[place] == 1 for _, place in program.outputs)

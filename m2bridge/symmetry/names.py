@@ -18,7 +18,7 @@ Move = tuple[tuple[int, ...], tuple[int, ...], int]
 def field_name(program: Program, field: VectorField) -> str | None:
     """What people call this field, or None."""
     if all(not monomial for _, _, monomial in field.terms):
-        where = ", ".join(_written(entry(program, i)) for i in field.moved[:3])
+        where = ", ".join(entry_name(entry(program, i)) for i in field.moved[:3])
         return f"{where} is not looked at" if len(field.moved) == 1 else f"translation of {where}"
     if field.degree == 2:
         return _rotation(program, field)
@@ -44,12 +44,13 @@ def entry(program: Program, flat: int) -> Entry:
     raise IndexError(flat)
 
 
-def _written(found: Entry) -> str:
+def entry_name(found: Entry) -> str:
+    """An entry as people write it: ``W[0,1]``."""
     name, index = found
     return f"{name}[{','.join(map(str, index))}]" if index else name
 
 
-def _slice(shape: Shape, indices: list[tuple[int, ...]]) -> str | None:
+def slice_name(shape: Shape, indices: list[tuple[int, ...]]) -> str | None:
     """The slice of an array that these entries fill: all of it, or one index on some axes."""
     fixed = [{index[axis] for index in indices} for axis in range(len(shape))]
     words = [
@@ -69,7 +70,7 @@ def _scaling(program: Program, moves: dict[str, list[Move]]) -> str | None:
         for target, _, c in moved:
             by_factor[c].append(target)
         for c, indices in by_factor.items():
-            where = _slice(program.parameters[name], indices)
+            where = slice_name(program.parameters[name], indices)
             if where is None:
                 return "scaling of several entries"
             parts.append(f"{name}{where} by s^{c}" if c != 1 else f"{name}{where} by s")

@@ -6,19 +6,21 @@ import json
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import sympy
 
+from m2bridge.claims.lightning_attention.said import boundary_points
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
 from m2bridge.questions.boundary import forms, place_of_fiber
 from m2bridge.questions.boundary.decide import as_surds, decide, split
 from m2bridge.questions.boundary.examples import draw_examples
+from m2bridge.questions.boundary.parts import orbit_places
 from m2bridge.questions.boundary.points import as_point, read_point, span_matrix
 from m2bridge.questions.boundary.search import search
-from m2bridge.questions.boundary.statements import corollary, orbit_places, theorem
 from m2bridge.questions.boundary.surds import Surd, square_root
 
 SIZES = [(2, 1, 1), (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 2, 2), (3, 3, 3), (4, 2, 3)]
@@ -117,7 +119,8 @@ def test_statements_as_the_paper_prints_them(size: tuple[int, int, int]) -> None
     model = layer(*size)
     places = orbit_places(model)
     applies = size != (2, 1, 1)
-    for check in (theorem(model, places), corollary(model, places)):
+    found = boundary_points(model, SimpleNamespace(orbits=places))
+    for check in found.values():
         assert check.applies == applies
         assert check.agrees is (True if applies else None)
     boundary = {(p.rank_a, p.rank_v, p.meet) for p in places if p.where == "boundary" and p.rank_a * p.rank_v}

@@ -10,7 +10,7 @@ import pytest
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models import parse_spec
 from m2bridge.models.custom import from_text
-from m2bridge.questions.clock import Clock
+from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure import interpolate
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.interpolation import evaluate

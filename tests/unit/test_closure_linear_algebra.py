@@ -13,7 +13,7 @@ from m2bridge.errors import InputError
 from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.linear.primes import check_prime, primes_below
-from m2bridge.questions.clock import Clock, LimitReached
+from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure.lifting import (
     combine,
     generated_rank,

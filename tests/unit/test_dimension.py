@@ -103,12 +103,20 @@ def test_softmax_statement_says_what_is_not_proved() -> None:
 
 
 def test_bounds_that_do_not_meet_give_an_interval() -> None:
-    """W^T (W x)^2 is the gradient of a third of sum_k (w_k x)^3: all binary cubics, dimension 4. No upper bound sees that."""
-    model = from_callable(lambda x, W: W.T @ (W @ x) ** 2, {"W": (3, 2)}, inputs={"x": (2,)})
+    """The squares of the entries of W^T (W x)^2, which is a gradient of binary cubics: dimension 4. No upper bound sees that."""
+    model = from_callable(lambda x, W: (W.T @ (W @ x) ** 2) ** 2, {"W": (3, 2)}, inputs={"x": (2,)})
     found = dimension(model, engine=False)
     assert (found.lower_bound, found.image_dim, found.upper_bound) == (4, 4, 6)
     assert (found.certainty, found.certificate, found.defect) == (Certainty.PROBABLE, None, None)
     assert any(item.error_probability is not None for item in found.evidence)
+
+
+def test_linear_relations_of_the_coordinates_bound_the_dimension() -> None:
+    """W^T (W x)^2 is the gradient of a third of sum_k (w_k x)^3: all binary cubics, dimension 4 of 6 coordinates."""
+    model = from_callable(lambda x, W: W.T @ (W @ x) ** 2, {"W": (3, 2)}, inputs={"x": (2,)})
+    found = dimension(model, engine=False)
+    assert (found.lower_bound, found.image_dim, found.upper_bound) == (4, 4, 4)
+    assert (found.certainty, found.certificate) == (Certainty.PROVED, None)
 
 
 def test_disagreement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from m2bridge.claims.lightning_attention import changes_of_basis as gauge
 from m2bridge.errors import InputError
-from m2bridge.questions.fiber import gauge
 
 entries = st.integers(-9, 9)
 

@@ -11,12 +11,11 @@ import jsonschema
 import numpy as np
 import pytest
 
+from m2bridge.claims.lightning_attention.said import one_layer_orbit
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning, parse_spec
 from m2bridge.questions.fiber import given_point, random_point, stratum_point
-from m2bridge.questions.fiber.points import read_weights, virtual_point
-from m2bridge.questions.fiber.primes import good_prime, second_prime
-from m2bridge.questions.fiber.theorem import one_layer_orbit
+from m2bridge.questions.fiber.points import good_prime, read_weights, second_prime, virtual_point
 
 LAYER = Lightning(d=2, dp=1, parametrization="attention")
 DEEP = parse_spec("deep-lightning(d=[2,2,2],parametrization=virtual)")
@@ -85,7 +84,7 @@ def test_a_rank_above_the_bound_is_refused():
 @pytest.mark.parametrize(("r", "s", "c"), [(0, 1, 0), (1, 1, 0), (1, 1, 1), (2, 1, 0), (2, 2, 1), (3, 2, 2)])
 def test_a_stratum_has_the_ranks_it_names(parametrization, r, s, c):
     model = Lightning(d=3, dp=2, parametrization=parametrization)
-    orbit = one_layer_orbit(stratum_point(model, f"rank_a={r},rank_v={s},meet={c}"))
+    orbit = one_layer_orbit(stratum_point(model, f"rank_a={r},rank_v={s},meet={c}").weights)
     assert (orbit.rank_a, orbit.rank_v, orbit.meet) == (r, s, c)
 
 
@@ -160,7 +159,7 @@ def test_random_points_are_small_integers_and_depend_on_the_seed():
 
 def test_random_points_of_constrained_models_satisfy_the_constraints():
     model = Lightning(d=3, dp=1, a=1, parametrization="attention")
-    assert one_layer_orbit(random_point(model, 0)).rank_a == 1
+    assert one_layer_orbit(random_point(model, 0).weights).rank_a == 1
 
 
 def test_virtual_weights_compute_the_same_function():

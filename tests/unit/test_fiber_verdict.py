@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from m2bridge.claims.lightning_attention.said import hypotheses_37, one_layer_orbit, predicted_dims
 from m2bridge.engine import EngineInfo, Limits, Run
 from m2bridge.engine.base import Outcome as RunOutcome
 from m2bridge.linear.primes import LARGE_PRIME
@@ -21,7 +22,6 @@ from m2bridge.questions.fiber.partners import known_points
 from m2bridge.questions.fiber.request import equation_span, estimated_terms, weight_degrees
 from m2bridge.questions.fiber.result import FiberComponent
 from m2bridge.questions.fiber.slices import slice_of
-from m2bridge.questions.fiber.theorem import hypotheses_37, one_layer_orbit, predicted_dims
 from m2bridge.questions.fiber.verdict import judged
 from m2bridge.results import Certainty
 from m2bridge.scripts import Script
@@ -174,14 +174,14 @@ def test_predictions_of_theorem_32():
     model = Lightning(d=3, dp=2, parametrization="attention")
     expected = {(1, 1, 0): [1, 1], (1, 1, 1): [1], (2, 1, 0): [1], (0, 0, 0): [9, 6]}
     for (r, s, c), dims in expected.items():
-        orbit = one_layer_orbit(stratum_point(model, f"rank_a={r},rank_v={s},meet={c}"))
+        orbit = one_layer_orbit(stratum_point(model, f"rank_a={r},rank_v={s},meet={c}").weights)
         assert predicted_dims(model, orbit) == dims
     finer = Lightning(d=3, dp=2, a=1)
-    assert predicted_dims(finer, one_layer_orbit(random_point(finer, 0))) == [2]
+    assert predicted_dims(finer, one_layer_orbit(random_point(finer, 0).weights)) == [2]
 
 
 def test_hypotheses_of_theorem_37():
-    held = hypotheses_37(stratum_point(VIRTUAL, "m1=skew"))
+    held = hypotheses_37(VIRTUAL, stratum_point(VIRTUAL, "m1=skew").weights)
     assert held == {
         "t >= 3": True,
         "L != 0": True,

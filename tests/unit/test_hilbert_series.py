@@ -42,7 +42,7 @@ def test_polynomials_are_written_as_people_write_them() -> None:
     [
         ("map:x,y->x;y|x*y", {}, "satisfy equations"),
         ("lightning(d=2,dp=1)", {"prime": 101}, "too small"),
-        ("lightning(d=2,dp=1)", {"prime": 0}, "a prime below"),
+        ("lightning(d=2,dp=1)", {"prime": 0}, "a prime number from 1009"),
         ("map:s->s/32003;s^2", {"prime": 32003}, "divides the number"),
     ],
 )

@@ -40,12 +40,22 @@ LEFT_OF = {
     "checker": set(),  # checks certificates alone: nothing that helped to make them
 }
 LEFT_OF["questions"] = set(LEFT_OF) - {"checker"}
+ASKS_CLAIMS = "m2bridge.questions.kernel"
+"""The one module to the left of claims that asks them: whether somebody printed otherwise than what was found."""
 LEFT_OF["migrations"] = FOUNDATION | {"results"}
 LEFT_OF["records"] = LEFT_OF["schemas"] = LEFT_OF["questions"] | {"questions", "migrations", "records"}
 LEFT_OF["claims"] = LEFT_OF["records"] | {"schemas"}
 LEFT_OF["batch"] = LEFT_OF["claims"] | {"claims"}
-LEFT_OF["figures"] = FOUNDATION | {"programs", "models", "results", "questions", "records", "schemas"}
-LEFT_OF["report"] = LEFT_OF["figures"] | {"figures", "claims"}
+LEFT_OF["figures"] = FOUNDATION | {
+    "programs",
+    "models",
+    "results",
+    "questions",
+    "records",
+    "schemas",
+    "claims",
+}
+LEFT_OF["report"] = LEFT_OF["figures"] | {"figures"}
 LEFT_OF["cli"] = LEFT_OF["batch"] | {"batch", "figures", "report", "checker"}
 LEFT_OF["__main__"] = {"cli"}
 LEFT_OF["__init__"] = LEFT_OF["batch"] | {"batch", "figures", "report"}
@@ -102,6 +112,7 @@ def test_stage_imports_only_from_its_left(path: Path) -> None:
         f"line {line}: {target}"
         for line, target in imports(path.read_text(encoding="utf-8"), package_of(path))
         if stage_of(target) not in LEFT_OF[stage] | {stage}
+        and (name_of(path), target) != (ASKS_CLAIMS, "m2bridge.claims")
     ]
     assert not wrong, f"{stage} may import {sorted(LEFT_OF[stage])}"
 

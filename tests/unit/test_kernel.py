@@ -13,7 +13,7 @@ from m2bridge.engine import Limits, ReplayEngine, Transcript
 from m2bridge.errors import InputError, LimitError, NoEngineError
 from m2bridge.models import Model
 from m2bridge.questions import find, sentences
-from m2bridge.questions.clock import LimitReached
+from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.results import RESULT_TYPES, Certainty, Result
 from m2bridge.scripts import Script

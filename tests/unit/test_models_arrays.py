@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flint import nmod_mat
+from flint import arb, nmod_mat
 
 from m2bridge.errors import InputError
 from m2bridge.linear.residues import field_of
 from m2bridge.models import Mod, from_callable, jacobian, parse_spec
 from m2bridge.models.evaluation import unit_directions
-from m2bridge.models.symbolic import ball_array
 from m2bridge.programs import record
 from m2bridge.programs.arithmetics import Residues
 from m2bridge.programs.coefficients import coefficient_table, monomials, output_forms
@@ -147,7 +146,7 @@ def test_coefficients_are_those_of_the_polynomial() -> None:
 
 
 def test_balls_of_exact_numbers_multiply_exactly() -> None:
-    balls = ball_array([[0.5, 2]])
+    balls = np.array([[arb(0.5), arb(2)]], dtype=object)
     assert (balls @ balls.T)[0, 0] == 4.25
     model = from_callable(lambda x: x @ x.T, {"x": (1, 2)})
     assert model.coordinates({"x": balls})[0] == 4.25

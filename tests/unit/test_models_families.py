@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from flint import nmod_mat
+from flint import arb, nmod_mat
 
 from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
+from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.residues import field_of
 from m2bridge.models import (
     DeepLightning,
@@ -20,7 +21,7 @@ from m2bridge.models import (
 )
 from m2bridge.models.description import describe, span_dim
 from m2bridge.models.evaluation import unit_directions
-from m2bridge.models.symbolic import ball_array, symbolic_weights
+from m2bridge.models.symbolic import symbolic_weights
 from m2bridge.models.systems import PolynomialSystem
 from m2bridge.models.virtual import equation_11, equation_12, virtual_weights
 from m2bridge.programs.arithmetics import Floats, Residues
@@ -221,17 +222,14 @@ def test_symmetries_of_softmax_leave_the_virtual_weights_alone() -> None:
 
 @pytest.mark.parametrize("spec", POLYNOMIAL)
 def test_gradings_move_coordinates_by_characters(spec: str) -> None:
-    model, p = parse_spec(spec), 32003
-    weights = residues(model, p)
-    coordinates, point = model.coordinates(weights), model.flatten(weights)
-    source, target = model.parameter_grading, model.grading
-    assert source is not None
-    assert target is not None
-    assert target.shape == (len(source), model.coordinate_count)
-    for characters, moved in zip(source, target, strict=True):
-        scaled = point * Mod([pow(5, int(c), p) for c in characters], p)
-        expected = coordinates * Mod([pow(5, int(c), p) for c in moved], p)
-        assert model.coordinates(model.unflatten(scaled)) == expected
+    """Each row is a one-parameter group: some characters of the weights give every monomial of a coordinate its character."""
+    model = parse_spec(spec)
+    assert model.grading is not None
+    monomials = [(e, j) for j, f in enumerate(symbolic_map(model)) for e in f]
+    exponents = np.array([e for e, _ in monomials], dtype=object)
+    columns = [j for _, j in monomials]
+    rank = rank_over_q(exponents)
+    assert rank_over_q(np.hstack([exponents, model.grading[:, columns].T.astype(object)])) == rank
 
 
 @pytest.mark.parametrize(("d", "t"), [((2, 2, 2), 2), ((2, 3, 1), 2), ((1, 2, 1, 2), 1), ((2, 1, 2), 3)])
@@ -287,12 +285,16 @@ def test_dimension_of_virtual_weights_of_a_bottleneck() -> None:
     assert parse_spec("deep-lightning(d=[3,2,3],parametrization=virtual)").parameter_dim == 21
 
 
+def balls_of(values: np.ndarray) -> np.ndarray:
+    return np.vectorize(arb, otypes=[object])(values)
+
+
 def test_softmax_over_balls_contains_the_float_values_and_rows_are_averages() -> None:
     model = Softmax(d=(2, 2, 2), t=3, temperature="1/2")  # type: ignore[arg-type]
     rng = np.random.default_rng(6)
     weights, X = model.draw_real_weights(rng), rng.standard_normal((2, 3))
     floats = model.forward(weights, X)
-    balls = model.forward({name: ball_array(value) for name, value in weights.items()}, ball_array(X))
+    balls = model.forward({name: balls_of(value) for name, value in weights.items()}, balls_of(X))
     assert np.allclose(floats, [[float(entry.mid()) for entry in row] for row in balls])
     same = np.repeat(X[:, :1], 3, axis=1)  # equal tokens: every average is the token itself
     assert np.allclose(model.forward(weights, same), weights["V2"] @ weights["V1"] @ same)

@@ -154,7 +154,7 @@ def test_unknown_field_is_refused() -> None:
         ("seconds", "1"), ("seconds", True), ("certainty", "sure"), ("certainty", 1), ("certainty", None), ("agreement", 1),
         ("agreement", "true"), ("evidence", {}), ("evidence", None), ("evidence", [1]), ("generators", [1]),
         ("generators", {"4": "1"}), ("equations", "z0"), ("equations", [1]), ("components", [{"dim": 1}]), ("theorem", []),
-        ("theorem", None), ("engine", "1.21"), ("scripts", [None]), ("model", 1), ("options", 1), ("strata", [[]]),
+        ("theorem", 1), ("engine", "1.21"), ("scripts", [None]), ("model", 1), ("options", 1), ("strata", [[]]),
     ],
 )  # fmt: skip
 def test_wrong_type_is_refused(field: str, value: object) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 import m2bridge
 from m2bridge.cli import main
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models.own import from_callable
+from m2bridge.questions.symmetries import FoundField
 from m2bridge.records import load, save
-from m2bridge.symmetry.finite import finite_symmetries
+from m2bridge.symmetry.finite import permutations
+from m2bridge.symmetry.signs import signs
 from tests.networks import NETWORKS
 
 
@@ -76,13 +80,59 @@ def test_a_fiber_that_is_not_explained_is_said_to_be() -> None:
     ],
 )
 def test_permutations(name: str, groups: set[Any]) -> None:
-    found = finite_symmetries(own(name).program)
-    assert {(item.group, item.acts_on) for item in found if item.group != "sign"} == groups
+    found = permutations(own(name).program)
+    assert {(item.group, item.acts_on) for item in found} == groups
 
 
-def test_signs() -> None:
-    found = finite_symmetries(m2bridge.parse_spec("lightning(d=2,dp=1,a=2,t=2)").program)
-    assert {item.acts_on for item in found if item.group == "sign"} == {("Q", "K"), ("Q", "V")}
+@pytest.mark.parametrize(
+    ("spec", "generators"),
+    [
+        ("lightning(d=2,dp=1,a=2,t=2)", {("Q", "V"), ("K", "V"), ("Q[1,:]", "K[1,:]")}),
+        ("mlp(widths=[2,3,1],r=2)", {("W1",), ("W1[0,:]",), ("W1[1,:]",)}),
+        ("mlp(widths=[2,2,1],r=3)", {("W1", "W2"), ("W1[0,:]", "W2[:,0]")}),
+        ("mlp(widths=[2,2,1],r=2,bias=true)", {("W1", "b1"), ("W1[0,:]", "b1[0]")}),
+        ("softmax(d=[2,2],a=2,t=2)", {("Q1", "K1"), ("Q1[0,:]", "K1[0,:]")}),
+        ("map:x,y->x^2+y^2;x*y;x^4", {("x",)}),
+        ("map:x,y->x+y^2", {("x[1]",)}),
+        ("map:x,y->x+y", set()),
+    ],
+)
+def test_signs(spec: str, generators: set[tuple[str, ...]]) -> None:
+    assert {item.acts_on for item in signs(m2bridge.parse_spec(spec).program)} == generators
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=lambda item: item[0])
+def test_signs_change_no_output(network: Any) -> None:
+    """The generators leave the values of the user's own function, and they generate what brute force finds."""
+    name, function, shapes, inputs = network
+    rng = np.random.default_rng(5)
+    weights = {key: rng.standard_normal(shape) for key, shape in shapes.items()}
+    given = {key: rng.standard_normal(shape) for key, shape in inputs.items()}
+
+    def value(at: dict[str, Any]) -> Any:
+        found = function(**at, **given)
+        parts = found.values() if isinstance(found, dict) else [found]
+        return np.concatenate([np.ravel(part).astype(float) for part in parts])
+
+    def unchanged(moved: dict[str, Any]) -> bool:
+        return np.allclose(value(weights), value(moved))
+
+    found = signs(own(name).program)
+    for item in found:
+        moved = {key: array.copy() for key, array in weights.items()}
+        for place in item.acts_on:
+            key, _, index = place.rstrip("]").partition("[")
+            moved[key][tuple(slice(None) if k == ":" else int(k) for k in index.split(",") if k)] *= -1
+        assert unchanged(moved), item
+    flat = [(key, index) for key, shape in shapes.items() for index in np.ndindex(*shape)]
+    if len(flat) <= 12:
+        count = 0
+        for choice in product((1, -1), repeat=len(flat)):
+            moved = {key: array.copy() for key, array in weights.items()}
+            for (key, index), sign in zip(flat, choice, strict=True):
+                moved[key][index] *= sign
+            count += unchanged(moved)
+        assert count == 2 ** len(found)
 
 
 def test_declared_symmetries_are_verified() -> None:
@@ -119,3 +169,9 @@ def test_records_and_command(tmp_path: Any, capsys: pytest.CaptureFixture[str]) 
     found = m2bridge.symmetries("mlp(widths=[2,2,1],r=2)")
     path = save(found, tmp_path)
     assert load(path) == found
+
+
+def test_a_field_without_a_name_is_written_as_polynomials() -> None:
+    terms = ([0, 2, [[2, 1]]], [2, 1, [[1, 2]]], [2, -1, [[0, 1]]], [1, -3, []])
+    field = FoundField(degree=2, coefficients=terms, name=None, verified=True, new=True)
+    assert field.written() == "dw0 = 2*w2, dw2 = w1^2-w0, dw1 = -3"

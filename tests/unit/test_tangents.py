@@ -14,9 +14,9 @@ from m2bridge.models.polynomials import parse_polynomial
 from m2bridge.questions.closure import Equation
 from m2bridge.questions.closure.equations import equation as equation_of
 from m2bridge.questions.dimension import dimension
+from m2bridge.questions.singular_locus import check_model
 from m2bridge.questions.singular_locus import strata as strata_of
 from m2bridge.questions.singular_locus.equations import (
-    check_field,
     decisive,
     degree_counts,
     interpolated,
@@ -201,13 +201,13 @@ def test_a_few_equations_decide_what_all_decide() -> None:
 
 @pytest.mark.parametrize("prime", [101, 103, 32003, 32749])
 def test_primes_that_macaulay2_takes(prime: int) -> None:
-    check_field(prime)
+    check_model(Lightning(d=2, dp=1), prime)
 
 
 @pytest.mark.parametrize("prime", [-3, 0, 1, 2, 3, 4, 97, 105, 32001, 32751, 32771, 2**31 - 1, 10**30])
 def test_other_primes_are_refused(prime: int) -> None:
     with pytest.raises(InputError, match=f"--prime {prime}: give a prime number from 101 to 32749"):
-        check_field(prime)
+        check_model(Lightning(d=2, dp=1), prime)
 
 
 # -- verdicts from bounds ------------------------------------------------------------------------------------------------------

@@ -140,14 +140,14 @@ def test_bad_input_is_one_line_and_exit_2(command, capsys, arguments, message):
 
 
 def test_a_transposed_attention_matrix_is_caught(engine, mutate):
-    mutate("fiber", "(As#h * X)", "(transpose As#h * X)")
+    mutate("_lightning", "attentionMatrix W * X;", "transpose attentionMatrix W * X;")
     result = ask(engine, LAYER)
     assert result.agreement is False
     assert "outputs at the point" in quantities(result)
 
 
 def test_exchanged_layers_are_caught(engine, mutate):
-    mutate("fiber", "(W#i#0 * X)", "(W#(l-1-i)#0 * X)")
+    mutate("_deep_lightning", "transpose X * W#i * X", "transpose X * W#(l-1-i) * X")
     result = ask(engine, VIRTUAL)
     assert result.agreement is False
     assert "outputs at the point" in quantities(result)
@@ -182,7 +182,7 @@ def test_mistakes_in_the_structured_way_are_caught(engine, mutate, old, new):
 
 
 def test_the_command_exits_3_when_witnesses_disagree(command, mutate, capsys):
-    mutate("fiber", "(As#h * X)", "(transpose As#h * X)")
+    mutate("_lightning", "attentionMatrix W * X;", "transpose attentionMatrix W * X;")
     assert command(LAYER) == 3
     assert "witnesses disagree" in capsys.readouterr().err
 

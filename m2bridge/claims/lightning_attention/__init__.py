@@ -2,6 +2,9 @@
 
 PAPER = "Henry, Marchetti, Kohn, arXiv:2408.17221v3"
 
+SAID_ABOUT = ("singular-locus", "boundary", "fiber")
+"""Questions to whose answers the paper prints something; see `said`."""
+
 ORDER = (
     "lemma_3_1",
     "theorem_3_2",

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.claims.base import Claim, Context, Correction, Kind, Size, Verdict, fails, holds
-from m2bridge.claims.dimensions import verdict_on
+from m2bridge.claims.base import Claim, Context, Correction, Kind, Size, Verdict, fails, holds, sizes
+from m2bridge.claims.dimensions import ABOUT, verdict_on
 from m2bridge.claims.expansion import NotDeterminedError, drawn_inputs, germ, recovered, virtual_germ
-from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.claims.lightning_attention.corollary_3_8 import equation_14
 from m2bridge.models import Softmax
 from m2bridge.models.virtual import virtual_weights
@@ -91,32 +90,17 @@ def check_skew(size: Size, context: Context) -> Verdict:
     return holds(Certainty.PROBABLE, f"two M_2 differ in a Taylor coefficient of order <= {order}")
 
 
-def _sizes(*cases: tuple[tuple[int, ...], tuple[int, ...], int]) -> tuple[Size, ...]:
-    return tuple({"d": list(d), "a": list(a), "t": t} for d, a, t in cases)
-
-
-def _networks(*cases: tuple[tuple[int, ...], int, str]) -> tuple[Size, ...]:
-    return tuple({"d": list(d), "t": t, "S": kernel} for d, t, kernel in cases)
-
-
-_FIGURE_3 = _sizes(*(((delta,) * 3, (2, 2), 3) for delta in range(3, 11)))
-_MORE = _sizes(
+_FIGURE_3 = sizes("d a t", *(((delta,) * 3, (2, 2), 3) for delta in range(3, 11)))
+_MORE = sizes("d a t",
     ((3, 3, 3, 3), (2, 2, 2), 3), ((4, 3, 5), (2, 3), 2), ((3, 3, 3), (3, 3), 4), ((64,) * 5, (8,) * 4, 8)
 )  # fmt: skip
-_DEEP = _networks(
+_DEEP = sizes("d t S",
     ((3, 2), 2, "exp(x)"), ((2, 2, 2), 2, "exp(x)"), ((2, 2, 2, 2), 2, "exp(x)"), ((2, 2, 2), 2, "1/(1-x)"),
     ((3, 2, 3), 3, "sqrt(1+4x)"), ((2, 3, 2, 1), 2, "exp(-x/3)"), ((3, 2, 2, 3), 4, "1/(1-x)"), ((1, 3, 1), 2, "exp(x)"), ((2, 2, 2, 2, 2), 2, "exp(x)"),
 )  # fmt: skip
-_ONE_TOKEN = _networks(((2, 2, 2), 1, "exp(x)"))
-_SKEW: tuple[Size, ...] = tuple(
-    {"d": d, "t": t, "S": kernel}
-    for d, t, kernel in (
-        (2, 2, "exp(x)"),
-        (3, 2, "exp(x)"),
-        (2, 3, "exp(x)"),
-        (3, 3, "exp(x)"),
-        (2, 2, "1/(1-x)"),
-    )
+_ONE_TOKEN = sizes("d t S", ((2, 2, 2), 1, "exp(x)"))
+_SKEW = sizes(
+    "d t S", (2, 2, "exp(x)"), (3, 2, "exp(x)"), (2, 3, "exp(x)"), (3, 3, "exp(x)"), (2, 2, "1/(1-x)")
 )
 _BY_SERIES = {
     "program": ("the forward pass over power series over QQ",),
@@ -136,7 +120,6 @@ CLAIMS = (
     Claim(
         id="conjecture-3.10",
         number="Conjecture 3.10",
-        paper=PAPER,
         statement="For deep networks of normalised attention, generic fibers of the parametrization by (M, L) are single points.",
         quote="the generic fibers of the parametrization via (M, L) are singletons",
         checked=(
@@ -162,7 +145,6 @@ CLAIMS = (
     Claim(
         id="conjecture-3.10-repaired",
         number="Conjecture 3.10 for t >= 2, a theorem",
-        paper=PAPER,
         statement=(
             "For t >= 2, S twice continuously differentiable near 0 with S'(0) != 0, L != 0 and M_1, ..., M_(l-1) not skew-symmetric, the fiber "
             "of (M, L) is a single point. (The proof is in docs/conjecture-3.10.md; the rows check its expansion at random weights.)"
@@ -177,7 +159,6 @@ CLAIMS = (
     Claim(
         id="conjecture-3.10-skew",
         number="Conjecture 3.10 behind a skew-symmetric M_1",
-        paper=PAPER,
         statement=(
             "Is M_2 still determined when M_1 is skew-symmetric? Not for two tokens and S(x) S(-x) = 1, such as the exponential function: both "
             "tokens become equal. For three tokens it is."
@@ -193,10 +174,10 @@ CLAIMS = (
     Claim(
         id="conjecture-3.10-dimension",
         number="Equation 16",
-        paper=PAPER,
         statement="For deep networks with softmax in bottleneck architectures the dimension is given by Equation 16.",
         checked="the printed number against a dimension proved from both sides",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=_MORE,
         quick=_MORE[1:2],
         run=check_dimension,
@@ -204,11 +185,11 @@ CLAIMS = (
     Claim(
         id="figure-3",
         number="Figure 3",
-        paper=PAPER,
         statement="For l = 2, t = 3, a = 2 and delta = 3, ..., 10 the estimated dimension equals Equation 16.",
         quote="The two values coincide for all delta",
         checked="each of the eight numbers against a dimension proved from both sides",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=_FIGURE_3,
         quick=(_FIGURE_3[0], _FIGURE_3[-1]),
         run=check_dimension,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,19 +13,17 @@ from m2bridge.claims.base import (
     Kind,
     Size,
     Verdict,
-    by_ancestry,
-    disagreement,
     fails,
     holds,
     out_of_reach,
+    sizes,
 )
-from m2bridge.claims.dimensions import WITNESSES, compared
-from m2bridge.claims.lightning_attention import PAPER
+from m2bridge.claims.dimensions import ABOUT, WITNESSES, compared
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import DeepLightning
 from m2bridge.models.virtual import virtual_weights
+from m2bridge.questions import over_q
 from m2bridge.questions.dimension import dimension
-from m2bridge.questions.fiber import gauge
 from m2bridge.results import Certainty
 
 
@@ -71,14 +68,12 @@ def another_orbit(model: DeepLightning, seed: int) -> dict[str, Any] | None:
     w = {name: rng.integers(-3, 4, shape).astype(object) for name, shape in model.parameters.items()}
     places = range(1, model.layers + 1)
     M, L = virtual_weights([w[f"K{i}"].T @ w[f"Q{i}"] for i in places], [w[f"V{i}"] for i in places])
-    pivots, rows = gauge.echelon(
-        gauge.exact(np.concatenate([L, *(part for m in M[1:] for part in (m, m.T))]).tolist())
-    )
+    pivots, rows = over_q.echelon(np.concatenate([L, *(part for m in M[1:] for part in (m, m.T))]))
     rank = rank_over_q(w["V1"])
     if len(pivots) >= rank:
         return None
-    E = np.array(rows[: len(pivots)], dtype=object)
-    projection = E.T @ np.array(gauge.inverse(gauge.exact((E @ E.T).tolist())), dtype=object) @ E
+    E = rows[: len(pivots)]
+    projection = E.T @ over_q.solve(E @ E.T, E)
     other = {**w, "V1": w["V1"] @ projection}
     X = rng.integers(-3, 4, model.input_shape).astype(object)
     if not np.array_equal(model.forward(w, X), model.forward(other, X)):
@@ -95,50 +90,43 @@ def check_three_symmetries(size: Size, context: Context) -> Verdict:
     """Whether generic fibers are as large as orbits of the three symmetries, and not larger."""
     model = DeepLightning(**size)
     result = context.once(dimension, model)
-    if result.agreement is False:
-        return disagreement(result.conflicts)
     second = another_orbit(model, context.seed)
     fibers = (result.parameters - result.upper_bound, result.parameters - result.lower_bound)
     computed = {"orbits": result.symmetry_dim, "generic_fibers": result.generic_fiber_dim}
     if fibers[0] > result.symmetry_dim:
         reason = f"generic fibers have dimension {result.generic_fiber_dim}, the three symmetries move {result.symmetry_dim}"
-        verdict = fails(Certainty.PROVED, computed, reason, **computed)
-    elif second is not None:
+        return fails(Certainty.PROVED, computed, reason, **computed)
+    if second is not None:
         reason = (
             f"the fiber has another orbit: V_1 of rank {second['other_rank']} in place of {second['rank']}"
         )
-        verdict = fails(Certainty.PROVED, second, reason, **computed)
-    elif fibers[1] == result.symmetry_dim:
-        verdict = holds(Certainty.PROVED, f"both have dimension {result.symmetry_dim}", **computed)
-    else:
-        verdict = out_of_reach(f"generic fibers have dimension between {fibers[0]} and {fibers[1]}")
-    return replace(verdict, witnesses=by_ancestry(result.evidence, "image_dim"))
+        return fails(Certainty.PROVED, second, reason, **computed)
+    if fibers[1] == result.symmetry_dim:
+        return holds(Certainty.PROVED, f"both have dimension {result.symmetry_dim}", **computed)
+    return out_of_reach(f"generic fibers have dimension between {fibers[0]} and {fibers[1]}")
 
 
-def _sizes(*cases: tuple[tuple[int, ...], tuple[int, ...], int]) -> tuple[Size, ...]:
-    return tuple({"d": list(d), "a": list(a), "t": t} for d, a, t in cases)
-
-
-_INSIDE = _sizes(
+_NAMES = "d a t"
+_INSIDE = sizes(_NAMES,
     ((2, 2, 2), (2, 2), 3), ((3, 3, 3), (2, 2), 3), ((3, 3, 3), (3, 3), 3), ((4, 3, 5), (2, 3), 3),
     ((3, 2, 2, 3), (2, 2, 2), 3), ((4, 4, 4, 4), (2, 3, 4), 3), ((8, 8, 8), (2, 2), 3), ((16, 16, 16), (4, 4), 3),
 )  # fmt: skip
 
-_SYMMETRIES = _sizes(((2, 2, 2), (2, 2), 3), ((4, 3, 5), (2, 3), 3), ((3, 2, 2, 3), (2, 2, 2), 3))
-_WIDE = _sizes(((2, 3, 2), (2, 2), 3), ((6, 6, 1), (2, 2), 3))
-_NARROWING = _sizes(((5, 5, 1), (2, 2), 3))
+_SYMMETRIES = sizes(_NAMES, ((2, 2, 2), (2, 2), 3), ((4, 3, 5), (2, 3), 3), ((3, 2, 2, 3), (2, 2, 2), 3))
+_WIDE = sizes(_NAMES, ((2, 3, 2), (2, 2), 3), ((6, 6, 1), (2, 2), 3))
+_NARROWING = sizes(_NAMES, ((5, 5, 1), (2, 2), 3))
 
 CLAIMS = (
     Claim(
         id="corollary-3.8",
         number="Corollary 3.8 (Equation 14)",
-        paper=PAPER,
         statement=(
             "For t >= 3, all a_i >= 2, hidden widths equal to delta >= 2 and d_0, d_l >= delta, the dimension is given by "
             "Equation 14."
         ),
         checked="the printed number against a dimension proved from both sides",
         witnesses=WITNESSES,
+        about=ABOUT,
         sizes=_INSIDE,
         quick=_INSIDE[:3],
         run=check,
@@ -146,12 +134,12 @@ CLAIMS = (
     Claim(
         id="corollary-3.8-two-tokens",
         number="Corollary 3.8 at t = 2",
-        paper=PAPER,
         statement="Equation 14 already at t = 2, where the corollary says nothing.",
         quote="Suppose that t >= 3",
         kind=Kind.PROBE,
         checked="the number of Equation 14 against a dimension proved from both sides",
         witnesses=WITNESSES,
+        about=ABOUT,
         sizes=tuple({**size, "t": 2} for size in _INSIDE),
         quick=tuple({**size, "t": 2} for size in _INSIDE[:2]),
         run=check,
@@ -159,20 +147,19 @@ CLAIMS = (
     Claim(
         id="corollary-3.8-outside",
         number="Equation 14 outside the hypotheses of Corollary 3.8",
-        paper=PAPER,
         statement="Equation 14 for one token, for widening widths, and for a_1 = 1 followed by a_2 = 2.",
         quote="t >= 3, a_i >= 2 for all i, and ... d_0, d_l >= delta",
         kind=Kind.PROBE,
         checked="the number of Equation 14 against a dimension bounded from both sides",
         witnesses=WITNESSES,
-        sizes=_sizes(((2, 2, 2), (2, 2), 1), ((2, 3, 2), (2, 2), 3), ((3, 3, 3), (1, 2), 3)),
-        quick=_sizes(((2, 3, 2), (2, 2), 3)),
+        about=ABOUT,
+        sizes=sizes(_NAMES, ((2, 2, 2), (2, 2), 1), ((2, 3, 2), (2, 2), 3), ((3, 3, 3), (1, 2), 3)),
+        quick=sizes(_NAMES, ((2, 3, 2), (2, 2), 3)),
         run=check,
     ),
     Claim(
         id="three-symmetries",
         number='"Precisely three types of symmetries" (after Theorem 3.7)',
-        paper=PAPER,
         statement=(
             "The parameters of a generic deep network have no symmetries but scalings of layers, changes of basis of keys and queries, and "
             "changes of basis between layers."
@@ -183,6 +170,7 @@ CLAIMS = (
             "another orbit have the same function"
         ),
         witnesses=WITNESSES,
+        about=ABOUT,
         sizes=_SYMMETRIES + _NARROWING + _WIDE,
         quick=_SYMMETRIES[:1] + _WIDE,
         run=check_three_symmetries,
@@ -210,19 +198,17 @@ virtual = flatten entries(transpose V*A*V) | flatten entries(W*V);  -- M_2 and L
     Claim(
         id="three-symmetries-repaired",
         number="Three types of symmetries, bottleneck architectures",
-        paper=PAPER,
         statement="The same for hidden widths delta >= 2 and d_0, d_l >= delta.",
         checked="the dimension of generic fibers in (Q, K, V) against that of the orbits of the three symmetries",
         witnesses=WITNESSES,
+        about=ABOUT,
         sizes=_SYMMETRIES,
-        quick=_SYMMETRIES[:1],
         run=check_three_symmetries,
         kind=Kind.REPAIRED,
     ),
     Claim(
         id="parameter-count",
         number="Parameter count after Corollary 3.8",
-        paper=PAPER,
         statement="With all widths and all a_i equal to d, a network of l layers has 3/2 d^2 l parameters.",
         checked="the number of entries of (Q, K, V), counted, and its ratio to the proved dimension",
         quote="the number of parameters is 3/2 d^2 l",

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds
-from m2bridge.claims.lightning_attention import PAPER
-from m2bridge.questions.fiber.gauge import (
-    Matrix,
+from m2bridge.claims.base import Claim, Context, Size, Verdict, disagreement, fails, holds, sizes
+from m2bridge.claims.lightning_attention.changes_of_basis import (
     NoChangeOfBasisError,
     attention_gauge,
     echelon,
-    exact,
     inverse,
     layer_gauges,
     times,
     transpose,
     virtual,
 )
+from m2bridge.questions.fiber.skew import Matrix, exact
 from m2bridge.results import Certainty
 
 _TRIALS = 5
@@ -51,11 +47,8 @@ def check_attention(size: Size, context: Context) -> Verdict:
         except NoChangeOfBasisError as error:
             return fails(Certainty.PROVED, {"Q": _text(Q), "K": _text(K)}, str(error))
         done += 1
-    return holds(
-        Certainty.PROBABLE,
-        f"C was found and is unique in {_TRIALS} random instances over QQ",
-        instances=_TRIALS,
-    )
+    reason = f"C was found and is unique in {_TRIALS} random instances over QQ"
+    return holds(Certainty.PROBABLE, reason, instances=_TRIALS)
 
 
 def check_layers(size: Size, context: Context) -> Verdict:
@@ -104,16 +97,13 @@ def _text(matrix: Matrix) -> list[list[str]]:
     return [[str(x) for x in row] for row in matrix]
 
 
-_ATTENTION: tuple[Size, ...] = tuple(
-    {"d": d, "a": a} for d, a in ((1, 1), (2, 1), (2, 2), (3, 2), (4, 3), (6, 2))
-)
-_LAYERS: tuple[Any, ...] = ({"d": [2, 2, 2]}, {"d": [3, 2, 2]}, {"d": [4, 3, 3, 5]}, {"d": [3, 2, 2, 2, 4]})
+_ATTENTION = sizes("d a", (1, 1), (2, 1), (2, 2), (3, 2), (4, 3), (6, 2))
+_LAYERS = sizes("d", ((2, 2, 2),), ((3, 2, 2),), ((4, 3, 3, 5),), ((3, 2, 2, 2, 4),))
 
 CLAIMS = (
     Claim(
         id="lemma-3.1",
         number="Lemma 3.1",
-        paper=PAPER,
         statement="Two factorizations K^T Q = K'^T Q' of one matrix of rank a are related by a unique C in GL_a.",
         checked="C solved for over QQ, and K' = C K, Q' = C^-T Q verified, for a second factorization that was made without any C",
         witnesses={
@@ -127,7 +117,6 @@ CLAIMS = (
     Claim(
         id="lemma-3.5",
         number="Lemma 3.5",
-        paper=PAPER,
         statement=(
             "With hidden widths delta <= d_0, d_l and rk L = delta, two networks with the same virtual weights are related by unique "
             "changes of basis C_i between the layers."

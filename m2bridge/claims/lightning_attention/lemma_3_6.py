@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.claims.base import Claim, Context, Size, Verdict, fails, holds
-from m2bridge.claims.lightning_attention import PAPER
+from m2bridge.claims.base import Claim, Context, Size, Verdict, fails, holds, sizes
 from m2bridge.models import DeepLightning, Mod
 from m2bridge.models.symbolic import rational_variables, variable_array
 from m2bridge.models.virtual import equation_11, equation_12, virtual_weights
@@ -44,11 +43,8 @@ def _compare(size: Size, context: Context, formula: Callable[[Any, Any, Any], An
                 "formula": theirs.values.tolist(),
             }
             return fails(Certainty.PROVED, witness, "the two sides differ at a point over a finite field")
-    return holds(
-        Certainty.PROBABLE,
-        f"identical at {_TRIALS} random points over each of {len(_PRIMES)} primes",
-        trials=_TRIALS * len(_PRIMES),
-    )
+    reason = f"identical at {_TRIALS} random points over each of {len(_PRIMES)} primes"
+    return holds(Certainty.PROBABLE, reason, trials=_TRIALS * len(_PRIMES))
 
 
 def check_equation_11(size: Size, context: Context) -> Verdict:
@@ -76,30 +72,24 @@ def check_equation_13(size: Size, _: Context) -> Verdict:
     for name, degree in degrees.items():
         scaled = model.forward({**weights, name: elementwise(lambda entry: entry * s, weights[name])}, X)
         if any(a != b * s**degree for a, b in zip(scaled.ravel(), plain.ravel(), strict=True)):
-            return fails(
-                Certainty.PROVED,
-                {"weight": name, "degree": degree},
-                f"{name} does not enter with degree {degree}",
-            )
+            reason = f"{name} does not enter with degree {degree}"
+            return fails(Certainty.PROVED, {"weight": name, "degree": degree}, reason)
     return holds(Certainty.PROVED, "an identity of polynomials", degrees=degrees)
 
 
-def _sizes(*cases: tuple[list[int], list[int], int]) -> tuple[Size, ...]:
-    return tuple({"d": d, "a": a, "t": t} for d, a, t in cases)
-
-
-_DEEP = _sizes(
+_DEEP = sizes(
+    "d a t",
     ([2, 2, 2], [2, 2], 2), ([3, 2, 4], [2, 2], 3), ([2, 2, 2, 2], [2, 2, 2], 2), ([3, 4, 2, 3], [1, 3, 2], 3),
     ([2, 2, 2, 2, 2], [2, 2, 2, 2], 3),
 )  # fmt: skip
-_SHALLOW = _sizes(([2, 2, 2], [2, 2], 2), ([3, 2, 2], [2, 1], 3), ([2, 2, 2, 2], [2, 2, 2], 1))
+_SHALLOW = sizes("d a t", ([2, 2, 2], [2, 2], 2), ([3, 2, 2], [2, 1], 3), ([2, 2, 2, 2], [2, 2, 2], 1))
+_SCALED = sizes("d layers t", (2, 1, 2), (2, 2, 1), (1, 3, 2))
 _COMPOSED = "the forward pass, composed layer by layer from Definition 1"
 
 CLAIMS = (
     Claim(
         id="lemma-3.6",
         number="Lemma 3.6 (Equations 10 and 11)",
-        paper=PAPER,
         statement="A deep network is determined by its virtual weights (M, L), by the recursion of Equation 10 and Equation 11.",
         checked="both sides at random weights and inputs over two finite fields",
         witnesses={"program": (_COMPOSED,), "formula": ("the recursion of Equation 10",)},
@@ -110,7 +100,6 @@ CLAIMS = (
     Claim(
         id="equation-12",
         number="Equation 12",
-        paper=PAPER,
         statement=(
             "The same without recursion, as a sum over tokens of products of bilinear forms in the ternary order of Figure 2. (The "
             "last printed index x_l~ is read as x_(k_l~).)"
@@ -118,18 +107,16 @@ CLAIMS = (
         checked="both sides at random weights and inputs over two finite fields",
         witnesses={"program": (_COMPOSED,), "formula": ("the explicit sum of Equation 12",)},
         sizes=_SHALLOW,
-        quick=_SHALLOW[:1],
         run=check_equation_12,
     ),
     Claim(
         id="equation-13",
         number="Equation 13",
-        paper=PAPER,
         statement="Scaling M_i by lambda_i and L by rho leaves the network unchanged when the product of lambda_i^(3^(l-i)) is 1/rho.",
         checked="the degree with which each virtual weight enters, as an identity of polynomials in all weights and inputs",
         witnesses={"program": ("Equation 11 over polynomials",)},
-        sizes=({"d": 2, "layers": 1, "t": 2}, {"d": 2, "layers": 2, "t": 1}, {"d": 1, "layers": 3, "t": 2}),
-        quick=({"d": 2, "layers": 1, "t": 2}, {"d": 1, "layers": 3, "t": 2}),
+        sizes=_SCALED,
+        quick=(_SCALED[0], _SCALED[2]),
         run=check_equation_13,
     ),
 )

@@ -6,8 +6,18 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from m2bridge.claims.base import Claim, Context, Correction, Kind, Size, Verdict, disagreement, fails, holds
-from m2bridge.claims.lightning_attention import PAPER
+from m2bridge.claims.base import (
+    Claim,
+    Context,
+    Correction,
+    Kind,
+    Size,
+    Verdict,
+    disagreement,
+    fails,
+    holds,
+    sizes,
+)
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.numeric import numeric_rank
 from m2bridge.models import Lightning
@@ -88,9 +98,7 @@ def _check(predicts: Callable[[Ranks], bool]) -> Callable[[Size, Context], Verdi
     return check
 
 
-_SIZES: tuple[Size, ...] = tuple(
-    {"d": d, "dp": dp} for d, dp in ((2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 2))
-)
+_SIZES = sizes("d dp", (2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 2))
 _WITNESSES = {
     "program": ("rank over QQ of the differential at every orbit", "float64 rank at a randomly moved point"),
     "construction": ("the orbits of GL_d x GL_d x GL_d'",),
@@ -100,7 +108,6 @@ CLAIMS = (
     Claim(
         id="lemma-a.3",
         number="Lemma A.3",
-        paper=PAPER,
         statement="(A, V) is critical for the parametrization exactly when A = k q^T and V = h k^T for some q, k, h.",
         checked="the rank of the differential at every orbit of pairs (A, V), A of any rank",
         witnesses=_WITNESSES,
@@ -128,7 +135,6 @@ J = jacobian matrix{f};
     Claim(
         id="lemma-a.3-completed",
         number="Lemma A.3, completed",
-        paper=PAPER,
         statement="(A, V) is critical exactly when A = 0, or V = 0, or A = k q^T and V = h k^T for some q, k, h.",
         checked="the rank of the differential at every orbit of pairs (A, V), A of any rank",
         witnesses=_WITNESSES,

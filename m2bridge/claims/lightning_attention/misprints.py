@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 
 from m2bridge.claims.base import Claim, Context, Correction, Size, Verdict, disagreement, fails, holds
-from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.claims.lightning_attention.theorem_3_9 import KERNELS, rational, values
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import DeepLightning, Lightning, Softmax
@@ -106,7 +105,6 @@ CLAIMS = (
     Claim(
         id="misprints",
         number="Misprints",
-        paper=PAPER,
         statement=(
             'Formulas of the paper, as printed. (No rows, since there is nothing to compute: "Equation 11" after Equation 26 means '
             'Equation 10; in the proof of Corollary A.6, "non-real" means not proportional to a real form; Equation 15 pairs '

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
-from m2bridge.claims.base import Claim, Context, Size, Verdict, by_ancestry, disagreement, fails, holds
-from m2bridge.claims.dimensions import ONE_LAYER_WITNESSES
-from m2bridge.claims.lightning_attention import PAPER
+from m2bridge.claims.base import Claim, Context, Size, Verdict, decided, disagreement, fails, holds, sizes
+from m2bridge.claims.dimensions import ABOUT, ONE_LAYER_WITNESSES
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import Lightning, Model
 from m2bridge.models.symbolic import symbolic_map
@@ -36,13 +34,8 @@ def check_isomorphism(size: Size, _: Context) -> Verdict:
     full = _coefficients(Lightning(**size, coordinate_system="full"))
     ranks = {"segre": _rank(segre), "full": _rank(full), "together": _rank(segre + full)}
     if len(set(ranks.values())) == 1:
-        return holds(
-            Certainty.PROVED,
-            "the same linear span over QQ",
-            **ranks,
-            coordinates=len(segre),
-            ambient=len(full),
-        )
+        reason = "the same linear span over QQ"
+        return holds(Certainty.PROVED, reason, **ranks, coordinates=len(segre), ambient=len(full))
     return fails(Certainty.PROVED, ranks, "the two sets of coordinates span different spaces", **ranks)
 
 
@@ -50,32 +43,21 @@ def check_figure_1(size: Size, context: Context) -> Verdict:
     """The dimension of the neuromanifold, and of the space of all cubic maps: its monomials counted, for each output entry."""
     model = Lightning(**size, coordinate_system="full")
     result = context.once(dimension, model)
-    if result.agreement is False:
-        return disagreement(result.conflicts)
     cubics = {tuple(sorted(c)) for c in product(range(model.d * model.t), repeat=3)}
     ambient, coefficients = len(cubics) * model.dp * model.t, _coefficients(model)
     computed = {"image_dim": result.image_dim, "ambient_dim": ambient, "span_dim": _rank(coefficients)}
     if len(coefficients) != ambient:
         return disagreement([f"{len(coefficients)} coefficients of the network, {ambient} monomials"])
     numbers = f"dimension {result.image_dim} in {ambient}, spanning {computed['span_dim']}"
-    verdict = (
-        holds(result.certainty, numbers, **computed)
-        if (result.image_dim, ambient) == (5, 40)
-        else fails(result.certainty, computed, numbers, **computed)
-    )
-    return replace(verdict, witnesses=by_ancestry(result.evidence, "image_dim"))
+    return decided((result.image_dim, ambient) == (5, 40), result.certainty, numbers, numbers, **computed)
 
 
-_SIZES: tuple[Size, ...] = tuple(
-    {"d": d, "dp": dp, "a": a, "t": t}
-    for d, dp, a, t in ((2, 1, 2, 2), (2, 2, 1, 2), (2, 1, 2, 3), (3, 1, 2, 2), (3, 2, 3, 2))
-)
+_SIZES = sizes("d dp a t", (2, 1, 2, 2), (2, 2, 1, 2), (2, 1, 2, 3), (3, 1, 2, 2), (3, 2, 3, 2))
 
 CLAIMS = (
     Claim(
         id="proposition-a.5",
         number="Proposition A.5",
-        paper=PAPER,
         statement="The neuromanifold of one layer is linearly isomorphic to the set of all (alpha_m nu_n), products of linear forms.",
         checked="ranks over QQ of all coefficients of the network, of the products, and of both together",
         witnesses={
@@ -89,13 +71,12 @@ CLAIMS = (
     Claim(
         id="figure-1",
         number="Numbers around Figure 1",
-        paper=PAPER,
         statement="M(2,1,2) for t = 2 has dimension 5 in the 40-dimensional space Sym3(R^4, R^2).",
         checked="the dimension of the image and of the ambient space",
         quote="has dimension 5 and is embedded in the 40-dimensional space",
         witnesses=ONE_LAYER_WITNESSES,
-        sizes=({"d": 2, "dp": 1, "a": 2, "t": 2},),
-        quick=({"d": 2, "dp": 1, "a": 2, "t": 2},),
+        about=ABOUT,
+        sizes=_SIZES[:1],
         run=check_figure_1,
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,19 +13,17 @@ from m2bridge.claims.base import (
     Kind,
     Size,
     Verdict,
-    Witnesses,
-    by_ancestry,
-    disagreement,
+    decided,
     fails,
-    holds,
     out_of_reach,
 )
-from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.models import Lightning
 from m2bridge.questions.fiber import Fiber, fiber
 from m2bridge.questions.singular_locus.orbits import all_orbits
 from m2bridge.results import Certainty
 
+ABOUT = ("components", "fiber_dim", "orbits", "tangent_dim", "independent equations", "outputs at the point")
+"""What is said about a fiber: its components and orbits, its tangent space, and the equations that define it."""
 Pair = tuple[np.ndarray, np.ndarray]
 """(A, V), exact numbers."""
 
@@ -83,25 +80,8 @@ def printed_points(model: Lightning, pair: Pair) -> list[Pair] | None:
     return found
 
 
-def witnesses_of(result: Fiber) -> Witnesses:
-    """Who spoke about the fiber: its components and orbits, its tangent space, and the equations that define it."""
-    about = (
-        "components",
-        "fiber_dim",
-        "orbits",
-        "tangent_dim",
-        "independent equations",
-        "outputs at the point",
-    )
-    return by_ancestry(result.evidence, *about)
-
-
 def components_of(result: Fiber) -> tuple[list[tuple[int, int]], Certainty] | Verdict:
     """Dimension and number of the components over the algebraic closure, with their certainty over QQ; or why there are none."""
-    if result.agreement is False:
-        return disagreement(result.conflicts)
-    if result.limit is not None:
-        return out_of_reach(result.limit)
     if result.components is None or not all(c.absolute for c in result.components):
         return out_of_reach("the components over the algebraic closure were not computed")
     dims = [component.dim for component in result.components]
@@ -138,14 +118,8 @@ def verdict_on(result: Fiber, size: Size) -> Verdict:
         printed = [(1, len(points))]
         what = "one curve of rescalings" if len(points) == 1 else "rescalings of W and of W', two curves"
     computed: dict[str, Any] = {"components": [list(p) for p in found], "printed": [list(p) for p in printed]}
-    verdict = (
-        holds(certainty, what, **computed)
-        if found == printed
-        else fails(
-            certainty, computed, f"components (dimension, number): {found}, printed {printed}", **computed
-        )
-    )
-    return replace(verdict, witnesses=witnesses_of(result))
+    otherwise = f"components (dimension, number): {found}, printed {printed}"
+    return decided(found == printed, certainty, what, otherwise, **computed)
 
 
 def cardinality(expected: int) -> Any:
@@ -159,14 +133,9 @@ def cardinality(expected: int) -> Any:
         found, certainty = answer
         count = sum(number for _, number in found)
         computed = {"points": count, "printed": expected}
-        verdict = (
-            holds(certainty, f"{count} up to rescaling", **computed)
-            if count == expected and found == [(1, count)]
-            else fails(
-                certainty, computed, f"the fiber has {count} up to rescaling, not {expected}", **computed
-            )
-        )
-        return replace(verdict, witnesses=witnesses_of(result))
+        otherwise = f"the fiber has {count} up to rescaling, not {expected}"
+        right = count == expected and found == [(1, count)]
+        return decided(right, certainty, f"{count} up to rescaling", otherwise, **computed)
 
     return run
 
@@ -192,13 +161,13 @@ CLAIMS = (
     Claim(
         id="theorem-3.2",
         number="Theorem 3.2",
-        paper=PAPER,
         statement=(
             "For t >= 2 the fiber through (A, V) consists of rescalings; through rk A = rk V = 1 also of rescalings of (v q^T, h k^T); "
             "the zero function comes from A = 0 or V = 0."
         ),
         checked="that the components of the fiber are the listed sets, through a representative of every orbit at each (d, d', a)",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=_SIZES,
         quick=_QUICK,
         run=check,
@@ -206,7 +175,6 @@ CLAIMS = (
     Claim(
         id="corollary-a.2",
         number="Corollary A.2",
-        paper=PAPER,
         statement=(
             "Up to rescaling the map is one-to-one where rk A * rk V >= 2, and the special fibers have two points where W and W' are "
             "not rescalings of each other."
@@ -214,6 +182,7 @@ CLAIMS = (
         quote="birational onto its image, with special fibers of cardinality 2",
         checked="the number of points up to rescaling: one at the orbits with rk A * rk V >= 2",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=tuple(s for s in _SIZES if s["rank_a"] * s["rank_v"] >= 2),
         quick=tuple(s for s in _QUICK if s["rank_a"] * s["rank_v"] >= 2),
         run=cardinality(1),
@@ -221,7 +190,6 @@ CLAIMS = (
     Claim(
         id="corollary-a.2-special",
         number="Corollary A.2, every special fiber",
-        paper=PAPER,
         statement=(
             "Read literally: over rk A = rk V = 1 every fiber has two points up to rescaling. Where k and v are proportional (meet=1) W "
             "and W' coincide, and the fiber is one double point."
@@ -229,6 +197,7 @@ CLAIMS = (
         quote="special fibers of cardinality 2",
         checked="the number of points up to rescaling at the orbits with both ranks one",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=_ONE_ONE,
         quick=tuple(s for s in _ONE_ONE if s in _QUICK),
         run=cardinality(2),
@@ -237,7 +206,6 @@ CLAIMS = (
     Claim(
         id="corollary-a.2-outside",
         number="Corollary A.2 at a = d' = 1",
-        paper=PAPER,
         statement=(
             "Generically one-to-one also at a = d' = 1, which Section 3.2 excludes? There every W has both ranks one, and generic "
             "fibers (meet=0) have two points."
@@ -245,6 +213,7 @@ CLAIMS = (
         quote="either d, d' >= 2 or d, a >= 2",
         checked="the number of points up to rescaling at a generic orbit",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=tuple({"d": d, "dp": 1, "a": 1, "rank_a": 1, "rank_v": 1, "meet": 0} for d in (2, 3)),
         quick=({"d": 2, "dp": 1, "a": 1, "rank_a": 1, "rank_v": 1, "meet": 0},),
         run=cardinality(1),

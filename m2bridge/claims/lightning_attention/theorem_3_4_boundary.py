@@ -7,7 +7,6 @@ point suffices for a whole sequence: the group GL_d x GL_d x GL_d' acts linearly
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,14 @@ from m2bridge.claims.base import (
     Context,
     Size,
     Verdict,
+    decided,
     disagreement,
     fails,
     holds,
+    sizes,
 )
-from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.claims.lightning_attention.lemma_a_3 import Ranks, critical, orbits, printed, representative
-from m2bridge.claims.lightning_attention.theorem_3_2 import asked, components_of, witnesses_of
+from m2bridge.claims.lightning_attention.theorem_3_2 import ABOUT, asked, components_of
 from m2bridge.engine import Engine, Limits
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import Lightning
@@ -47,18 +47,9 @@ def check_closed(size: Size, context: Context) -> Verdict:
     expected = sorted([bounded, weights["V"]])
     found = sorted(component.dim for component in result.components or ())
     computed = {"components": found, "printed": expected}
-    verdict = (
-        holds(
-            answer[1],
-            "no base points, so the image is the cone over a compact set (Corollary A.1)",
-            **computed,
-        )
-        if found == expected
-        else fails(
-            answer[1], computed, "the zero function has other weights: the argument breaks", **computed
-        )
-    )
-    return replace(verdict, witnesses=witnesses_of(result))
+    reason = "no base points, so the image is the cone over a compact set (Corollary A.1)"
+    otherwise = "the zero function has other weights: the argument breaks"
+    return decided(found == expected, answer[1], reason, otherwise, **computed)
 
 
 def flattening_ranks(model: Lightning, z: np.ndarray) -> tuple[int, int]:
@@ -127,12 +118,8 @@ def _check(predicts: Any) -> Any:
             return found
         for ranks, on_boundary in found.items():
             if on_boundary != predicts(model, ranks):
-                witness = {
-                    "rank_a": ranks[0],
-                    "rank_v": ranks[1],
-                    "meet": ranks[2],
-                    "on_boundary": on_boundary,
-                }
+                named = zip(("rank_a", "rank_v", "meet"), ranks, strict=True)
+                witness = {**dict(named), "on_boundary": on_boundary}
                 word = "on" if on_boundary else "not on"
                 reason = f"{word} the boundary at rk A = {ranks[0]}, rk V = {ranks[1]}, meet {ranks[2]}"
                 return fails(Certainty.PROBABLE, witness, reason)
@@ -148,11 +135,7 @@ def printed_boundary(_: Lightning, ranks: Ranks) -> bool:
     return ranks[0] * ranks[1] == 0 or printed(ranks)
 
 
-def _sizes(*triples: tuple[int, int, int]) -> tuple[Size, ...]:
-    return tuple({"d": d, "dp": dp, "a": a} for d, dp, a in triples)
-
-
-_SIZES = _sizes((2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 2, 2), (3, 3, 3))
+_SIZES = sizes("d dp a", (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 2, 2), (3, 3, 3))
 _WITNESSES = {
     "template": ("Macaulay2: real and complex points of the fibers of nearby points",),
     "program": ("exact ranks of flattenings over QQ",),
@@ -164,7 +147,6 @@ CLAIMS = (
     Claim(
         id="theorem-3.4-closed",
         number="Theorem 3.4, closedness (Corollary A.1)",
-        paper=PAPER,
         statement="The neuromanifold of one layer is closed in the Euclidean topology.",
         checked=(
             "the hypothesis of the paper's proof, that only A = 0 or V = 0 give the zero function; a continuous image of a compact set "
@@ -174,30 +156,26 @@ CLAIMS = (
             "template": ("Macaulay2: components of the zero fiber",),
             "program": ("the forward pass's equations",),
         },
+        about=ABOUT,
         sizes=_SIZES[:5],
-        quick=_SIZES[:1],
         run=check_closed,
     ),
     Claim(
         id="theorem-3.4-boundary",
         number="Theorem 3.4, boundary points",
-        paper=PAPER,
         statement="The relative boundary points are those with A = k q^T and V = h k^T.",
         checked="for every orbit, whether it is a limit of points of the closure whose fibers have no real points",
         witnesses=_WITNESSES,
         sizes=_SIZES,
-        quick=_SIZES[:1],
         run=_check(printed_boundary),
     ),
     Claim(
         id="corollary-a.6",
         number="Corollary A.6",
-        paper=PAPER,
         statement="A network is on the relative boundary exactly when its weights are critical for (A, V) -> network.",
         checked="the same limits, against the rank over QQ of the differential at every orbit",
         witnesses={**_WITNESSES, "program": ("rank over QQ of the differential", *_WITNESSES["program"])},
         sizes=_SIZES,
-        quick=_SIZES[:1],
         run=_check(lambda model, ranks: critical(model.d, model.dp, ranks)),
     ),
 )

@@ -13,13 +13,12 @@ from m2bridge.claims.base import (
     Kind,
     Size,
     Verdict,
-    by_ancestry,
-    disagreement,
     fails,
     holds,
     out_of_reach,
+    sizes,
 )
-from m2bridge.claims.lightning_attention import PAPER
+from m2bridge.claims.lightning_attention.said import predicts_singular
 from m2bridge.models import Lightning
 from m2bridge.questions.fiber import fiber
 from m2bridge.questions.singular_locus import SingularLocus, Stratum, singular_locus
@@ -30,7 +29,7 @@ Prediction = Callable[[Lightning, Stratum], bool]
 
 def printed(_: Lightning, stratum: Stratum) -> bool:
     """Singular exactly when rk A * rk V <= 1."""
-    return stratum.rank_a * stratum.rank_v <= 1
+    return predicts_singular(stratum)
 
 
 def repaired(model: Lightning, stratum: Stratum) -> bool:
@@ -40,19 +39,14 @@ def repaired(model: Lightning, stratum: Stratum) -> bool:
 
 def compare(model: Lightning, result: SingularLocus, predicts: Prediction) -> Verdict:
     """Every orbit's verdict against the statement's prediction."""
-    if result.agreement is False:
-        return disagreement(result.conflicts)
     computed: dict[str, Any] = {"strata": [[s.rank_a, s.rank_v, s.meet, s.verdict] for s in result.strata]}
     for stratum in result.strata:
         if stratum.verdict != "undecided" and (stratum.verdict == "singular") != predicts(model, stratum):
+            copied = ("rank_a", "rank_v", "meet", "tangent_lower", "tangent_upper")
             witness = {
-                "rank_a": stratum.rank_a,
-                "rank_v": stratum.rank_v,
-                "meet": stratum.meet,
+                **{name: getattr(stratum, name) for name in copied},
                 **{name: [list(row) for row in rows] for name, rows in stratum.representative.items()},
                 "image_dim": result.image_dim,
-                "tangent_lower": stratum.tangent_lower,
-                "tangent_upper": stratum.tangent_upper,
             }
             reason = f"computed {stratum.verdict} at rk A = {stratum.rank_a}, rk V = {stratum.rank_v}"
             return fails(stratum.certainty, witness, reason, **computed)
@@ -81,7 +75,7 @@ def smooth_by_its_fiber(model: Lightning, stratum: Stratum, context: Context) ->
         if (e.quantity, e.value, e.certainty) == ("tangent_dim", 1, Certainty.PROVED) and e.relation != ">="
     ]  # fmt: skip
     single = [(c.dim, c.absolute, c.reduced) for c in found.components or ()] == [(1, True, True)]
-    if found.agreement is False or not kernel or not single:
+    if not kernel or not single:
         return stratum
     sure = [e.certainty for e in found.evidence if (e.quantity, e.field) == ("components", "QQ")]
     return replace(
@@ -94,21 +88,16 @@ def _check(predicts: Prediction) -> Callable[[Size, Context], Verdict]:
         model = Lightning(**size)
         found = context.once(singular_locus, model)
         result = replace(found, strata=tuple(smooth_by_its_fiber(model, s, context) for s in found.strata))
-        said = [e for e in result.evidence if e.quantity.startswith(("tangent", "image_dim"))]
-        names = {e.quantity for e in said}
-        return replace(compare(model, result, predicts), witnesses=by_ancestry(said, *names))
+        return compare(model, result, predicts)
 
     return check
 
 
-def _sizes(*triples: tuple[int, int, int]) -> tuple[Size, ...]:
-    return tuple({"d": d, "dp": dp, "a": a} for d, dp, a in triples)
-
-
-_ALL = _sizes(
+_ALL = sizes(
+    "d dp a",
     (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 1, 3), (3, 2, 1), (3, 2, 2), (3, 2, 3), (3, 3, 2), (4, 2, 2)
 )  # fmt: skip
-_QUICK = _sizes((2, 1, 2), (2, 2, 1), (3, 2, 2))
+_QUICK = sizes("d dp a", (2, 1, 2), (2, 2, 1), (3, 2, 2))
 _WITNESSES = {
     "construction": ("curves through each orbit over QQ (lower bound)",),
     "program": (
@@ -152,7 +141,6 @@ CLAIMS = (
     Claim(
         id="theorem-3.4-singular",
         number="Theorem 3.4, singular points (Corollary A.4)",
-        paper=PAPER,
         statement=(
             "For t >= 2 and d, d' >= 2 or d, a >= 2, the network of (A, V) is a singular point of the neuromanifold exactly when "
             "rk A * rk V <= 1."
@@ -160,6 +148,7 @@ CLAIMS = (
         quote="its singular points are the phi_(A,V) satisfying rk(A) rk(V) <= 1",
         checked=_CHECKED,
         witnesses=_WITNESSES,
+        about=("tangent", "image_dim"),
         sizes=_ALL,
         quick=_QUICK,
         run=_check(printed),
@@ -168,10 +157,10 @@ CLAIMS = (
     Claim(
         id="theorem-3.4-singular-repaired",
         number="Theorem 3.4, singular points, repaired",
-        paper=PAPER,
         statement="Under the same hypotheses, singular exactly when rk A * rk V <= 1, or a < d and rk A < a.",
         checked=_CHECKED,
         witnesses=_WITNESSES,
+        about=("tangent", "image_dim"),
         sizes=_ALL,
         quick=_QUICK,
         run=_check(repaired),

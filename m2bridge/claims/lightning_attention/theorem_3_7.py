@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,10 @@ from m2bridge.claims.base import (
     fails,
     holds,
     out_of_reach,
+    sizes,
 )
-from m2bridge.claims.lightning_attention import PAPER
-from m2bridge.claims.lightning_attention.theorem_3_2 import witnesses_of
+from m2bridge.claims.lightning_attention.said import macaulay2_orbits
+from m2bridge.claims.lightning_attention.theorem_3_2 import ABOUT
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import DeepLightning
 from m2bridge.models.virtual import virtual_weights
@@ -39,7 +39,7 @@ def check(size: Size, context: Context) -> Verdict:
     model = DeepLightning(d=size["d"], t=size["t"], parametrization="virtual")
     stratum = ",".join(f"{name}={size[name]}" for name in ("m1", "m2"))
     result = context.once(fiber, model, at=stratum)
-    return replace(verdict_on(result), witnesses=witnesses_of(result))
+    return verdict_on(result)
 
 
 def verdict_on(result: Fiber) -> Verdict:
@@ -68,12 +68,6 @@ def verdict_on(result: Fiber) -> Verdict:
     return fails(Certainty.PROBABLE, computed, reason, **computed)
 
 
-def macaulay2_orbits(result: Fiber) -> int | None:
-    """The number of orbits that Macaulay2 counted; None when it did not, or not alike over different fields."""
-    found = {e.value for e in result.evidence if (e.quantity, e.witness) == ("orbits", "macaulay2")}
-    return found.pop() if len(found) == 1 and result.components is not None else None
-
-
 def check_generic(size: Size, context: Context) -> Verdict:
     """The conditions are that polynomials in the weights do not all vanish: one point that satisfies them shows that they are generic."""
     model = DeepLightning(d=size["d"], a=size["a"], t=3)
@@ -100,7 +94,7 @@ def conditions(model: DeepLightning, rng: np.random.Generator) -> dict[str, bool
 
 
 def _sizes(*cases: tuple[str, str, int]) -> tuple[Size, ...]:
-    return tuple({"d": [2, 2, 2], "t": t, "m1": m1, "m2": m2} for m1, m2, t in cases)
+    return sizes("d m1 m2 t", *(((2, 2, 2), *case) for case in cases))
 
 
 # every size satisfies the hypotheses of its claim: elsewhere the theorem says nothing, and there is nothing to check
@@ -112,22 +106,15 @@ _WITNESSES = {
     "program": ("kernel of the forward pass's Jacobian",),
     "formula": ("an exact identity of polynomials over QQ for the second orbit",),
 }
-_CONDITIONS: tuple[Size, ...] = tuple(
-    {"d": list(d), "a": list(a)}
-    for d, a in (
-        ((2, 2), (2,)),
-        ((2, 2, 2), (2, 2)),
-        ((3, 2, 4, 2), (2, 3, 2)),
-        ((5, 2, 2, 2, 2), (2, 2, 2, 2)),
-    )
+_CONDITIONS = sizes(
+    "d a", ((2, 2), (2,)), ((2, 2, 2), (2, 2)), ((3, 2, 4, 2), (2, 3, 2)), ((5, 2, 2, 2, 2), (2, 2, 2, 2))
 )
-_NARROW: tuple[Size, ...] = ({"d": [3, 1, 3], "a": [2, 2]}, {"d": [3, 3, 3], "a": [2, 1]})
+_NARROW = sizes("d a", ((3, 1, 3), (2, 2)), ((3, 3, 3), (2, 1)))
 
 CLAIMS = (
     Claim(
         id="theorem-3.7",
         number="Theorem 3.7",
-        paper=PAPER,
         statement=(
             "For t >= 3, L not zero, all rk M_i >= 2 and M_i not skew-symmetric for i > 1, the fiber of a deep network consists of the "
             "rescalings of Equation 13."
@@ -135,6 +122,7 @@ CLAIMS = (
         quote="For 1 < i <= l, M_i is not skew-symmetric",
         checked="the components of the fiber through virtual weights of each kind",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=_GENERIC + _SKEW,
         quick=_GENERIC[:1] + _SKEW,
         run=check,
@@ -161,10 +149,10 @@ network = (M1,M2,L) -> (G := transpose X*M1*X; L*X*G*transpose G*transpose X*M2*
     Claim(
         id="theorem-3.7-repaired",
         number="Theorem 3.7, repaired",
-        paper=PAPER,
         statement="The same statement with M_i not skew-symmetric for all i, and for t >= 2.",
         checked="the components of the fiber through virtual weights of each kind",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=_GENERIC + _TWO,
         quick=_GENERIC[:1] + _TWO[:1],
         run=check,
@@ -173,7 +161,6 @@ network = (M1,M2,L) -> (G := transpose X*M1*X; L*X*G*transpose G*transpose X*M2*
     Claim(
         id="theorem-3.7-generic",
         number="Theorem 3.7, its conditions are generic",
-        paper=PAPER,
         statement="If all d_i, a_i >= 2, generic weights satisfy the conditions of Theorem 3.7 (and no M_i is skew, M_1 included).",
         quote="The conditions of the above theorem are generic if d_i, a_i >= 2 for all i",
         checked="the conditions at one integer point: they are open, so that one point shows that they are generic",
@@ -185,13 +172,11 @@ network = (M1,M2,L) -> (G := transpose X*M1*X; L*X*G*transpose G*transpose X*M2*
     Claim(
         id="theorem-3.7-generic-outside",
         number="Theorem 3.7, its conditions for smaller sizes",
-        paper=PAPER,
         statement="The conditions with a width or a rank of one, which the sentence excludes.",
         quote="generic if d_i, a_i >= 2 for all i",
         checked="the conditions at one integer point",
         witnesses={"program": ("virtual weights at an integer point, exact ranks",)},
         sizes=_NARROW,
-        quick=_NARROW[:1],
         run=check_generic,
         kind=Kind.PROBE,
     ),

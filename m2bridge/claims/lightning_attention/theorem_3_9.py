@@ -16,7 +16,6 @@ import numpy as np
 
 from m2bridge.claims.base import Claim, Context, Size, Verdict, fails, holds, out_of_reach
 from m2bridge.claims.expansion import Kernelled, exact, fraction
-from m2bridge.claims.lightning_attention import PAPER
 from m2bridge.models import Softmax
 from m2bridge.results import Certainty
 
@@ -164,7 +163,6 @@ CLAIMS = (
     Claim(
         id="theorem-3.9",
         number="Theorem 3.9",
-        paper=PAPER,
         statement=(
             "For t >= 2 and an injective kernel S with S(0) = 1, one layer of normalised attention with V not zero determines (A, V)."
         ),

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from m2bridge.claims.base import (
     Claim,
     Context,
     Kind,
     Size,
     Verdict,
-    by_ancestry,
-    disagreement,
     fails,
     holds,
     out_of_reach,
+    sizes,
 )
-from m2bridge.claims.dimensions import verdict_on
-from m2bridge.claims.polynomial_networks import PAPER
+from m2bridge.claims.dimensions import ABOUT, verdict_on
 from m2bridge.models import MLP
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.results import Certainty
@@ -47,42 +43,37 @@ def check_recursion(size: Size, context: Context) -> Verdict:
     whole = _answered(widths, r, context)
     for k in range(1, len(widths) - 1):
         first, last = _answered(widths[: k + 1], r, context), _answered(widths[k:], r, context)
-        for result in (whole, first, last):
-            if result.agreement is False:
-                return disagreement(result.conflicts)
         bound = first.upper_bound + last.upper_bound - widths[k]
         computed = {"image_dim": whole.image_dim, "bound": bound, "layer": k}
         if whole.lower_bound > bound:
-            return fails(
-                Certainty.PROVED,
-                computed,
-                f"dimension at least {whole.lower_bound}, bound {bound}",
-                **computed,
-            )
+            reason = f"dimension at least {whole.lower_bound}, bound {bound}"
+            return fails(Certainty.PROVED, computed, reason, **computed)
         if whole.upper_bound > first.lower_bound + last.lower_bound - widths[k]:
             return out_of_reach("the dimensions are not proved")
-    verdict = holds(
-        Certainty.PROVED, f"dimension {whole.image_dim}, bound {bound} at the last hidden layer", **computed
-    )
-    return replace(verdict, witnesses=by_ancestry(whole.evidence, "image_dim"))
+    reason = f"dimension {whole.image_dim}, bound {bound} at the last hidden layer"
+    return holds(Certainty.PROVED, reason, **computed)
 
 
 def _answered(widths: tuple[int, ...], r: int, context: Context) -> Dimension:
     return context.once(dimension, MLP(widths=widths, r=r))
 
 
-def _sizes(*cases: tuple[tuple[int, ...], int]) -> tuple[Size, ...]:
-    return tuple({"widths": list(widths), "r": r} for widths, r in cases)
-
-
-_EQUAL = _sizes(
-    ((2, 2, 2), 2), ((2, 2, 2), 3), ((3, 3, 3), 2), ((2, 2, 2, 2), 2), ((3, 3, 3, 3), 2), ((4, 4, 4), 2)
+_EQUAL = sizes(
+    "widths r",
+    ((2, 2, 2), 2),
+    ((2, 2, 2), 3),
+    ((3, 3, 3), 2),
+    ((2, 2, 2, 2), 2),
+    ((3, 3, 3, 3), 2),
+    ((4, 4, 4), 2),
 )
-_HIGH = _sizes(((2, 2, 1), 5), ((2, 3, 1), 6), ((3, 2, 2), 4), ((2, 3, 2), 6), ((2, 2, 2, 1), 4))
-_LOW = _sizes(((2, 2, 1), 2), ((2, 3, 1), 3), ((3, 3, 1), 2), ((3, 5, 1), 4))
-_FILLING = _sizes(((2, 3, 1), 2), ((2, 2, 1), 2), ((2, 3, 1), 4), ((2, 4, 2), 2), ((2, 2, 3, 1), 2))
-_DEFECTIVE = _sizes(((3, 5, 1), 4), ((4, 9, 1), 4), ((5, 7, 1), 3), ((5, 14, 1), 4))
-_DEEP = _sizes(((2, 2, 2, 1), 2), ((2, 3, 2, 1), 2), ((3, 2, 2, 2), 2), ((2, 2, 2, 2, 2), 2))
+_HIGH = sizes("widths r", ((2, 2, 1), 5), ((2, 3, 1), 6), ((3, 2, 2), 4), ((2, 3, 2), 6), ((2, 2, 2, 1), 4))
+_LOW = sizes("widths r", ((2, 2, 1), 2), ((2, 3, 1), 3), ((3, 3, 1), 2), ((3, 5, 1), 4))
+_FILLING = sizes(
+    "widths r", ((2, 3, 1), 2), ((2, 2, 1), 2), ((2, 3, 1), 4), ((2, 4, 2), 2), ((2, 2, 3, 1), 2)
+)
+_DEFECTIVE = sizes("widths r", ((3, 5, 1), 4), ((4, 9, 1), 4), ((5, 7, 1), 3), ((5, 14, 1), 4))
+_DEEP = sizes("widths r", ((2, 2, 2, 1), 2), ((2, 3, 2, 1), 2), ((3, 2, 2, 2), 2), ((2, 2, 2, 2, 2), 2))
 _WITNESSES = {
     "program": ("exact rank of the forward pass's Jacobian (lower bound)", "float64 singular values"),
     "construction": ("scalings of neurons, ambient space, flattenings (upper bounds)",),
@@ -93,62 +84,58 @@ CLAIMS = (
     Claim(
         id="ktb-recursive-bound",
         number="Recursive bound (Kileel, Trager, Bruna)",
-        paper=PAPER,
         statement="dim V(d_0, ..., d_h) <= dim V(d_0, ..., d_k) + dim V(d_k, ..., d_h) - d_k for every 0 < k < h.",
         checked="all dimensions, proved from both sides, and the inequality for every hidden layer",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=_DEEP,
-        quick=_DEEP[:1],
         run=check_recursion,
     ),
     Claim(
         id="ktb-high-degree",
         number="High activation degrees (Kileel, Trager, Bruna, Theorem 14)",
-        paper=PAPER,
         statement=(
             "For fixed widths, none of the hidden ones one, and r large enough, the dimension is that of all weights up to one scaling for each "
             "hidden neuron: d_h + sum over i of d_i (d_(i-1) - 1). (The statement gives no threshold; the rows show degrees where it holds.)"
         ),
         checked="the printed number against a dimension proved from both sides, at degrees that are large for the widths",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=_HIGH,
-        quick=_HIGH[:1],
         run=check_expected,
     ),
     Claim(
         id="ktb-low-degree",
         number="The same number at low degrees",
-        paper=PAPER,
         statement="Is r already large enough at r = 2, 3, 4? Where the ambient space is too small, or quartics are defective, it is not.",
         checked="the same number, where the theorem says nothing",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=_LOW,
-        quick=_LOW[:1],
         run=check_expected,
         kind=Kind.PROBE,
     ),
     Claim(
         id="alexander-hirschowitz",
         number="One hidden layer, the defective cases (Alexander, Hirschowitz; Kileel, Trager, Bruna, section 2)",
-        paper=PAPER,
         statement=(
             "One hidden layer with one output computes sums of d_1 powers of linear forms. Where the count of weights suffices to fill the space "
             "of forms, it is filled but for four exceptions, and there one dimension is missing: does the network fill its space?"
         ),
         checked="whether the dimension is the number of coefficients: false at the four exceptions",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=_DEFECTIVE,
-        quick=_DEFECTIVE[:1],
         run=check_filling,
         kind=Kind.PROBE,
     ),
     Claim(
         id="filling",
         number="Filling architectures",
-        paper=PAPER,
         statement="Small architectures that fill their ambient space, and one that does not: does the network fill its space?",
         checked="whether the dimension is the number of coefficients",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=_FILLING,
         quick=_FILLING[:2],
         run=check_filling,
@@ -157,12 +144,11 @@ CLAIMS = (
     Claim(
         id="frwy-equal-widths",
         number="Equal widths (Finkel, Rodriguez, Wu, Yahl)",
-        paper=PAPER,
         statement="With all widths equal to d >= 2 the dimension is the expected one, h (d^2 - d) + d, for every r >= 2.",
         checked="the printed number against a dimension proved from both sides",
         witnesses=_WITNESSES,
+        about=ABOUT,
         sizes=_EQUAL,
-        quick=_EQUAL[:1],
         run=check_expected,
     ),
 )

@@ -57,7 +57,7 @@ class CallerGoneError(Exception):
     """The caller closed the socket or died."""
 
 
-class Keeper:
+class CallerService:
     """One caller, one directory, one job at a time."""
 
     def __init__(self, caller: socket.socket) -> None:
@@ -296,7 +296,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     if LINUX:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    Keeper(caller).serve()
+    CallerService(caller).serve()
 
 
 if __name__ == "__main__":

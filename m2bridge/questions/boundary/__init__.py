@@ -16,19 +16,18 @@ from m2bridge.models import Lightning, Model
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.protocol import Values
 from m2bridge.questions.boundary import parts as parts_of
-from m2bridge.questions.boundary import statements
-from m2bridge.questions.boundary.closedness import experiment
 from m2bridge.questions.boundary.decide import Decision, Where, as_surds, decide
 from m2bridge.questions.boundary.examples import draw_examples
 from m2bridge.questions.boundary.points import Coordinates, as_point
-from m2bridge.questions.boundary.result import Boundary, Experiment, Matrix, OrbitPlace, PlacedPoint, Region
+from m2bridge.questions.boundary.result import Boundary, Matrix, OrbitPlace, PlacedPoint, Region
 from m2bridge.questions.boundary.search import RealSearch, search
 from m2bridge.questions.kernel import Asking, ForceOption, Option, question
 from m2bridge.questions.singular_locus import ask_dimension, layer_of
+from m2bridge.questions.singular_locus.orbits import exchanged
 from m2bridge.questions.testimony import compared, proves
 from m2bridge.results import Certainty, labelled, settle
 
-__all__ = ["Boundary", "Decision", "Experiment", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
+__all__ = ["Boundary", "Decision", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
 
 TEMPLATE = "boundary"
 _MOST_COORDINATES = 400
@@ -105,15 +104,12 @@ def boundary(
         _place(ask, checked, name, coordinates, values, index)
         for index, (name, coordinates) in enumerate(asked.items())
     ]
-    places = statements.orbit_places(checked)
-    ask.announce("closedness")
     settled = settle(ask.evidence)
     return ask.answer(
         Boundary, model=checked.spec, options={} if given is None else {"point": [str(c) for c in given]},
         image_dim=image_dim, **dims, point=decided[-1] if given is not None else None,
         parts=parts_of.regions(checked, image_dim, dims, values), examples=tuple(decided[: len(examples)]),
-        orbits=places, theorem=statements.theorem(checked, places), corollary=statements.corollary(checked, places),
-        closedness=experiment(checked, ask.seed),
+        orbits=parts_of.orbit_places(checked),
         certainty=Certainty.weakest(settled[name].certainty for name in _REPORTED if name in settled),
         evidence=labelled(ask.evidence, ("where", "real weights")), limit=limit,
     )  # fmt: skip
@@ -213,12 +209,9 @@ def _exchanged(decision: Decision) -> tuple[np.ndarray, np.ndarray]:
     V: Any = as_surds(decision.V)
     if any(entry.surd for entry in A.flat):
         return elementwise(lambda c: c.conjugate(), A), elementwise(lambda c: c.conjugate(), V)
-    # rational factors: A = k q^T and V = h v^T, so exchange k and v through a non-zero entry of A and of V
-    i, m = next(place for place in np.ndindex(A.shape) if A[place] != 0)
-    n, j = next(place for place in np.ndindex(V.shape) if V[place] != 0)
-    q = elementwise(lambda c: c.rational / A[i, m].rational, A[i])
-    h = elementwise(lambda c: c.rational / V[n, j].rational, V[:, j])
-    return np.outer(V[n], q), np.outer(h, A[:, m])
+    found = exchanged(*(elementwise(lambda c: c.rational, matrix) for matrix in (A, V)))
+    assert found is not None
+    return found
 
 
 def _written(matrix: np.ndarray | None) -> Matrix:

@@ -13,20 +13,45 @@ from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 
+from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.protocol import Values
 from m2bridge.questions import over_q
 from m2bridge.questions.boundary import forms
+from m2bridge.questions.boundary.decide import decide
 from m2bridge.questions.boundary.examples import separated
-from m2bridge.questions.boundary.result import Region
+from m2bridge.questions.boundary.result import OrbitPlace, Region
 from m2bridge.questions.singular_locus.components import orbit_closure
-from m2bridge.questions.singular_locus.orbits import Orbit
+from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits, differential
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Evidence
 
 _MOST_LISTED = 60
+
+
+def orbit_places(model: Lightning) -> tuple[OrbitPlace, ...]:
+    """Every orbit of weights (those of the zero function included, one for each pair of ranks), decided exactly."""
+    d, dp = model.d, model.dp
+
+    def differential_rank(orbit: Orbit) -> int:
+        """Over QQ, of (A, V) -> network; A varies in all d x d matrices."""
+        return rank_over_q(differential(model, *orbit.representative(d, dp)))
+
+    generic = max(map(differential_rank, all_orbits(d, dp, d)))
+    found = [o for o in all_orbits(d, dp, model.a) if not o.is_zero]
+    found += [Orbit(r, 0, 0) for r in range(min(model.a, d) + 1)]
+    found += [Orbit(0, s, 0) for s in range(1, min(d, dp) + 1)]
+    places = []
+    for o in sorted(found, key=lambda o: (o.rank_a, o.rank_v, o.meet)):
+        A, V = o.representative(d, dp)
+        where = decide(model, model.coordinates({"A": A, "V": V}).tolist()).where
+        critical = differential_rank(o) < generic
+        places.append(
+            OrbitPlace(rank_a=o.rank_a, rank_v=o.rank_v, meet=o.meet, where=where, critical=critical)
+        )
+    return tuple(places)
 
 
 def orbit_rank(model: Lightning, coordinates: Sequence[Fraction]) -> int:

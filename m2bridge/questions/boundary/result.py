@@ -71,26 +71,6 @@ class OrbitPlace:
     critical: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Convergence:
-    """A convergent sequence: norms of weights (None where there are none), distances as it goes on, and where its limit lies."""
-
-    name: str
-    distances: tuple[float, ...]
-    weight_norms: tuple[float, ...] | None
-    limit: Where
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
-    """Convergent sequences, looked at in floating point. An experiment: it shows no theorem and counts as no evidence."""
-
-    label: str
-    description: str
-    sequences: tuple[Convergence, ...]
-    limits_in_image: bool
-
-
 @register_result
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundary(Result):
@@ -102,12 +82,11 @@ class Boundary(Result):
     parts: these three as sets, with equations and inequalities.
     examples: exact random points of each kind; point: the user's.
     orbits: where each orbit of weights goes.
-    theorem, corollary: Theorem 3.4 (boundary points) and Corollary A.6, compared with what was computed.
-    closedness: an experiment on Euclidean closedness.
+    theorem, corollary: what a paper prints about these orbits, and whether it is so (:func:`m2bridge.claims.said_about`).
     """
 
     ANALYSIS: ClassVar[str] = "boundary"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     image_dim: int
     boundary_dim: int
@@ -116,9 +95,8 @@ class Boundary(Result):
     parts: tuple[Region, ...]
     examples: tuple[PlacedPoint, ...]
     orbits: tuple[OrbitPlace, ...]
-    theorem: TheoremCheck
-    corollary: TheoremCheck
-    closedness: Experiment
+    theorem: TheoremCheck | None = None
+    corollary: TheoremCheck | None = None
 
     def view(self) -> View:
         named = (
@@ -137,11 +115,7 @@ class Boundary(Result):
             inequality = "" if part.inequality is None else f"; {part.inequality}"
             if part.equations and len(text + inequality) <= _LONGEST:
                 notes.append(f"  {part.name}: {text}{inequality}")
-        notes += [self.theorem.sentence(), self.corollary.sentence()]
-        notes.append(f"Euclidean closedness, an {self.closedness.label} (Corollary A.1 is the proof):")
-        for sequence in self.closedness.sequences:
-            steps = ", ".join(f"{x:.1e}" for x in sequence.distances)
-            notes.append(f"  {sequence.name}: distances {steps}; limit: {sequence.limit}")
+        notes += [check.sentence() for check in (self.theorem, self.corollary) if check is not None]
         return View(
             answer=answer, facts=tuple(facts), tables=(self._parts(), self._examples()), notes=tuple(notes)
         )

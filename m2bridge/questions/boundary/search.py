@@ -2,7 +2,7 @@
 
 It knows nothing of quadrics or ranks. The target is a function of two tokens; the network is its own forward pass, and weights
 are sought whose outputs match. The network is linear in each of its weight matrices, so its Jacobian is the forward pass at unit
-matrices. The method is Levenberg's and Marquardt's, all starts at once.
+matrices.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from m2bridge.models import Lightning
 from m2bridge.questions.boundary import forms
+from m2bridge.questions.least_squares import descended
 
 REACHED = 1e-7
 MISSED = 1e-3
@@ -24,7 +25,6 @@ LARGEST_HEIGHT = 2000
 distance of zero says nothing."""
 _STARTS = 20
 _STEPS = 300
-_PATIENCE = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,10 @@ def search(
     problem = _Problem(free, model, coordinates, rng)
     scale = np.cbrt(problem.norm) if len(free.parameters) == 3 else np.sqrt(problem.norm)
     flat = rng.standard_normal((starts, free.parameter_count)) * scale
-    flat, cost = _levenberg_marquardt(problem, flat)
+    floor = (1e-11 * problem.norm) ** 2
+    flat, cost = descended(
+        problem.residuals, problem.jacobian, flat, floor=floor, steps=_STEPS, all_of_them=False
+    )
     best = int(np.argmin(cost))
     distance = float(np.sqrt(cost[best])) / problem.norm if problem.norm else 0.0
     height = max(abs(int(c)) for c in forms.primitive(coordinates)) if any(coordinates) else 0
@@ -100,33 +103,3 @@ class _Problem:
             unit = np.eye(int(np.prod(shape))).reshape(1, -1, *shape)
             parts.append(self.outputs({**weights, name: unit}))
         return np.concatenate(parts, axis=1)
-
-
-def _levenberg_marquardt(problem: _Problem, flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    count, size = flat.shape
-    damping = np.full(count, 1e-2)
-    residual = problem.residuals(flat)
-    cost = (residual**2).sum(axis=1)
-    floor = (1e-11 * problem.norm) ** 2
-    idle = np.zeros(count, dtype=int)
-    identity = np.eye(size)
-    for _ in range(_STEPS):
-        J = problem.jacobian(flat)
-        normal = J @ np.swapaxes(J, 1, 2)
-        gradient = np.einsum("bpv,bv->bp", J, residual)
-        scale = np.trace(normal, axis1=1, axis2=2)[:, None, None] / size + np.finfo(float).tiny
-        system = normal + damping[:, None, None] * scale * identity
-        step = -np.linalg.solve(system, gradient[:, :, None])[:, :, 0]
-        tried = flat + step
-        new_residual = problem.residuals(tried)
-        new_cost = (new_residual**2).sum(axis=1)
-        better = new_cost < cost
-        flat = np.where(better[:, None], tried, flat)
-        residual = np.where(better[:, None], new_residual, residual)
-        gain = np.where(better, cost - new_cost, 0.0)
-        cost = np.where(better, new_cost, cost)
-        damping = np.clip(np.where(better, damping / 3, damping * 4), 1e-12, 1e12)
-        idle = np.where(gain > 1e-4 * cost, 0, idle + 1)
-        if cost.min() <= floor or bool((idle >= _PATIENCE).all()):
-            break
-    return flat, cost

@@ -16,6 +16,7 @@ import numpy as np
 
 from m2bridge.errors import InputError, LimitError
 from m2bridge.linear.primes import (
+    LARGE_PRIME,
     LARGEST_MACAULAY2_PRIME,
     MACAULAY2_PRIME,
     check_prime,
@@ -23,7 +24,7 @@ from m2bridge.linear.primes import (
     primes_below,
 )
 from m2bridge.models.base import Model
-from m2bridge.questions.closure import inside
+from m2bridge.questions.closure import accounting, inside
 from m2bridge.questions.closure.comparing import compare_primes
 from m2bridge.questions.closure.equations import Equation
 from m2bridge.questions.closure.formats import FORMATS
@@ -69,6 +70,7 @@ def read_field(text: str) -> int | Literal["QQ"]:
 
 @question(
     asks="The equations of the Zariski closure of a network's functions, with what is shown about them.",
+    primes=(2, LARGE_PRIME),
     templates=(
         "closure_kernel",
         "closure_graded",
@@ -207,7 +209,7 @@ def _with_source_equations(work: Work, method: str, max_degree: int | None, *, c
         inside.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
     else:
         compare_primes(work, work.by_interpolation(max_degree))
-    work.only_seen()
+    accounting.only_seen(work)
 
 
 def _lucky_prime(image: Image, prime: int, seed: int) -> int:

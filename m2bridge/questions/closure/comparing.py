@@ -1,4 +1,4 @@
-"""Analyses stage, closure: the same equations over other primes, their lift to QQ, and its exact check."""
+"""The same equations over other primes, their lift to QQ, and its exact check."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 
-from m2bridge.questions.clock import LimitReached
+from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.closure import accounting
 from m2bridge.questions.closure.interpolation import Interpolation
 from m2bridge.questions.closure.lifting import (

@@ -1,4 +1,4 @@
-"""Analyses stage, closure: the degree of a closure, counted without its equations."""
+"""The degree of a closure, counted without its equations."""
 
 from __future__ import annotations
 

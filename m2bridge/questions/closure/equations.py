@@ -1,4 +1,4 @@
-"""Analyses stage, closure: one polynomial equation, with integer coefficients, as it is kept in results."""
+"""One polynomial equation, with integer coefficients, as it is kept in results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Analyses stage, closure: equations as text for Macaulay2, Singular, SymPy, LaTeX, JSON, and as SymPy polynomials."""
+"""Equations as text for Macaulay2, Singular, SymPy, LaTeX, JSON, and as SymPy polynomials."""
 
 from __future__ import annotations
 

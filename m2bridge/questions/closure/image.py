@@ -1,4 +1,4 @@
-"""Analyses stage, closure: the image of a model as a cone in the space of its coordinates.
+"""The image of a model as a cone in the space of its coordinates.
 
 A model enters; random points of its image, tangent spaces there, its coordinates as polynomials, and the linear span
 leave.
@@ -24,7 +24,7 @@ from m2bridge.linear.primes import LARGE_PRIME, given_numbers, primes_below
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.lightning import Lightning
-from m2bridge.questions.clock import Clock
+from m2bridge.questions.asking import Clock
 from m2bridge.questions.source import constrained_map
 
 Matrix = npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Analyses stage, closure: equations of an image from its points, by exact linear algebra in each multidegree.
+"""Equations of an image from its points, by exact linear algebra in each multidegree.
 
 A model enters; the polynomials of each degree that vanish on its image leave, reduced to minimal generators, with the
 Hilbert function of the image. A polynomial of degree k and weight w is a vector in the span of the monomials of that
@@ -20,7 +20,7 @@ import numpy as np
 from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime
 from m2bridge.models.base import Model
-from m2bridge.questions.clock import Clock, LimitReached
+from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure.image import Image, Matrix, image_of
 from m2bridge.questions.closure.monomials import (
     DegreePart,

@@ -1,4 +1,4 @@
-"""Analyses stage, closure: from residues modulo several primes to rational numbers."""
+"""From residues modulo several primes to rational numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.linear.lifting import rational
 from m2bridge.linear.residues import residue
-from m2bridge.questions.clock import Clock
+from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure.wire import Polynomial, exponents_of, factors
 
 

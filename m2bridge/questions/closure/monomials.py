@@ -1,4 +1,4 @@
-"""Analyses stage, closure: the monomials of one degree, sorted into the weight spaces of a torus and the orbits of a group.
+"""The monomials of one degree, sorted into the weight spaces of a torus and the orbits of a group.
 
 A grading (integer matrix, one column a variable) and coordinate permutations enter; for each degree the list of weights
 leaves, with the orbits of the weights under the permutations and, for each weight, a permutation that carries the
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from m2bridge.questions.clock import Clock
+from m2bridge.questions.asking import Clock
 
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]

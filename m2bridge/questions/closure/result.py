@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -12,7 +12,7 @@ from m2bridge.errors import InputError
 from m2bridge.linear.residues import residue
 from m2bridge.questions.closure import formats
 from m2bridge.questions.closure.equations import Equation
-from m2bridge.results import Result, register_result
+from m2bridge.results import Evidence, Result, register_result
 from m2bridge.views import View, known
 
 Completeness = Literal["complete", "up-to-degree", "partial", "seen-part"]
@@ -215,3 +215,19 @@ class Closure(Result):
         used = sorted({i for f in found for m in f.monomials for i in m})
         meaning = "" if self.model.startswith("map:") else "coefficient of "
         return [f"  z{i}: {meaning}{self.variables[i]}" for i in used if self.variables] + lines
+
+
+def with_fields(evidence: Sequence[Evidence], prime: int) -> list[Evidence]:
+    """Each piece of evidence with the field that it is about: a number over F_p and the same over QQ are different quantities.
+
+    What was computed modulo p is about F_p, unless it says otherwise. The formula for the degree holds over every field.
+    """
+    found: list[Evidence] = []
+    for item in evidence:
+        if item.field is not None:
+            found.append(item)
+        elif item.witness == "formula":
+            found += [replace(item, field=over) for over in ("QQ", f"F_{prime}")]
+        else:
+            found.append(replace(item, field=f"F_{item.prime}" if item.prime else "QQ"))
+    return found

@@ -1,4 +1,4 @@
-"""Analyses stage, closure: the torus and the coordinate permutations that preserve an image.
+"""The torus and the coordinate permutations that preserve an image.
 
 Both are found from the model itself and checked at random points over a large prime, so they serve every family. The torus:
 a diagonal vector field d is tangent to the image iff (d_i x_i) lies in the tangent space at x, a linear condition on d

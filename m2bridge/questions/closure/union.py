@@ -1,4 +1,4 @@
-"""Analyses stage, closure: the closure of the image of a source with equations, as the union over the source's components.
+"""The closure of the image of a source with equations, as the union over the source's components.
 
 Macaulay2 computes one kernel for each component and intersects them. The second witness is what the map's own polynomials say at
 points of every component, over extensions of F_p: ranks of the differential, and whether the equations vanish there.
@@ -16,7 +16,7 @@ from m2bridge.linear.primes import primes_below
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.protocol import Values
 from m2bridge.questions.closure.image import Span
-from m2bridge.questions.closure.kernels import HILBERT_DEGREES, UNION_TEMPLATE
+from m2bridge.questions.closure.inside import HILBERT_DEGREES, UNION_TEMPLATE
 from m2bridge.questions.closure.lifting import reduce_polynomial
 from m2bridge.questions.closure.result import ImageComponent
 from m2bridge.questions.closure.wire import Polynomial, polynomials_in

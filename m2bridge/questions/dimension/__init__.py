@@ -12,7 +12,7 @@ from typing import Annotated
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import given_numbers, prime_for
-from m2bridge.linear.residues import DEFAULT_PRIME, check_prime
+from m2bridge.linear.residues import DEFAULT_PRIME, LARGEST_PRIME
 from m2bridge.models import Model, Softmax
 from m2bridge.programs.degrees import degrees
 from m2bridge.questions.dimension.checks import checked
@@ -21,7 +21,7 @@ from m2bridge.questions.dimension.lower import MOST_BALL_COLUMNS, float_witness,
 from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
 from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness
 from m2bridge.questions.dimension.softmax import THEOREM, virtual_evidence
-from m2bridge.questions.dimension.upper import found_bounds, symmetry_rank, upper_bounds
+from m2bridge.questions.dimension.upper import found_bounds, span_bound, symmetry_rank, upper_bounds
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map
 from m2bridge.results import Certainty, Evidence
@@ -37,6 +37,7 @@ _NEVER_TOO_SMALL = 100
     quantities={"image_dim": "the dimension of the image, affine"},
     example="m2bridge dimension 'softmax(d=[8,8,8],a=2,t=3)'",
     needs_engine=False,
+    primes=(2, LARGEST_PRIME),
 )
 def dimension(
     ask: Asking,
@@ -55,8 +56,7 @@ def dimension(
     >>> found.image_dim, found.generic_fiber_dim, found.certainty.value
     (23, 19, 'proved')
     """
-    chosen = None if ask.prime is None else check_prime(ask.prime)
-    p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME), model)
+    p = _large_enough(prime_for(given_numbers(model), chosen=ask.prime, default=DEFAULT_PRIME), model)
     if (given := constrained_map(model)) is not None:
         return constrained_dimension(ask, given, p)
     uppers = upper_bounds(model, p=p, seed=ask.seed)
@@ -81,6 +81,9 @@ def dimension(
     if searched is not None:
         uppers.append(searched.evidence)
         upper = min(upper, searched.evidence.value)
+    if found and found.likely < upper and (spanned := span_bound(model)) is not None:
+        uppers.append(spanned)
+        upper = min(upper, spanned.value)
     said = (
         *(found.evidence if found else ()),
         *uppers,

@@ -20,7 +20,8 @@ import numpy as np
 
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import Softmax
-from m2bridge.results import Certainty, Evidence
+from m2bridge.questions.testimony import proves
+from m2bridge.results import Evidence
 
 THEOREM = "for t >= 2 normalised attention determines its virtual weights (M, L), generically (docs/conjecture-3.10.md)"
 
@@ -31,29 +32,17 @@ def virtual_evidence(model: Softmax, *, p: int, seed: int) -> tuple[Evidence, ..
         return ()
     start = time.perf_counter()
     lower = virtual_dim_lower(model.d, model.a, p=p, seed=seed)
-    return (
-        Evidence(
-            quantity="image_dim",
-            witness="virtual weights",
-            method="rank of (Q, K, V) -> (M, L) at a point modulo p",
-            value=lower,
-            relation=">=",
-            certainty=Certainty.PROVED,
-            prime=p,
-            seconds=time.perf_counter() - start,
-            ancestry="construction",
-            detail={"rests on a theorem": THEOREM},
-        ),
-        Evidence(
-            quantity="image_dim",
-            witness="flags",
-            method="virtual weights (M, L) counted by the flag of their row spaces",
-            value=virtual_dim_upper(model.d, model.a),
-            relation="<=",
-            certainty=Certainty.PROVED,
-            ancestry="formula",
-        ),
+    ranked, counted = (
+        "rank of (Q, K, V) -> (M, L) at a point modulo p",
+        "virtual weights (M, L) counted by the flag of their row spaces",
     )
+    return (
+        proves(
+            "image_dim", lower, "virtual weights", ranked, relation=">=", prime=p, seconds=time.perf_counter() - start,
+            ancestry="construction", detail={"rests on a theorem": THEOREM},
+        ),
+        proves("image_dim", virtual_dim_upper(model.d, model.a), "flags", counted, relation="<=", ancestry="formula"),
+    )  # fmt: skip
 
 
 def virtual_dim_upper(widths: tuple[int, ...], ranks: tuple[int, ...]) -> int:

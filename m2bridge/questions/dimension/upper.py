@@ -6,6 +6,7 @@
 * virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
 * layers: what each layer's function can depend on, for several heads and skip connections;
 * ambient: the number of target coordinates;
+* span: the dimension of the linear span of the coordinates, expanded over QQ, where that is cheap and a gap is left;
 * found: vector fields and cuts that are searched in the program (:mod:`m2bridge.symmetry`), when the others leave a gap.
 """
 
@@ -24,7 +25,11 @@ from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
 from m2bridge.models.attention import Attention
+from m2bridge.models.symbolic import symbolic_map
+from m2bridge.programs.degrees import degrees
 from m2bridge.programs.points import Held
+from m2bridge.questions import over_q
+from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
 from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.flattening import flattening_bound
@@ -33,6 +38,8 @@ from m2bridge.symmetry.search import Search
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
 MOST_SEARCHED_WEIGHTS = 1500
+_MOST_EXPANDED, _MOST_MONOMIALS = 100, 20_000
+"""So many coordinates are expanded, with at most so many monomials: a second or so."""
 SEARCH_SECONDS = 20.0
 """A search for symmetries that takes longer stops, and what it found is used."""
 
@@ -73,19 +80,33 @@ def found_bounds(
         if best.value <= lower or time.perf_counter() - start > seconds:
             break
     assert best is not None
-    evidence = Evidence(
-        quantity="image_dim",
-        witness="found",
-        method=best.method,
-        value=best.value,
-        relation="<=",
-        certainty=Certainty.PROVED,
-        prime=p,
-        seconds=time.perf_counter() - start,
+    evidence = replace(
+        _bound(
+            "found", best.method, best.value, fields=len(found.fields), orbit_dim=found.rank, unverified=found.unverified
+        ),
+        prime=p, seconds=time.perf_counter() - start,
         ancestry="program",  # like the rank: both prove something about the program that was recorded
-        detail={"fields": len(found.fields), "orbit_dim": found.rank, "unverified": found.unverified},
-    )
+    )  # fmt: skip
     return FoundBounds(evidence=evidence, argument=best.document, orbit_dim=found.rank)
+
+
+def span_bound(model: Model) -> Evidence | None:
+    """The number of linearly independent coordinates, as polynomials in the weights over QQ; None where these are large."""
+    n, degree = model.parameter_count, degrees(model.program)[1]
+    if not model.polynomial or _ambient(model) is None or model.coordinate_count > _MOST_EXPANDED:
+        return None
+    if comb(n + degree, degree) > _MOST_MONOMIALS:
+        return None
+    start = time.perf_counter()
+    expanded = symbolic_map(model)
+    columns = {e: i for i, e in enumerate({e for f in expanded for e in f})}
+    table = np.zeros((len(expanded), len(columns)), dtype=object)
+    for row, f in zip(table, expanded, strict=True):
+        for e, c in f.items():
+            row[columns[e]] = c
+    method = "linearly independent coordinates, expanded over QQ"
+    found = _bound("span", method, over_q.rank(table) if columns else 0)
+    return replace(found, seconds=time.perf_counter() - start, ancestry="program")
 
 
 def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
@@ -148,25 +169,12 @@ def symmetry_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
             continue
         names = [f"{item.group}: {item.name}" for item in source.symmetries]
         text = "weights minus rank of the infinitesimal symmetries"
-        found.append(
-            Evidence(
-                quantity="image_dim",
-                witness="symmetry",
-                method=text if source is model.free else f"{text} of (A, V)",
-                value=source.parameter_count - rank,
-                relation="<=",
-                certainty=Certainty.PROVED,
-                prime=p,
-                seconds=time.perf_counter() - start,
-                detail={
-                    "symmetries": names,
-                    "source": source.spec,
-                    "orbit_dim": rank,
-                    "parameters": source.parameter_count,
-                    "weights": {name: value.tolist() for name, value in point.items()},
-                },
-            )
-        )
+        method = text if source is model.free else f"{text} of (A, V)"
+        bound = _bound(
+            "symmetry", method, source.parameter_count - rank, symmetries=names, source=source.spec, orbit_dim=rank,
+            parameters=source.parameter_count, weights={name: value.tolist() for name, value in point.items()},
+        )  # fmt: skip
+        found.append(replace(bound, prime=p, seconds=time.perf_counter() - start))
     return found
 
 
@@ -278,12 +286,4 @@ def _ambient(model: Model) -> int | None:
 
 
 def _bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
-    return Evidence(
-        quantity="image_dim",
-        witness=witness,
-        method=method,
-        value=value,
-        relation="<=",
-        certainty=Certainty.PROVED,
-        detail=detail,
-    )
+    return proves("image_dim", value, witness, method, relation="<=", detail=detail)

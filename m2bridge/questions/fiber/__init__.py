@@ -11,21 +11,20 @@ from __future__ import annotations
 from contextlib import suppress
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
-from m2bridge.linear.primes import MACAULAY2_PRIME
+from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, LEAST_PRIME, MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model, OwnNetwork
-from m2bridge.questions.fiber import computing, lifting, partners, real, structured, theorem
+from m2bridge.questions.fiber import computing, lifting, partners, real, structured
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computed import ComputedFiber, here
 from m2bridge.questions.fiber.dimensions import dimensions_of
-from m2bridge.questions.fiber.points import Point, given_point, random_point, read_weights
-from m2bridge.questions.fiber.primes import good_prime
+from m2bridge.questions.fiber.points import Point, given_point, good_prime, random_point, read_weights
 from m2bridge.questions.fiber.request import (
     MOST_TERMS,
     MOST_TERMS_EACH,
     MOST_WEIGHTS,
     equation_span,
     estimated_terms,
-    family_parameters,
+    rank_places,
 )
 from m2bridge.questions.fiber.resolve import (
     AtOption,
@@ -62,6 +61,7 @@ _MULTI_HEAD_WEIGHTS = 12
         "orbits": "how many orbits of the known symmetries the fiber has",
         "image_dim": "the dimension of the image",
     },
+    primes=(LEAST_PRIME, LARGEST_MACAULAY2_PRIME),
     example="m2bridge fiber 'lightning(d=2,dp=1,parametrization=attention)' --stratum rank_a=1,rank_v=1",
 )
 def fiber(
@@ -110,7 +110,7 @@ def fiber(
         generic_fiber_dim=dims.generic_fiber_dim, image_dim=dims.image_dim,
         verdict=verdict.word, explanation=verdict.reason, probability=verdict.probability, certainty=verdict.certainty,
         method=computed.method, inputs=computed.inputs, real_points=found,
-        theorem=theorem.compare(point, computed.components, computed.orbits, counter), counterexample=counter,
+        counterexample=counter,
         notes=tuple(([note] if note else []) + computed.notes), limit=computed.limit,
     )  # fmt: skip
 
@@ -192,7 +192,7 @@ def _compute(ask: Asking, point: Point, p: int, seed: int, *, force: bool) -> Co
             return _unconstrained(point, found)
         notes = found.notes
     try:
-        family_parameters(model)
+        rank_places(model)
     except NotPolynomialError as error:
         return ComputedFiber(method="jacobian", notes=[*notes, str(error)])
     if not force and not in_reach(model, p, seed):

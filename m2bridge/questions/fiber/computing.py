@@ -20,8 +20,7 @@ from m2bridge.questions.fiber.computed import (
     over_the_closure,
 )
 from m2bridge.questions.fiber.differential import kernel_dim, symmetry_rank_mod
-from m2bridge.questions.fiber.points import Point, bound_weights
-from m2bridge.questions.fiber.primes import second_prime
+from m2bridge.questions.fiber.points import Point, bound_weights, second_prime
 from m2bridge.questions.fiber.request import TEMPLATE, FiberRequest, equation_span
 from m2bridge.questions.fiber.result import FiberComponent
 from m2bridge.questions.kernel import Asking
@@ -40,7 +39,7 @@ def plain(
     span, first = equation_span(point.model, p, seed)
     request = FiberRequest.of(point, p, seed, first, cut=cut)
     asked = time.perf_counter()
-    values, limit = ask.ask(TEMPLATE, request.parameters())
+    values, limit = ask.ask(TEMPLATE, request.parameters(), point.model)
     seconds = time.perf_counter() - asked
     found = ComputedFiber(method="sliced" if cut else "plain", limit=limit)
     torus = request.sliced.dim if request.sliced else 0
@@ -180,7 +179,7 @@ def _again(ask: Asking, found: ComputedFiber, request: FiberRequest, values: Val
         return
     ask.announce(f"the same over {field_of(other)}")
     start = time.perf_counter()
-    second, limit = ask.ask(TEMPLATE, replace(request, prime=other, moves=[]).parameters())
+    second, limit = ask.ask(TEMPLATE, replace(request, prime=other, moves=[]).parameters(), model)
     seconds = time.perf_counter() - start
     if limit is not None:
         found.notes.append(f"the second computation ({field_of(other)}) was cut off")

@@ -22,8 +22,7 @@ from m2bridge.questions.fiber.differential import (
     symmetry_dim,
     symmetry_rank_mod,
 )
-from m2bridge.questions.fiber.points import Point, random_point
-from m2bridge.questions.fiber.primes import rank_prime
+from m2bridge.questions.fiber.points import Point, random_point, rank_prime
 from m2bridge.questions.testimony import floats, proves, says
 from m2bridge.results import Certainty, Evidence
 

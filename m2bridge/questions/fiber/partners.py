@@ -10,9 +10,9 @@ import numpy as np
 
 from m2bridge.models import MLP, DeepLightning, Lightning
 from m2bridge.programs.arithmetics import elementwise
-from m2bridge.questions import over_q
 from m2bridge.questions.fiber import skew
 from m2bridge.questions.fiber.points import Point
+from m2bridge.questions.singular_locus.orbits import exchanged
 
 _MOST_PERMUTATIONS = 24
 _MOST_SYMBOLS = 9
@@ -62,18 +62,12 @@ def partner_of_rank_one(point: Point) -> dict[str, np.ndarray] | None:
     model = point.model
     if not isinstance(model, Lightning) or model.parametrization != "attention":
         return None
-    A, V = point.weights["A"], point.weights["V"]
-    if over_q.rank(A) != 1 or over_q.rank(V) != 1:
-        return None
-    i, j = next((i, j) for (i, j), x in np.ndenumerate(A) if x)
-    m, n = next((m, n) for (m, n), x in np.ndenumerate(V) if x)
-    k, q = A[:, j], A[i, :] / A[i, j]
-    h, v = V[:, n], V[m, :] / V[m, n]
-    return {"A": np.outer(v, q), "V": np.outer(h, k)}
+    found = exchanged(point.weights["A"], point.weights["V"])
+    return None if found is None else dict(zip("AV", found, strict=True))
 
 
 def counterexample(point: Point) -> dict[str, Any] | None:
-    """The exact partner of a point with skew M_1, two layers (Theorem 3.7 as printed does not exclude it)."""
+    """The exact partner of a point with skew M_1, two layers."""
     model = point.model
     if not (isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.layers == 2):
         return None

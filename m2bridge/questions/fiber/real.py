@@ -6,7 +6,6 @@ Everything found is evaluated again in float64 at fresh inputs; what does not pa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -16,9 +15,10 @@ from m2bridge.questions.fiber.differential import jacobian, outputs_at, sample_c
 from m2bridge.questions.fiber.partners import partners
 from m2bridge.questions.fiber.points import Point
 from m2bridge.questions.fiber.result import RealPoint
+from m2bridge.questions.least_squares import descended
 
 TOLERANCE = 1e-7
-_STARTS, _STEPS = 10, 80
+_STARTS, _STEPS = 10, 160
 _MOST_WEIGHTS = 24
 _MOST_SHOWN = 4
 
@@ -67,7 +67,7 @@ def real_points(point: Point, seed: int) -> tuple[RealPoint, ...]:
 
 
 def _search(model: Model, target: Weights, seed: int) -> list[dict[str, np.ndarray]]:
-    """Levenberg-Marquardt for ``forward(w) = forward(target)``; at most `_STARTS` solutions."""
+    """Solutions of ``forward(w) = forward(target)`` by least squares, at most `_STARTS`."""
     rng = np.random.default_rng([seed, 100])
     shape = model.input_shape
     inputs = rng.standard_normal((2 * sample_count(model), *shape)) if shape is not None else None
@@ -77,47 +77,19 @@ def _search(model: Model, target: Weights, seed: int) -> list[dict[str, np.ndarr
     if scale == 0.0 or not np.isfinite(scale):
         return []
     typical = float(np.sqrt(np.mean(np.square(model.flatten(target)))))
-    found = []
-    for _ in range(_STARTS):
-        w = typical * rng.standard_normal(model.parameter_count)
-        solution = _descend(model, w, goal / scale, inputs, scale)
-        if solution is not None:
-            found.append(model.unflatten(solution))
-    return found
 
+    def residuals(flat: np.ndarray) -> np.ndarray:
+        found = [outputs_at(model, model.unflatten(w), inputs) for w in flat]
+        return np.array([np.asarray(y, dtype=np.float64).ravel() - goal for y in found]) / scale
 
-def _descend(model: Model, w: np.ndarray, goal: np.ndarray, inputs: Any, scale: float) -> np.ndarray | None:
-    damping = 1.0
+    def derivatives(flat: np.ndarray) -> np.ndarray:
+        found = [jacobian(model, model.unflatten(w), inputs) for w in flat]
+        return np.array([np.asarray(J, dtype=np.float64).T for J in found]) / scale
 
-    def error(vector: np.ndarray) -> np.ndarray:
-        found = np.asarray(outputs_at(model, model.unflatten(vector), inputs), dtype=np.float64)
-        return np.asarray(found.ravel() / scale - goal)
-
+    starts = typical * rng.standard_normal((_STARTS, model.parameter_count))
     with np.errstate(all="ignore"):
-        now = error(w)
-        for _ in range(_STEPS):
-            J = np.asarray(jacobian(model, model.unflatten(w), inputs), dtype=np.float64) / scale
-            size = float(now @ now)
-            if not np.isfinite(size) or not np.isfinite(J).all():
-                return None
-            if size < 1e-26:
-                return np.asarray(w)
-            normal = J.T @ J
-            weight = np.maximum(np.diag(normal), 1e-12)
-            for _ in range(8):
-                try:
-                    step = np.linalg.solve(normal + damping * np.diag(weight), J.T @ now)
-                except np.linalg.LinAlgError:
-                    damping = max(damping, 1e-12) * 16
-                    continue
-                tried = error(w - step)
-                if float(tried @ tried) < size:
-                    w, now, damping = w - step, tried, damping / 4
-                    break
-                damping *= 4
-            else:
-                break
-    return np.asarray(w) if float(now @ now) < 1e-18 else None
+        flat, cost = descended(residuals, derivatives, starts, floor=1e-26, steps=_STEPS, all_of_them=True)
+    return [model.unflatten(w) for w, size in zip(flat, cost, strict=True) if size < 1e-18]
 
 
 def signature(model: Model, weights: Weights) -> np.ndarray | None:

@@ -14,6 +14,7 @@ from m2bridge.errors import NotPolynomialError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import residue
 from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
+from m2bridge.programs.degrees import degrees
 from m2bridge.questions.fiber.differential import draw_inputs, output_count, outputs_at, symmetry_dim
 from m2bridge.questions.fiber.partners import known_points, partners
 from m2bridge.questions.fiber.points import Point, fractions_of, rank_bounds
@@ -33,43 +34,24 @@ MOST_TERMS_EACH = 8_000
 MOST_WEIGHTS = 40
 
 
-def family_parameters(model: Model) -> dict[str, object]:
-    """How the template is told which network it is about."""
-    if isinstance(model, (Lightning, DeepLightning)):
-        family = {"attention": "attention", "weights": "queries-keys", "virtual": "virtual"}[
-            model.parametrization
-        ]
-        if family == "virtual" and isinstance(model, DeepLightning) and model.constrained:
-            raise NotPolynomialError(
-                f"{model.spec}: virtual weights through narrow layers have no simple equations"
-            )
-        found: dict[str, object] = {"family": family, "skip": getattr(model, "skip", False)}
-    elif isinstance(model, (MLP, Linear)):
-        found = {"family": "perceptron", "exponent": getattr(model, "r", 1)}
-    elif isinstance(model, Convolution):
-        found = {"family": "convolution", "exponent": model.r, "strides": model.strides}
-    elif model.input_shape is None and hasattr(model, "polynomials"):
-        found = {"family": "polynomials"}
-    else:
+def rank_places(model: Model) -> list[list[int]]:
+    """The matrices of weights, counted head by head, whose rank is bounded, and the bounds.
+
+    Raises
+    ------
+    NotPolynomialError
+        The weights satisfy equations that are not known.
+    """
+    if isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.constrained:
         raise NotPolynomialError(
-            f"{model.spec} is not polynomial: its fibers are not given by polynomial equations"
+            f"{model.spec}: virtual weights through narrow layers have no simple equations"
         )
-    names = list(model.parameters)
-    bounds = [[names.index(name), bound] for name, bound in rank_bounds(model).items()]
-    return found | {
-        "shapes": [[1] * (3 - len(s)) + list(s) for s in model.parameters.values()],
-        "rankBounds": bounds,
-    }
-
-
-def _polynomials(model: Any, p: int) -> dict[str, object]:
-    def listed(terms: Any) -> list[object]:
-        return [[_residue(c, p) for _, c in terms], [list(e) for e, _ in terms]]
-
-    return {
-        "polynomials": [listed(terms) for terms in model.polynomials],
-        "constraints": [listed(terms) for terms in model.constraints],
-    }
+    bounds, places, place = rank_bounds(model), [], 0
+    for name, shape in model.parameters.items():
+        heads = prod(shape[:-2])
+        places += [[place + h, bounds[name]] for h in range(heads) if name in bounds]
+        place += heads
+    return places
 
 
 def _residue(value: Any, p: int) -> Any:
@@ -96,6 +78,9 @@ def estimated_terms(model: Model) -> int:
     """An upper bound of the number of terms of one equation."""
     if model.input_shape is None:
         return max((len(terms) for terms in model.polynomials), default=1)  # type: ignore[attr-defined]
+    if not isinstance(model, (Lightning, DeepLightning, MLP, Linear, Convolution)):
+        k = degrees(model.program)[1]
+        return comb(model.parameter_count + k, k)
     sizes = {name: prod(shape) for name, shape in model.parameters.items()}
     return prod(comb(sizes[name] + k - 1, k) for name, k in weight_degrees(model).items())
 
@@ -201,12 +186,10 @@ class FiberRequest:
         if model.input_shape is None:  # the same equations twice: the second time nothing is added
             inputs, outputs = np.zeros((2, 1), dtype=np.int64), np.concatenate([outputs, outputs])
         rng = np.random.default_rng([self.seed, 96])
-        shape, forms = model.input_shape or (1,), self.sliced.forms if self.sliced else ()
+        forms = self.sliced.forms if self.sliced else ()
         return {
             "p": p,
-            **family_parameters(model),
-            **(_polynomials(model, p) if model.input_shape is None else {}),
-            "inputShape": list(shape) if len(shape) == 2 else [*shape, 1],
+            "rankBounds": rank_places(model),
             "inputs": inputs.reshape(len(inputs), -1),
             "outputs": np.asarray(outputs).reshape(len(inputs), -1),
             "firstInputs": self.first_inputs,

@@ -92,7 +92,8 @@ class Fiber(Result):
     method: plain (one Groebner basis), sliced (scalings cut), structured (unique factorization), lifted (virtual weights and
         Lemmas 3.1 and 3.5), jacobian (dimensions only).
     inputs: number of random inputs behind the equations, the fresh ones that changed nothing included.
-    real_points: real weights with the same function; counterexample: a published statement's exact failure at this point.
+    real_points: real weights with the same function; counterexample: exact weights of another orbit with the same function.
+    theorem: what a paper prints about this fiber, and whether it is so (:func:`m2bridge.claims.said_about`).
     notes: what a reader should know, such as a prime that was exchanged.
     """
 
@@ -115,9 +116,9 @@ class Fiber(Result):
     method: Method
     inputs: int | None
     real_points: tuple[RealPoint, ...]
-    theorem: TheoremCheck | None
     counterexample: Mapping[str, Any] | None
     notes: tuple[str, ...]
+    theorem: TheoremCheck | None = None
 
     def view(self) -> View:
         kinds = {"random": "random integers", "weights": "given weights", "stratum": "stratum"}
@@ -150,8 +151,10 @@ class Fiber(Result):
                 f"M_1 is skew: these are the same function{sure}:",
                 f"  {_weights(counter['weights'])}",
                 f"  {_weights(counter['other'])}",
-                f"  checked: {counter['method']}. Repair of Theorem 3.7: {counter['repair']}.",
+                f"  checked: {counter['method']}.",
             ]
+            if "repair" in counter:
+                notes.append(f"  {counter['statement']}; repair: {counter['repair']}.")
         if self.theorem is not None:
             notes.append(self.theorem.sentence())
         return View(

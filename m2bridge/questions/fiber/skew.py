@@ -1,6 +1,6 @@
-"""A pair of deep networks that Theorem 3.7 as printed does not tell apart, verified by an exact polynomial identity.
+"""Two orbits of deep networks with one function, where M_1 is skew, verified by an exact polynomial identity.
 
-The theorem excludes skew M_i for i > 1 only. But for J skew and S symmetric of size 2, S J S = det(S) J and
+For J skew and S symmetric of size 2, S J S = det(S) J and
 J S J^T = adj(S), so that with N invertible of size 2
 
     (M_1, M_2, L) = (J, N, L)    and    (N, J, L / det N)
@@ -12,13 +12,33 @@ every d_0 >= 2. Here the identity is checked over QQ with symbolic inputs, not b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import flint
 import numpy as np
 
+from m2bridge.errors import InputError
 from m2bridge.programs.arithmetics import object_array
-from m2bridge.questions.fiber.gauge import Matrix, exact
+
+Matrix = tuple[tuple[Fraction, ...], ...]
+
+
+def exact(matrix: Any, name: str = "the matrix") -> Matrix:
+    """A rectangular matrix of Fractions from integers, Fractions or strings such as ``"2/3"``; floats are refused."""
+    rows = tuple(tuple(_number(entry, name) for entry in row) for row in matrix)
+    if len({len(row) for row in rows}) > 1:
+        raise InputError(f"{name}: its rows have different lengths")
+    return rows
+
+
+def _number(entry: Any, name: str) -> Fraction:
+    if isinstance(entry, (bool, float)):
+        raise InputError(f"{name}: {entry!r} is not an exact number; write integers or fractions as strings")
+    try:
+        return Fraction(entry if isinstance(entry, (str, Fraction)) else int(entry))
+    except (ValueError, ZeroDivisionError, TypeError):
+        raise InputError(f"{name}: {entry!r} is not an integer or a fraction") from None
 
 
 def is_skew(matrix: Any) -> bool:
@@ -77,12 +97,10 @@ def counterexample(M1: Any, M2: Any, L: Any, tokens: int) -> dict[str, Any] | No
         return None
     verified = same_function((M1, M2, L), other, tokens)
     return {
-        "statement": "Theorem 3.7 as printed: the fiber consists of rescalings of the weights",
         "weights": _named((exact(M1), exact(M2), exact(L))),
         "other": _named(other),
         "verified": verified,
         "method": f"all coefficients of both polynomial maps over QQ, symbolic X with {tokens} tokens",
-        "repair": "require that no M_i is skew, M_1 included",
     }
 
 

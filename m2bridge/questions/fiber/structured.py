@@ -19,8 +19,7 @@ from m2bridge.models.evaluation import input_derivative
 from m2bridge.protocol import Values
 from m2bridge.questions.fiber.computed import ComputedFiber, compare_dims, compare_outputs, over_the_closure
 from m2bridge.questions.fiber.differential import kernel_dim, symmetry_rank_mod
-from m2bridge.questions.fiber.points import Point
-from m2bridge.questions.fiber.primes import other_primes
+from m2bridge.questions.fiber.points import Point, other_primes
 from m2bridge.questions.fiber.result import FiberComponent
 from m2bridge.questions.kernel import Asking
 

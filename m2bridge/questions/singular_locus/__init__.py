@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from m2bridge.errors import InputError, OutOfReachError
-from m2bridge.linear.primes import MACAULAY2_PRIME
+from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, LEAST_PRIME, MACAULAY2_PRIME, check_prime
 from m2bridge.models import Lightning, Model
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, closure
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking, ForceOption, question
 from m2bridge.questions.singular_locus import equations as equations_of
-from m2bridge.questions.singular_locus import theorem, witnesses
+from m2bridge.questions.singular_locus import witnesses
 from m2bridge.questions.singular_locus.by_fiber import decided_by_fibers
 from m2bridge.questions.singular_locus.components import orbit_components, top_degree
 from m2bridge.questions.singular_locus.general import general_locus
@@ -34,6 +34,7 @@ __all__ = ["Component", "Sent", "SingularLocus", "Stratum", "layer_of", "singula
 
 TEMPLATE = "singular_locus"
 DEFAULT_PRIME = MACAULAY2_PRIME
+PRIMES = (LEAST_PRIME, LARGEST_MACAULAY2_PRIME)
 _MOST_COORDINATES = 2500
 _KERNEL_COORDINATES = 12
 _IDEAL_COORDINATES = 18
@@ -63,7 +64,7 @@ def layer_of(model: Model, question: str, most: int, why: str, *, force: bool) -
 def check_model(model: Model, prime: int, *, force: bool = False) -> Lightning:
     """The model as this question uses it, and a prime that it can compute with, or a clear refusal."""
     checked = layer_of(model, "singular-locus", _MOST_COORDINATES, "the exact ranks take hours", force=force)
-    equations_of.check_field(prime)
+    check_prime(prime, least=PRIMES[0], most=PRIMES[1])
     return checked
 
 
@@ -144,6 +145,7 @@ class Sent:
         "codim": "the codimension of the closure in its span",
         "degree": "the degree of the closure",
     },
+    primes=PRIMES,
     example="m2bridge singular-locus --d 2 --dp 1",
 )
 def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> SingularLocus:
@@ -189,7 +191,6 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
         singular_dim=singular_dim, singular_degree=singular_degree,
         singular_equations=values.strings("singular_equations") if "singular_equations" in values else None,
         components=components, embedded=_scheme_components(values, "embedded"), strata=tuple(strata),
-        theorem=theorem.compare(checked, image_dim[0], strata),
         certainty=certainty, evidence=labelled(ask.evidence, at_point), limit=limit,
     )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 The map PP{rk A <= a} x PP(V) -> PP(coordinates) is defined everywhere and finite. Where its fiber is one reduced point of the
 smooth part of the source, it is a closed immersion nearby, and the image is smooth; the argument is in
-docs/decisions/0017-smooth-by-a-finite-map.md. The fiber is taken among all A, which can only make it larger.
+docs/decisions/0018-smooth-by-a-finite-map.md. The fiber is taken among all A, which can only make it larger.
 """
 
 from __future__ import annotations

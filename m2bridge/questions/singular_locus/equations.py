@@ -9,27 +9,14 @@ from math import lcm
 
 import numpy as np
 
-from m2bridge.errors import InputError
 from m2bridge.linear.lifting import rational
 from m2bridge.linear.modular import eliminate
-from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, is_prime
 from m2bridge.models import Lightning
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, interpolate
 from m2bridge.questions.closure.equations import equation
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.wire import polynomials_in
-
-SMALLEST_PRIME = 101
-"""Over fewer points, forms like x^3 y - x y^3 vanish everywhere and interpolation finds equations that are none."""
-
-
-def check_field(prime: int) -> None:
-    """Refuse what Macaulay2 cannot compute with, and fields with too few points to interpolate from."""
-    if not SMALLEST_PRIME <= prime <= LARGEST_MACAULAY2_PRIME or not is_prime(prime):
-        raise InputError(
-            f"--prime {prime}: give a prime number from {SMALLEST_PRIME} to {LARGEST_MACAULAY2_PRIME}, e.g. 32003"
-        )
 
 
 def read(values: Values, count: int, p: int) -> tuple[Equation, ...]:

@@ -10,6 +10,7 @@ All pairs with A = 0 or V = 0 map to the zero function: they are one orbit here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.linear.integer import rank_over_q
 from m2bridge.models import Lightning
+from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 
 IntMatrix = np.ndarray
@@ -96,3 +98,13 @@ def orbit_dim(model: Lightning, A: IntMatrix, V: IntMatrix) -> int:
     moves += [(still_a, e @ V) for e in np.eye(dp * dp, dtype=np.int64).reshape(-1, dp, dp)]
     flat = np.array([np.concatenate([da.ravel(), dv.ravel()]) for da, dv in moves])
     return rank_over_q(flat @ differential(model, A, V))
+
+
+def exchanged(A: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """(v q^T, h k^T) for A = k q^T and V = h v^T, as Fractions: the products of forms stay; None unless both ranks are one."""
+    if over_q.rank(A) != 1 or over_q.rank(V) != 1:
+        return None
+    A, V = elementwise(Fraction, A), elementwise(Fraction, V)
+    i, j = np.argwhere(A != 0)[0]
+    m, n = np.argwhere(V != 0)[0]
+    return np.outer(V[m] / V[m, n], A[i] / A[i, j]), np.outer(V[:, n], A[:, j])

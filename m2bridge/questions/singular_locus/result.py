@@ -99,8 +99,9 @@ class SingularLocus(Result):
     singular_dim, singular_degree: of the singular locus, -1 and 0 when it is empty; degree is None when not computed.
     singular_equations, embedded: of the singular scheme, when it was computed. components: of its radical, or closures of the
         maximal singular orbits.
-    strata: every orbit with its tangent bounds and verdict; for one layer of attention. theorem: what is printed about these.
-    places: declared strata of the weights, for every other model; completeness: of the equations that were used there.
+    strata: every orbit with its tangent bounds and verdict.
+    theorem: what a paper prints about these orbits, and whether it is so (:func:`m2bridge.claims.said_about`).
+    places: declared strata of the weights, for every model but one layer of attention; completeness: of the equations used there.
     undecided: what was not decided, in sentences.
     """
 
@@ -120,7 +121,7 @@ class SingularLocus(Result):
     components: tuple[Component, ...] | None
     embedded: tuple[Component, ...] | None
     strata: tuple[Stratum, ...]
-    theorem: TheoremCheck | None
+    theorem: TheoremCheck | None = None
     places: tuple[Place, ...] = ()
     completeness: str | None = None
     undecided: tuple[str, ...] = ()

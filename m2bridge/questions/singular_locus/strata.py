@@ -16,7 +16,7 @@ from m2bridge.models.evaluation import output_jacobian
 from m2bridge.questions import over_q
 from m2bridge.questions.closure import Equation
 from m2bridge.questions.singular_locus.equations import gradients
-from m2bridge.questions.singular_locus.orbits import Orbit, orbit_dim
+from m2bridge.questions.singular_locus.orbits import Orbit, exchanged, orbit_dim
 from m2bridge.questions.singular_locus.result import Singularity, Stratum
 from m2bridge.questions.singular_locus.tangents import exact_span, numeric_span
 from m2bridge.questions.testimony import compared, floats, proves, says
@@ -32,13 +32,9 @@ def fiber_points(model: Lightning, A: np.ndarray, V: np.ndarray) -> list[Weights
     When both ranks are one, A = k q^T and V = h v^T, exchanging k and v gives the second point of the fiber (Theorem 3.2).
     """
     pairs = [(A, V)]
-    if np.count_nonzero(A) == np.count_nonzero(V) == 1:
-        (k,), (q,) = np.nonzero(A)
-        (h,), (v,) = np.nonzero(V)
-        if k != v:
-            A2, V2 = np.zeros_like(A), np.zeros_like(V)
-            A2[v, q] = V2[h, k] = 1
-            pairs.append((A2, V2))
+    other = exchanged(A, V)
+    if other is not None and (other[0] != A).any():
+        pairs.append((other[0].astype(np.int64), other[1].astype(np.int64)))
     found = [(*over_q.factors(attention, model.a), values) for attention, values in pairs]
     return [{"Q": Q.astype(np.int64), "K": K.astype(np.int64), "V": values} for Q, K, values in found]
 

@@ -16,29 +16,11 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.models.virtual import virtual_weights
 from m2bridge.questions import over_q
-
-Matrix = tuple[tuple[Fraction, ...], ...]
+from m2bridge.questions.fiber.skew import Matrix, exact
 
 
 class NoChangeOfBasisError(InputError):
     """The hypotheses hold and no change of basis exists: the conclusion of a lemma fails. Everything else is another error."""
-
-
-def exact(matrix: Any, name: str = "the matrix") -> Matrix:
-    """A rectangular matrix of Fractions from integers, Fractions or strings such as ``"2/3"``; floats are refused."""
-    rows = tuple(tuple(_number(entry, name) for entry in row) for row in matrix)
-    if len({len(row) for row in rows}) > 1:
-        raise InputError(f"{name}: its rows have different lengths")
-    return rows
-
-
-def _number(entry: Any, name: str) -> Fraction:
-    if isinstance(entry, (bool, float)):
-        raise InputError(f"{name}: {entry!r} is not an exact number; write integers or fractions as strings")
-    try:
-        return Fraction(entry if isinstance(entry, (str, Fraction)) else int(entry))
-    except (ValueError, ZeroDivisionError, TypeError):
-        raise InputError(f"{name}: {entry!r} is not an integer or a fraction") from None
 
 
 def transpose(a: Matrix) -> Matrix:

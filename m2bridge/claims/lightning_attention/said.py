@@ -1,0 +1,217 @@
+"""What the paper prints about an answer to `singular-locus`, `boundary` or `fiber`, and whether the answer contradicts it.
+
+The statements are predictions. Nothing here takes part in finding the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from m2bridge.models import DeepLightning, Lightning, Model
+from m2bridge.programs.arithmetics import elementwise
+from m2bridge.questions import over_q
+from m2bridge.questions.boundary.result import Boundary, OrbitPlace
+from m2bridge.questions.fiber.result import Fiber
+from m2bridge.questions.fiber.skew import is_skew
+from m2bridge.questions.singular_locus.orbits import Orbit, orbit_of
+from m2bridge.questions.singular_locus.result import SingularLocus, Stratum
+from m2bridge.results import TheoremCheck
+
+_HYPOTHESES = "for t >= 2 and (d, d' >= 2 or d, a >= 2)"
+THEOREM_32 = "Theorem 3.2 (fibers of one layer)"
+STATEMENT_32 = (
+    "for t >= 2 the fiber is, up to rescaling, one point; two points (k q^T, h v^T) and (v q^T, h k^T) when rk A = rk V = 1; "
+    "{A = 0} and {V = 0} for the zero function"
+)
+THEOREM_37 = "Theorem 3.7 (fibers of deep networks)"
+STATEMENT_37 = "for t >= 3, L != 0, all rk M_i >= 2 and M_i not skew-symmetric for i > 1, the fiber consists of rescalings"
+
+Weights = Mapping[str, np.ndarray]
+
+
+def applies(model: Lightning) -> bool:
+    """Whether the hypotheses of Theorem 3.4 and Corollary A.6 hold."""
+    return model.t >= 2 and model.d >= 2 and (model.dp >= 2 or model.a >= 2)
+
+
+def predicts_singular(orbit: Stratum) -> bool:
+    """What Theorem 3.4 as printed says about an orbit."""
+    return orbit.rank_a * orbit.rank_v <= 1
+
+
+def singular_points(model: Model, answer: SingularLocus) -> dict[str, Any]:
+    """Theorem 3.4 on singular points beside the verdicts that were decided."""
+    if not isinstance(model, Lightning):
+        return {}
+    decided = [s for s in answer.strata if s.verdict != "undecided"]
+    failure = next((s for s in decided if (s.verdict == "singular") != predicts_singular(s)), None)
+    holds = applies(model)
+    agrees = failure is None if holds and (failure or len(decided) == len(answer.strata)) else None
+    check = TheoremCheck(
+        name="Theorem 3.4 (singular points)",
+        statement=f"{_HYPOTHESES}, the point of (A, V) is singular exactly when rk A * rk V <= 1",
+        applies=holds,
+        agrees=agrees,
+        witness=_singular_witness(failure, answer.image_dim) if holds and failure else None,
+    )
+    return {"theorem": check}
+
+
+def _singular_witness(stratum: Stratum, image_dim: int) -> dict[str, Any]:
+    reason = (
+        f"curves in the image through this point span {stratum.tangent_lower} > {image_dim} dimensions"
+        if stratum.verdict == "singular"
+        else f"equations leave a tangent space of {stratum.tangent_upper} = {image_dim} dimensions"
+    )
+    copied = ("rank_a", "rank_v", "meet", "tangent_lower", "tangent_upper")
+    return {
+        **{name: getattr(stratum, name) for name in copied},
+        **{name: [list(row) for row in rows] for name, rows in stratum.representative.items()},
+        "image_dim": image_dim, "printed": "singular" if predicts_singular(stratum) else "smooth",
+        "computed": stratum.verdict, "certainty": stratum.certainty.value, "reason": reason,
+    }  # fmt: skip
+
+
+def boundary_points(model: Model, answer: Boundary) -> dict[str, Any]:
+    """Theorem 3.4 and Corollary A.6 on boundary points beside the place of every orbit."""
+    assert isinstance(model, Lightning)
+    return {
+        "theorem": _about_boundary(
+            model, answer.orbits, "Theorem 3.4 (boundary points)",
+            "boundary points are exactly those with A = k (x) q and V = h (x) k",
+            # k, q, h may be zero, so the zero function is of this form whatever weights represent it
+            lambda p: p.rank_a * p.rank_v == 0 or (p.rank_a, p.rank_v, p.meet) == (1, 1, 1),
+        ),
+        "corollary": _about_boundary(
+            model, answer.orbits, "Corollary A.6",
+            "a point is on the boundary exactly when its weights are critical for (A, V) -> network",
+            lambda p: p.critical,
+        ),
+    }  # fmt: skip
+
+
+def _about_boundary(
+    model: Lightning,
+    places: Sequence[OrbitPlace],
+    name: str,
+    statement: str,
+    predicts: Callable[[OrbitPlace], bool],
+) -> TheoremCheck:
+    failure = next((p for p in places if (p.where == "boundary") != predicts(p)), None)
+    holds = applies(model)
+    witness = None
+    if holds and failure is not None:
+        printed = "boundary" if predicts(failure) else "not on the boundary"
+        witness = {**_ranks(failure), "printed": printed, "computed": failure.where}
+    return TheoremCheck(
+        name=name,
+        statement=f"{_HYPOTHESES}, {statement}",
+        applies=holds,
+        agrees=failure is None if holds else None,
+        witness=witness,
+    )
+
+
+def _ranks(orbit: Any) -> dict[str, int]:
+    return {name: getattr(orbit, name) for name in ("rank_a", "rank_v", "meet")}
+
+
+def fibers(model: Model, answer: Fiber) -> dict[str, Any]:
+    """Theorem 3.2 or 3.7 beside the components and orbits that Macaulay2 found."""
+    if isinstance(model, Lightning):
+        return {"theorem": _theorem_32(model, _weights(answer), answer)}
+    if isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.layers > 1:
+        return _theorem_37(model, answer)
+    return {}
+
+
+def _weights(answer: Fiber) -> dict[str, np.ndarray]:
+    given = answer.at["weights"]
+    return {name: elementwise(Fraction, np.array(rows, dtype=object)) for name, rows in given.items()}
+
+
+def one_layer_orbit(weights: Weights) -> Orbit:
+    """(rk A, rk V, meet) of weights of one layer of attention, exactly."""
+    return orbit_of(weights["A"] if "A" in weights else weights["K"].T @ weights["Q"], weights["V"])
+
+
+def predicted_dims(model: Lightning, orbit: Orbit) -> list[int] | None:
+    """Dimensions of the components that Theorem 3.2 and Lemma 3.1 predict; None where they say nothing.
+
+    In (Q, K, V) a component lifts with GL_a when rk A = a <= d on it; the zero fiber and smaller ranks are not described.
+    """
+    lift = 0
+    if model.parametrization == "weights":
+        if orbit.is_zero or orbit.rank_a != model.a:
+            return None
+        lift = model.a**2
+    if orbit.is_zero:
+        bounded = model.attention_rank * (2 * model.d - model.attention_rank)
+        return sorted([bounded, model.d * model.dp], reverse=True)
+    two = (orbit.rank_a, orbit.rank_v, orbit.meet) == (1, 1, 0)
+    return [1 + lift] * (2 if two else 1)
+
+
+def _theorem_32(model: Lightning, weights: Weights, answer: Fiber) -> TheoremCheck:
+    orbit = one_layer_orbit(weights)
+    expected = predicted_dims(model, orbit)
+    holds = model.t >= 2 and expected is not None
+    dims = None
+    if answer.components is not None and all(c.absolute for c in answer.components):
+        dims = [c.dim for c in answer.components]
+    agrees = None if not holds or dims is None else dims == expected
+    witness = {**_ranks(orbit), "printed": expected, "computed": dims} if agrees is False else None
+    return TheoremCheck(
+        name=THEOREM_32, statement=STATEMENT_32, applies=holds, agrees=agrees, witness=witness
+    )
+
+
+def hypotheses_37(model: DeepLightning, weights: Weights) -> dict[str, bool]:
+    """The printed hypotheses at a point in virtual weights, and the one that is missing."""
+    M = [weights[f"M{i}"] for i in range(1, model.layers + 1)]
+    return {
+        "t >= 3": model.t >= 3,
+        "L != 0": bool(weights["L"].any()),
+        "all rk M_i >= 2": all(over_q.rank(m) >= 2 for m in M),
+        "M_i not skew for i > 1": not any(is_skew(m) for m in M[1:]),
+        "M_1 not skew": not is_skew(M[0]),
+    }
+
+
+def macaulay2_orbits(answer: Fiber) -> int | None:
+    """The number of orbits that Macaulay2 counted; None when it did not, or not alike over different fields."""
+    found = {e.value for e in answer.evidence if (e.quantity, e.witness) == ("orbits", "macaulay2")}
+    return found.pop() if len(found) == 1 and answer.components is not None else None
+
+
+def _theorem_37(model: DeepLightning, answer: Fiber) -> dict[str, Any]:
+    held, counter = hypotheses_37(model, _weights(answer)), answer.counterexample
+    orbits = macaulay2_orbits(answer)
+    missing = "M_1 not skew"
+    holds = all(truth for name, truth in held.items() if name != missing)
+    refuted = counter is not None and counter["verified"] is True
+    agrees = orbits == 1 and not refuted if holds and (orbits is not None or refuted) else None
+    witness = None
+    if agrees is False:
+        witness = {"orbits": orbits, "missing hypothesis": missing, "M_1 skew": not held[missing]}
+        if counter is not None:
+            witness |= {"other weights": counter["other"], "verified over QQ": counter["verified"]}
+    check = TheoremCheck(
+        name=THEOREM_37, statement=STATEMENT_37, applies=holds, agrees=agrees, witness=witness
+    )
+    if counter is None:
+        return {"theorem": check}
+    statement = "Theorem 3.7 as printed: the fiber consists of rescalings of the weights"
+    repair = "require that no M_i is skew, M_1 included"
+    return {"theorem": check, "counterexample": {"statement": statement, **counter, "repair": repair}}
+
+
+ABOUT: dict[str, Callable[[Model, Any], dict[str, Any]]] = {
+    "singular-locus": singular_points,
+    "boundary": boundary_points,
+    "fiber": fibers,
+}

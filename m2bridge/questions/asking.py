@@ -1,0 +1,195 @@
+"""What a question has at hand while it is answered: Macaulay2 under one clock, limits, a seed, and the trail for the record."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from m2bridge import protocol, scripts
+from m2bridge.engine import Engine, Limits, Run, open_engine
+from m2bridge.errors import LimitError, NoEngineError
+from m2bridge.models import Model
+from m2bridge.protocol import Values
+from m2bridge.results import EngineUse, Evidence, Result, ScriptUse, Value, said, weigh
+from m2bridge.scripts import Script
+
+if TYPE_CHECKING:
+    from m2bridge.questions.kernel import Question
+
+R = TypeVar("R", bound=Result)
+S = TypeVar("S")
+Progress = Callable[[str], None]
+"""Called with the name of each step of a computation as it begins."""
+_LEAST_SECONDS = 1.0
+
+
+class LimitReached(Exception):  # noqa: N818 - an outcome, not a mistake
+    """Time or memory ran out inside a computation of ours; `reason` says which."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class Clock:
+    """A deadline and a memory budget that long computations ask about."""
+
+    seconds: float | None = None
+    memory_bytes: int | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def remaining(self) -> float | None:
+        return None if self.seconds is None else self.seconds - self.elapsed
+
+    def check(self) -> None:
+        """Raise :class:`LimitReached` when the time is over."""
+        if self.seconds is not None and self.elapsed > self.seconds:
+            raise LimitReached(f"the time limit of {self.seconds:g} s was reached")
+
+    def reserve(self, count: int, what: str) -> None:
+        """Raise :class:`LimitReached` when `count` bytes are more than the budget."""
+        if self.memory_bytes is not None and count > self.memory_bytes:
+            raise LimitReached(
+                f"{what} needs {count / 2**20:.0f} MB, the limit is {self.memory_bytes / 2**20:.0f} MB"
+            )
+
+
+class Asking:
+    """What a question has at hand while it is answered: Macaulay2 under one clock, a seed, and the trail for the record.
+
+    Attributes
+    ----------
+    seed, prime, limits: as asked; `prime` is None when the user has chosen none.
+    refused, required: whether Macaulay2 is not to be asked; whether the user has named one, so that its failure is an error and
+        not only a missing witness.
+    clock: of the whole question; each run of Macaulay2 gets what is left of it.
+    evidence: what witnesses have said so far.
+    """
+
+    def __init__(
+        self, *, engine: Engine | bool | None, prime: int | None, seed: int, limits: Limits, keep: Path | None,
+        progress: Progress | None, warm: bool = False, opener: Callable[..., Any] = open_engine,
+    ) -> None:  # fmt: skip
+        self.seed, self.prime, self.limits, self.keep, self.progress = seed, prime, limits, keep, progress
+        self.clock = Clock(limits.wall_seconds, limits.memory_bytes)
+        self.evidence: list[Evidence] = []
+        self.scripts: list[ScriptUse] = []
+        self.peak_memory_bytes: int | None = None
+        self.last_seconds = 0.0
+        self.last_run: Run | None = None
+        self.refused = engine is False
+        self.required = engine is not None and engine is not False
+        self._given = engine if not isinstance(engine, bool) else None
+        self._warm, self._opener, self._opened = warm, opener, ExitStack()
+
+    @property
+    def engine(self) -> Engine:
+        """Macaulay2: the user's, or the first that works, opened when it is first needed."""
+        if self.refused:
+            raise NoEngineError("Macaulay2 is not asked here, as was wished")
+        if self._given is None:
+            self._given = self._opened.enter_context(self._opener(warm=self._warm))
+        return self._given
+
+    def require_engine(self) -> None:
+        """Fail now when there is no Macaulay2, not after minutes of other work."""
+        _ = self.engine
+
+    def close(self) -> None:
+        self._opened.close()
+
+    @property
+    def engine_use(self) -> EngineUse | None:
+        if self._given is None:
+            return None
+        return EngineUse(version=self._given.info.version, origin=self._given.info.origin)
+
+    def announce(self, step: str) -> None:
+        """Tell who listens what begins now."""
+        if self.progress is not None:
+            self.progress(step)
+
+    def ask(
+        self, template: str | Path, parameters: Mapping[str, object], model: Model | None = None, *, seconds: float | None = None
+    ) -> tuple[Values, str | None]:  # fmt: skip
+        """The values a template emits, and which limit stopped it, if any; what was emitted before is there.
+
+        `model` gives its partial and sizes; `seconds` allows less than what is left of the question's time.
+        """
+        if model is None:
+            return self.run(scripts.render(template, parameters), seconds=seconds)
+        script = scripts.render(template, {**model.m2_parameters, **parameters}, partial=model.m2_partial)
+        return self.run(script, seconds=seconds)
+
+    def run(self, script: Script, *, seconds: float | None = None) -> tuple[Values, str | None]:
+        """Like :meth:`ask`, for a script that is rendered already."""
+        allowed = [s for s in (self.clock.remaining, seconds) if s is not None]
+        least = min(s for s in (_LEAST_SECONDS, self.limits.wall_seconds) if s is not None)
+        wall = max(least, min(allowed)) if allowed else None
+        run = self.engine.run(script, replace(self.limits, wall_seconds=wall), self._listen)
+        self._remember(run)
+        try:
+            return protocol.read(run), None
+        except LimitError as error:
+            return error.fields.get("values") or Values({}, False, run), str(error)
+
+    def _remember(self, run: Run) -> None:
+        script = run.script
+        self.scripts.append(ScriptUse(name=script.name, sha256=script.sha256, text=script.text))
+        self.last_seconds, self.last_run = run.seconds, run
+        if run.peak_memory_bytes is not None:
+            self.peak_memory_bytes = max(self.peak_memory_bytes or 0, run.peak_memory_bytes)
+        if self.keep is not None:
+            self.keep.mkdir(parents=True, exist_ok=True)
+            stem = self.keep / f"{script.name}-{script.sha256[:12]}"
+            for ending, text in ((".m2", script.text), (".out", run.stdout), (".err", run.stderr)):
+                stem.with_suffix(ending).write_text(text, encoding="utf-8")
+
+    def _listen(self, line: str) -> None:
+        if self.progress is not None and (step := protocol.step_of(line)) is not None:
+            self.progress(step)
+
+    def say(self, quantity: str, value: Value, witness: str, method: str, **more: Any) -> None:
+        """Add a witness's word; `more` are the other fields of :class:`~m2bridge.results.Evidence`."""
+        self.evidence.append(said(quantity, value, witness, method, **more))
+
+    def also(
+        self, other: Question[S, R], subject: S | str, *, seconds: float | None = None, **options: Any
+    ) -> R:
+        """The answer to another question, within what is left of this one's time, with the same engine and seed.
+
+        What that question ran is remembered; its evidence is not taken over.
+        """
+        remaining = [s for s in (self.clock.remaining, seconds) if s is not None]
+        limits = replace(self.limits, wall_seconds=max(_LEAST_SECONDS, min(remaining)) if remaining else None)
+        engine = options.pop("engine", None)
+        given = {"seed": self.seed, "limits": limits, "keep": self.keep, "progress": self.progress, **options}
+        answer = other(subject, engine=self.engine if engine is None else engine, **given)
+        self.scripts += answer.scripts
+        return answer
+
+    def answer(self, kind: type[R], **found: Any) -> R:
+        """The result, with everything that all results have filled in from what was done here."""
+        evidence = tuple(found.pop("evidence", self.evidence))
+        own = {"evidence": evidence, "agreement": weigh(evidence).verdict, "seed": self.seed, **found}
+        own.setdefault("engine", self.engine_use)
+        own.setdefault("scripts", tuple(self.scripts))
+        own.setdefault("seconds", self.clock.elapsed)
+        own.setdefault("peak_memory_bytes", max(self.peak_memory_bytes or 0, _peak_of_python()))
+        return kind(**own)
+
+
+def _peak_of_python() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
