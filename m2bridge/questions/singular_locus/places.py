@@ -17,7 +17,6 @@ from m2bridge.models import Model
 from m2bridge.models.polynomials import Polynomial, parse_polynomial
 from m2bridge.questions import over_q
 from m2bridge.questions.dimension import Dimension
-from m2bridge.questions.fiber.partners import partners
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.singular_locus.in_span import Equations
 from m2bridge.questions.singular_locus.result import Component, Place, Singularity
@@ -45,6 +44,8 @@ def _place(
     ask: Asking, stratum: WeightStratum, size: Dimension, equations: Equations | None,
     components: tuple[Component, ...] | None, p: int,
 ) -> Place:  # fmt: skip
+    from m2bridge.questions.fiber.partners import partners  # which reads the orbits of this package
+
     model, weights = stratum.point.model, stratum.point.weights
     first = np.array(first_order_images(model, weights), dtype=object)
     rank = over_q.rank(first)
