@@ -25,10 +25,10 @@ from typing import Any
 from m2bridge.engine import Engine, Limits, open_engine
 from m2bridge.errors import InputError
 from m2bridge.models import Model, parse_spec
-from m2bridge.questions.clock import Clock
+from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure import closure, interpolate
 from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.closure.kernels import graded_kernel, kernel
+from m2bridge.questions.closure.inside import graded_kernel, kernel
 from m2bridge.questions.kernel import Asking
 
 LADDER = (

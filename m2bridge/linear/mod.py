@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.linear.primes import is_prime
-from m2bridge.linear.residues import LARGEST_PRIME, field_of
+from m2bridge.linear.primes import check_prime
+from m2bridge.linear.residues import LARGEST_PRIME, Field, field_of
 
 
 @lru_cache(maxsize=256)
-def checked_prime(p: int) -> int:
-    """`p` itself when it is a prime below 2^31, the largest that programs are interpreted with."""
-    if not 2 <= p < LARGEST_PRIME:
-        raise InputError(f"the prime {p} is not between 2 and 2^31")
-    if not is_prime(p):
-        raise InputError(f"{p} is not a prime number")
-    return p
+def checked_field(p: int) -> Field:
+    """F_p for a prime below 2^31, the largest that programs are interpreted with."""
+    return field_of(check_prime(p, "the prime", below=LARGEST_PRIME))
 
 
 class Mod:
@@ -40,7 +36,7 @@ class Mod:
     def __init__(self, values: Any, p: int) -> None:
         if isinstance(values, Mod):
             raise InputError("these values are already residues")
-        self.field = field_of(checked_prime(int(p)))
+        self.field = checked_field(int(p))
         self.data: Any = self.field.residues(values)
 
     @classmethod

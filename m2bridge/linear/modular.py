@@ -27,8 +27,6 @@ from m2bridge.linear.residues import (
     integer_matrix,
 )
 
-_LARGEST = 2**63 - 1
-"""FLINT's matrices over F_p take primes up to here."""
 _PANEL = 16
 _BASE = 32
 _SMALL = 120
@@ -68,7 +66,7 @@ def rank_mod(matrix: Any, p: int = DEFAULT_PRIME) -> int:
     >>> rank_mod([[1, 2], [3, 6 + 10007]], 10007)
     1
     """
-    p = check_prime(p, "the prime", most=_LARGEST)
+    p = check_prime(p, "the prime", below=2**63)
     array = integer_matrix(matrix)
     if 0 in array.shape:
         return 0
@@ -82,7 +80,7 @@ def rank_mod(matrix: Any, p: int = DEFAULT_PRIME) -> int:
 
 def eliminate(matrix: Any, p: int = DEFAULT_PRIME) -> Elimination:
     """Rank over F_p together with pivot rows and columns: what a certificate needs."""
-    p = check_prime(p, "the prime", most=_LARGEST)
+    p = check_prime(p, "the prime", below=2**63)
     array = integer_matrix(matrix)
     if p >= LARGEST_BLAS_PRIME:
         return _eliminate_large(array, p)
@@ -115,7 +113,7 @@ def echelon_mod(
     >>> rows.tolist(), pivots
     ([[1, 2, 0], [0, 0, 1]], (0, 2))
     """
-    p = check_prime(p, "the prime", most=_LARGEST)
+    p = check_prime(p, "the prime", below=2**63)
     array = integer_matrix(matrix)
     if p >= LARGEST_BLAS_PRIME:
         return _flint_echelon(array, p)

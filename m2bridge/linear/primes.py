@@ -25,8 +25,6 @@ MACAULAY2_PRIME = 32003
 """The default where Macaulay2 computes Groebner bases."""
 LARGEST_MACAULAY2_PRIME = 32749
 """Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one."""
-LEAST_PRIME = 101
-"""Over fewer points, forms like x^3 y - x y^3 vanish everywhere and interpolation finds equations that are none."""
 LARGE_PRIME = 8_388_593
 """The largest prime below 2^23: the default for ranks, which float64 products compute exactly up to here."""
 
@@ -40,23 +38,20 @@ def is_prime(n: int) -> bool:
     return n > 1 and bool(fmpz(n).is_prime())
 
 
-def check_prime(p: int, option: str = "--prime", *, least: int = 2, most: int = LARGE_PRIME) -> int:
-    """p, when it is a prime in this range; `option` is what set it. Up to the default, float64 products are exact.
+def check_prime(p: int, option: str = "--prime", *, below: int = 2**23) -> int:
+    """p, when it is a prime below a bound, by default one for which float64 products are exact; `option` is what set it.
 
     Raises
     ------
     InputError
-        It is no prime, or out of the range.
+        It is no prime, or too large.
     """
-    if isinstance(p, bool) or not isinstance(p, (int, np.integer)):
-        raise InputError(f"{option}: a prime is an integer, not {p!r}")
-    if least <= p <= most and is_prime(int(p)):
-        return int(p)
-    wrong = "too small" if p < least else "too large" if p > most else "not prime"
-    wanted = f"give a prime number from {least} to {most}"
-    if (least, most) == (2, LARGE_PRIME):
-        wanted = f"a prime below {2**23} is needed here"
-    raise InputError(f"{option} {p}: {wanted}; this one is {wrong}", argument="prime")
+    if not isinstance(p, (int, np.integer)) or isinstance(p, bool):
+        raise InputError(f"{option} must be an integer, not {p!r}")
+    if p >= below or not is_prime(int(p)):
+        reason = f"{p} is too large" if p >= below else f"{p} is not prime"
+        raise InputError(f"{option} {p}: a prime below {below} is needed here; {reason}")
+    return int(p)
 
 
 class GivenNumbers:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,10 +74,12 @@ class Field:
     """
 
     p: int
+    below: ClassVar[int] = LARGEST_BLAS_PRIME
+    dtype: ClassVar[Any] = np.float64
 
     def __post_init__(self) -> None:
-        if not 2 <= self.p < LARGEST_BLAS_PRIME:
-            raise InputError(f"exact BLAS needs a prime below 2^23, not {self.p}")
+        if not 2 <= self.p < self.below:
+            raise InputError(f"a prime below 2^{self.below.bit_length() - 1} is needed here, not {self.p}")
 
     @property
     def bound(self) -> int:
@@ -93,15 +95,14 @@ class Field:
         """How many products of two residues can be added to a residue before the sum may round."""
         return min(int((_EXACT - 2 * self.p - self.bound) // self.bound**2), 1 << 16)
 
-    def residues(self, array: Any) -> FloatArray:
-        """Balanced residues of an array of integers of any size."""
+    def residues(self, array: Any) -> Any:
+        """Residues of an array of integers of any size."""
         values = np.asarray(array)
         if values.dtype.kind not in "iub" and values.dtype != object and values.size:
             raise InputError(f"residues need integers, not {values.dtype}")
-        small = np.asarray(values % self.p, dtype=np.float64) if values.size else values.astype(np.float64)
-        return self.reduce(small)
+        return self.reduce(np.asarray(values % self.p if values.size else values).astype(self.dtype))
 
-    def reduce(self, array: FloatArray) -> FloatArray:
+    def reduce(self, array: Any) -> Any:
         """Bring integers of absolute value below 2^53 - 2p to balanced residues, in place where it can be."""
         if array.ndim == 0:
             return self.reduce(array.reshape(1)).reshape(())
@@ -119,7 +120,7 @@ class Field:
             _reduce(flat[start : start + _CHUNK], self.p, inverse)
         return array
 
-    def matmul(self, left: FloatArray, right: FloatArray) -> FloatArray:
+    def matmul(self, left: Any, right: Any) -> Any:
         """Product of residue arrays (leading axes are batches, as in ``numpy.matmul``), reduced."""
         inner = left.shape[-1]
         terms = self.terms
@@ -150,15 +151,15 @@ class Field:
 
     def inverses(self, array: Any) -> Any:
         """1/x of each entry; all are non-zero."""
-        flat = [self.inverse(x) for x in array.reshape(-1)]
-        return np.array(flat).reshape(array.shape)
+        flat = [pow(int(x), -1, self.p) for x in array.reshape(-1)]
+        return self.residues(np.array(flat).reshape(array.shape))
 
-    def canonical(self, array: FloatArray) -> NDArray[np.int64]:
+    def canonical(self, array: Any) -> NDArray[np.int64]:
         """Residues in 0..p-1 as int64."""
-        return array.astype(np.int64) % self.p
+        return np.asarray(array.astype(np.int64) % self.p)
 
 
-class LargeField:
+class LargeField(Field):
     """F_p for a prime 2^23 <= p < 2^31, on int64 arrays of residues in 0..p-1: slower, for those who ask for such a prime.
 
     Examples
@@ -168,25 +169,14 @@ class LargeField:
     [[2147483613]]
     """
 
-    __slots__ = ("p",)
+    below: ClassVar[int] = LARGEST_PRIME
+    dtype: ClassVar[Any] = np.int64
 
-    def __init__(self, p: int) -> None:
-        if not 2 <= p < LARGEST_PRIME:
-            raise InputError(f"the prime {p} is not below 2^31")
-        self.p = p
-
-    def residues(self, array: Any) -> NDArray[np.int64]:
-        """Residues of an array of integers of any size."""
-        values = np.asarray(array)
-        if values.dtype.kind not in "iub" and values.dtype != object and values.size:
-            raise InputError(f"residues need integers, not {values.dtype}")
-        return np.asarray(values % self.p).astype(np.int64)
-
-    def reduce(self, array: NDArray[np.int64]) -> NDArray[np.int64]:
+    def reduce(self, array: Any) -> Any:
         """Residues of integers of absolute value below 2^63."""
         return np.asarray(array % self.p)
 
-    def matmul(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    def matmul(self, left: Any, right: Any) -> Any:
         """Product of residue arrays: a factor is split into 16-bit halves, sums of 32 products stay below 2^53."""
         dense = right.astype(np.float64)
         total: Any = 0
@@ -200,22 +190,9 @@ class LargeField:
             total = (total + (part << shift)) % self.p
         return np.asarray(total)
 
-    def inverse(self, x: int) -> int:
-        """1/x for a non-zero residue."""
-        return pow(int(x), -1, self.p)
-
-    def inverses(self, array: Any) -> Any:
-        """1/x of each entry; all are non-zero."""
-        flat = [self.inverse(x) for x in array.reshape(-1).tolist()]
-        return np.array(flat, dtype=np.int64).reshape(array.shape)
-
-    def canonical(self, array: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Residues in 0..p-1 as int64."""
-        return array
-
 
 @lru_cache(maxsize=256)
-def field_of(p: int) -> Field | LargeField:
+def field_of(p: int) -> Field:
     """F_p in the arrays that suit its size."""
     return Field(p) if p < LARGEST_BLAS_PRIME else LargeField(p)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from m2bridge.models.base import Formula, Symmetry, known
-from m2bridge.models.network import coefficient_rows, output_rows
+from m2bridge.models.network import coefficient_rows, output_rows, parameter_rows
 from m2bridge.models.segre import segre_grading
 from m2bridge.models.symmetries import Label
 
@@ -131,6 +131,37 @@ def target_grading(model: LightningNetwork) -> np.ndarray:
     inputs = coefficient_rows(model.monomials, model.input_shape, d[-1], model.t)
     outputs = output_rows(model.monomials, d[-1], model.t)
     return inputs - outputs if model.skip else np.concatenate([inputs, outputs])
+
+
+def source_grading(model: LightningNetwork) -> np.ndarray:
+    """Torus weights of the parameters, row by row as in :func:`target_grading`."""
+    d0, dl = model.widths[0], model.widths[-1]
+    none, units = np.zeros(d0, dtype=np.int64), np.eye(d0, dtype=np.int64)
+    segre, virtual = model.coordinate_system == "segre", model.parametrization == "virtual"
+    seen = model.layer_numbers if model.skip or virtual else range(1, 2)
+    first, last = ("L", "L") if virtual else (model.weight_name("V", 1), model.weight_name("V", model.layers))
+
+    def characters(key: np.ndarray, query: np.ndarray) -> dict[str, np.ndarray]:
+        """Characters of A -> diag(key) A diag(query) in the layers that see it, on A itself or on Q and K."""
+        if model.parametrization != "weights":
+            letter = "M" if virtual else "A"
+            return {model.weight_name(letter, i): key[:, None] + query[None, :] for i in seen}
+        both = (("Q", query), ("K", key))
+        return {model.weight_name(letter, i): part[None, :] for i in seen for letter, part in both}
+
+    rows: list[dict[str, np.ndarray]] = []
+    for e in units:
+        row = characters(e, none if segre else e)
+        if model.skip:
+            row |= {model.weight_name("V", i): e[None, :] - e[:, None] for i in seen}
+        else:
+            row[first] = e[None, :]
+        rows.append(row)
+    if segre:
+        rows += [characters(none, e) for e in units]
+    if not model.skip:
+        rows += [{last: e[:, None]} for e in np.eye(dl, dtype=np.int64)]
+    return parameter_rows(model.parameters, rows)
 
 
 # -- dimensions ----------------------------------------------------------------------------------------

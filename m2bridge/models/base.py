@@ -267,6 +267,14 @@ class Model(ABC):
         return None
 
     @property
+    def parameter_grading(self) -> np.ndarray | None:
+        """Torus weights of the flattened parameters, one row for each row of :attr:`grading`.
+
+        Moving the weights by the torus moves each target coordinate by its character in :attr:`grading`.
+        """
+        return None
+
+    @property
     def dimension_bound(self) -> Formula | None:
         """A proved upper bound of the dimension of the image, where one is known in closed form."""
         return None

@@ -133,6 +133,15 @@ class Convolution(NetworkModel):
         return np.stack([np.ones(self.coordinate_count, dtype=np.int64), self.monomials @ places])
 
     @property
+    def parameter_grading(self) -> np.ndarray:
+        degree, weight, scale = [], [], 1
+        for i, (size, stride) in enumerate(zip(self.filters, self.strides, strict=True), start=1):
+            degree.append(np.full(size, int(i == self.layers)))
+            weight.append(scale * np.arange(size))
+            scale *= stride * self.r
+        return np.stack([np.concatenate(degree), np.concatenate(weight)]).astype(np.int64)
+
+    @property
     def formula(self) -> Formula:
         """|k| - L + 1: the filters up to the scalings between layers."""
         several = ("r > 1, or a single layer", self.r > 1 or self.layers == 1)

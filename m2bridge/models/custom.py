@@ -165,12 +165,20 @@ class PolynomialMap(Model):
         return polynomials_for_macaulay2(len(self.variables), self.polynomials, self.constraints)
 
     @cached_property
-    def grading(self) -> np.ndarray:
-        """All gradings of the variables for which every polynomial is homogeneous."""
+    def _gradings(self) -> tuple[np.ndarray, np.ndarray]:
         everything = [dict(f) for f in (*self.polynomials, *self.constraints)]
         source = PolynomialSystem(everything, len(self.variables)).homogeneous_gradings()
         leading = np.array([next(iter(dict(f)), (0,) * len(self.variables)) for f in self.polynomials])
-        return np.asarray(source @ leading.T)
+        return source @ leading.T, source
+
+    @property
+    def grading(self) -> np.ndarray:
+        """All gradings of the variables for which every polynomial is homogeneous."""
+        return self._gradings[0]
+
+    @property
+    def parameter_grading(self) -> np.ndarray:
+        return self._gradings[1]
 
 
 def check_variables(names: Sequence[str]) -> None:

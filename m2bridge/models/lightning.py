@@ -15,7 +15,7 @@ import numpy as np
 
 from m2bridge.errors import InputError, SpecError
 from m2bridge.models.attention import Attention
-from m2bridge.models.attention_known import layers_formula, lightning_formula, target_grading
+from m2bridge.models.attention_known import layers_formula, lightning_formula, source_grading, target_grading
 from m2bridge.models.attention_points import lightning_point
 from m2bridge.models.base import Formula
 from m2bridge.models.network import NetworkModel
@@ -95,6 +95,10 @@ class LightningNetwork(Attention, NetworkModel):
     @property
     def grading(self) -> np.ndarray:
         return target_grading(self)
+
+    @property
+    def parameter_grading(self) -> np.ndarray:
+        return source_grading(self)
 
     @property
     def formula(self) -> Formula | None:

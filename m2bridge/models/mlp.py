@@ -15,7 +15,7 @@ import numpy as np
 
 from m2bridge.errors import SpecError
 from m2bridge.models.base import Formula, Shape, Symmetry, known
-from m2bridge.models.network import NetworkModel, coefficient_rows, output_rows
+from m2bridge.models.network import NetworkModel, coefficient_rows, output_rows, parameter_rows
 from m2bridge.models.spec import check_degree, check_sizes, written
 
 KILEEL = "Kileel, Trager, Bruna, arXiv:1905.12207"
@@ -88,6 +88,12 @@ class Perceptron(NetworkModel):
         """Scalings of the inputs, then of the outputs."""
         inputs = coefficient_rows(self.monomials, self.input_shape, self.widths[-1], 1)
         return np.concatenate([inputs, output_rows(self.monomials, self.widths[-1], 1)])
+
+    @property
+    def parameter_grading(self) -> np.ndarray:
+        rows = [{"W1": e[None, :]} for e in np.eye(self.widths[0], dtype=np.int64)]
+        rows += [{f"W{self.layers}": e[:, None]} for e in np.eye(self.widths[-1], dtype=np.int64)]
+        return parameter_rows(self.parameters, rows)
 
     @property
     def formula(self) -> Formula | None:

@@ -5,7 +5,7 @@ function.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import comb, prod
 from typing import Any
@@ -102,6 +102,26 @@ def monomial_name(exponents: Any, names: list[str]) -> str:
 
 
 # -- gradings: torus weights of parameters and of coefficients -------------------------------------------
+
+
+def parameter_rows(parameters: Mapping[str, Shape], rows: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+    """One row for each one-parameter group, one column for each flattened parameter.
+
+    `rows` have the characters of each weight, broadcast to its shape; weights without any are fixed.
+    """
+    zero = np.zeros(1, dtype=np.int64)
+    return np.array(
+        [
+            np.concatenate(
+                [
+                    np.broadcast_to(row.get(name, zero), shape).reshape(-1)
+                    for name, shape in parameters.items()
+                ]
+            )
+            for row in rows
+        ],
+        dtype=np.int64,
+    )
 
 
 def coefficient_rows(monomials: np.ndarray, input_shape: Shape, outputs: int, columns: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import NotPolynomialError
-from m2bridge.linear.residues import Field, LargeField, residue
+from m2bridge.linear.residues import Field, residue
 from m2bridge.programs.instructions import Shape
 
 Array = Any
@@ -95,7 +95,7 @@ class Residues(Floats):
     heuristic, and are called that wherever they are used; without `rng` an analytic program is refused.
     """
 
-    def __init__(self, field: Field | LargeField, rng: np.random.Generator | None = None) -> None:
+    def __init__(self, field: Field, rng: np.random.Generator | None = None) -> None:
         self.field = field
         self.rng = rng
 

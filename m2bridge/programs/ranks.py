@@ -22,7 +22,7 @@ import numpy as np
 
 from m2bridge.errors import OutOfReachError
 from m2bridge.linear.modular import Elimination, echelon_residues, eliminate, eliminate_residues
-from m2bridge.linear.residues import DEFAULT_PRIME, Field, field_of
+from m2bridge.linear.residues import DEFAULT_PRIME, LARGEST_BLAS_PRIME, field_of
 from m2bridge.programs.arithmetics import Array, Residues
 from m2bridge.programs.blocks import (
     LastLayer,
@@ -120,7 +120,7 @@ def generic_rank(
     start = time.perf_counter()
     most = program.parameter_count - held.count
     most = most if upper is None else min(upper, most)
-    layer = last_layer(program, held) if p < 2**23 else None
+    layer = last_layer(program, held) if p < LARGEST_BLAS_PRIME else None
     work = _RankWork(program, p, seed, held, layer)
     current = work.first_try(samples)
     best: tuple[_Pivots, _Try] | None = None
@@ -261,8 +261,9 @@ class _RankWork:
         return _Pivots((), chosen, tuple(int(self.columns[k]) for k in found.pivot_columns))
 
     def _eliminate(self, matrix: Array) -> Elimination:
-        field = self.arithmetic.field
-        return eliminate_residues(matrix, field) if isinstance(field, Field) else eliminate(matrix, self.p)
+        if self.p < LARGEST_BLAS_PRIME:
+            return eliminate_residues(matrix, self.arithmetic.field)
+        return eliminate(matrix, self.p)
 
     def _windows(self, current: _Try) -> list[slice]:
         chunk = max(1, _CHUNK_BYTES // self._per_sample(current))
@@ -276,7 +277,6 @@ class _RankWork:
     def _eliminated(self, values: list[Lettered], current: _Try, layer: LastLayer) -> _Pivots:
         """Independent tokens, and pivots of the rest modulo the columns of the last weight."""
         field = self.arithmetic.field
-        assert isinstance(field, Field)
         tokens = values[layer.tokens].array.reshape(current.samples, layer.width, layer.columns)
         token_matrix = np.ascontiguousarray(np.moveaxis(tokens, 1, 0).reshape(layer.width, -1))
         total = token_matrix.shape[1]

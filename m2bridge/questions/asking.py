@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from m2bridge import protocol, scripts
 from m2bridge.engine import Engine, Limits, Run, open_engine
-from m2bridge.errors import LimitError, NoEngineError
+from m2bridge.errors import InputError, LimitError, NoEngineError
+from m2bridge.linear.primes import check_prime, is_prime
 from m2bridge.models import Model
 from m2bridge.protocol import Values
 from m2bridge.results import EngineUse, Evidence, Result, ScriptUse, Value, said, weigh
@@ -35,6 +36,21 @@ class LimitReached(Exception):  # noqa: N818 - an outcome, not a mistake
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+def prime_between(p: int, least: int, most: int) -> int:
+    """The prime that a user chose, when a question can use it.
+
+    Over too few points forms like x^3 y - x y^3 vanish everywhere, and ranks at random points mean little.
+    """
+    if least <= 2:
+        return check_prime(p, below=most + 1)
+    if not least <= p <= most or not is_prime(p):
+        wrong = "too small" if p < least else "too large" if p > most else "not prime"
+        raise InputError(
+            f"--prime {p}: give a prime number from {least} to {most}; this one is {wrong}", argument="prime"
+        )
+    return p
 
 
 @dataclass(slots=True)

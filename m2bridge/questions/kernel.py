@@ -21,10 +21,10 @@ from m2bridge.claims import said_about
 from m2bridge.engine import Engine, Limits, Run, open_engine
 from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError, LimitError, NoEngineError
-from m2bridge.linear.primes import LARGE_PRIME, LEAST_PRIME, check_prime
+from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
-from m2bridge.questions.asking import Asking, LimitReached, Progress
+from m2bridge.questions.asking import Asking, LimitReached, Progress, prime_between
 from m2bridge.questions.cost import Cost, Estimate, estimate_of, from_program
 from m2bridge.results import RESULT_TYPES, Result, register_result
 from m2bridge.scripts import Script
@@ -141,7 +141,7 @@ class Question(Generic[S, R]):
     example: str = ""
     needs_engine: bool = True
     takes_prime: bool = True
-    primes: tuple[int, int] = (LEAST_PRIME, LARGE_PRIME)
+    primes: tuple[int, int] = (101, LARGE_PRIME)
     warm: bool = False
     subject: Subject[S] = MODEL  # type: ignore[assignment]
     formats: tuple[str, ...] = ()
@@ -215,7 +215,7 @@ class Question(Generic[S, R]):
         if prime is not None and not self.takes_prime:
             raise InputError(f"{self.name} takes no prime: it computes over QQ", argument="prime")
         if prime is not None:
-            check_prime(prime, least=self.primes[0], most=self.primes[1])
+            prime_between(prime, *self.primes)
 
     def estimate(self, subject: S | str, *, prime: int | None = None, **options: Any) -> Estimate:
         """What the answer will probably cost, from the subject's size alone; nothing is computed.

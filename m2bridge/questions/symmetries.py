@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.linear.primes import given_numbers, prime_for
-from m2bridge.linear.residues import DEFAULT_PRIME, LARGEST_PRIME
+from m2bridge.linear.primes import check_prime, given_numbers, prime_for
+from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models import Model
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.kernel import Asking, Option, question
@@ -155,7 +155,7 @@ def _read_declared(text: str) -> list[Mapping[str, Any]]:
     },
     example="m2bridge symmetries 'mlp(widths=[5,5,3,1],r=2)'",
     needs_engine=False,
-    primes=(2, LARGEST_PRIME),
+    primes=(2, 2**31),
 )
 def symmetries(
     ask: Asking,
@@ -185,8 +185,8 @@ def symmetries(
         raise NotPolynomialError(
             f"{model.spec}: symmetries are searched for polynomial networks with free weights"
         )
-    seed = ask.seed
-    p = prime_for(given_numbers(model), chosen=ask.prime, default=DEFAULT_PRIME)
+    seed, chosen = ask.seed, None if ask.prime is None else check_prime(ask.prime, below=2**63)
+    p = prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME)
     if p < 2 * program.parameter_count:
         raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
     seconds = min(SECONDS, ask.clock.remaining or SECONDS)

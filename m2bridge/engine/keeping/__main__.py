@@ -57,7 +57,7 @@ class CallerGoneError(Exception):
     """The caller closed the socket or died."""
 
 
-class CallerService:
+class Keeper:
     """One caller, one directory, one job at a time."""
 
     def __init__(self, caller: socket.socket) -> None:
@@ -296,7 +296,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     if LINUX:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    CallerService(caller).serve()
+    Keeper(caller).serve()
 
 
 if __name__ == "__main__":

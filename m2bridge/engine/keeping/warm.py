@@ -66,7 +66,7 @@ def unread(descriptor: int) -> int:
     return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4), sys.byteorder)
 
 
-class JobSpawner(Protocol):
+class Keeper(Protocol):
     """What the warm Macaulay2 needs of its keeper."""
 
     asked_to_kill: bool
@@ -90,7 +90,7 @@ class Spare(NamedTuple):
 class WarmMacaulay2:
     """A Macaulay2 that forks: its process, and the spare children that wait at their gates for the next jobs."""
 
-    def __init__(self, keeper: JobSpawner) -> None:
+    def __init__(self, keeper: Keeper) -> None:
         self.keeper = keeper
         self.server: int | None = None
         self.died = False

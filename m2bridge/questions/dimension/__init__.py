@@ -11,8 +11,8 @@ from typing import Annotated
 
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
-from m2bridge.linear.primes import given_numbers, prime_for
-from m2bridge.linear.residues import DEFAULT_PRIME, LARGEST_PRIME
+from m2bridge.linear.primes import check_prime, given_numbers, prime_for
+from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models import Model, Softmax
 from m2bridge.programs.degrees import degrees
 from m2bridge.questions.dimension.checks import checked
@@ -37,7 +37,7 @@ _NEVER_TOO_SMALL = 100
     quantities={"image_dim": "the dimension of the image, affine"},
     example="m2bridge dimension 'softmax(d=[8,8,8],a=2,t=3)'",
     needs_engine=False,
-    primes=(2, LARGEST_PRIME),
+    primes=(2, 2**31),
 )
 def dimension(
     ask: Asking,
@@ -56,7 +56,8 @@ def dimension(
     >>> found.image_dim, found.generic_fiber_dim, found.certainty.value
     (23, 19, 'proved')
     """
-    p = _large_enough(prime_for(given_numbers(model), chosen=ask.prime, default=DEFAULT_PRIME), model)
+    chosen = None if ask.prime is None else check_prime(ask.prime, below=2**63)
+    p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME), model)
     if (given := constrained_map(model)) is not None:
         return constrained_dimension(ask, given, p)
     uppers = upper_bounds(model, p=p, seed=ask.seed)

@@ -11,13 +11,13 @@ from __future__ import annotations
 from contextlib import suppress
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
-from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, LEAST_PRIME, MACAULAY2_PRIME
+from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model, OwnNetwork
 from m2bridge.questions.fiber import computing, lifting, partners, real, structured
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computed import ComputedFiber, here
 from m2bridge.questions.fiber.dimensions import dimensions_of
-from m2bridge.questions.fiber.points import Point, given_point, good_prime, random_point, read_weights
+from m2bridge.questions.fiber.points import PRIMES, Point, given_point, good_prime, random_point, read_weights
 from m2bridge.questions.fiber.request import (
     MOST_TERMS,
     MOST_TERMS_EACH,
@@ -61,7 +61,7 @@ _MULTI_HEAD_WEIGHTS = 12
         "orbits": "how many orbits of the known symmetries the fiber has",
         "image_dim": "the dimension of the image",
     },
-    primes=(LEAST_PRIME, LARGEST_MACAULAY2_PRIME),
+    primes=PRIMES,
     example="m2bridge fiber 'lightning(d=2,dp=1,parametrization=attention)' --stratum rank_a=1,rank_v=1",
 )
 def fiber(

@@ -18,14 +18,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.linear.modular import rank_mod
-from m2bridge.linear.primes import (
-    LARGE_PRIME,
-    LARGEST_MACAULAY2_PRIME,
-    LEAST_PRIME,
-    check_prime,
-    given_numbers,
-    is_prime,
-)
+from m2bridge.linear.primes import LARGE_PRIME, LARGEST_MACAULAY2_PRIME, given_numbers, is_prime
 from m2bridge.linear.residues import residue
 from m2bridge.models import DeepLightning, Lightning, Mod, Model
 from m2bridge.models.attention import Attention
@@ -33,6 +26,7 @@ from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.virtual import virtual_weights
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
+from m2bridge.questions.asking import prime_between
 
 SPREAD = 60
 """Random weights are integers from -SPREAD to SPREAD, never 0: small enough to be read, and to be real points too."""
@@ -230,14 +224,18 @@ def virtual_point(point: Point) -> Point:
 # prime is taken, and said so.
 
 
+PRIMES = (101, LARGEST_MACAULAY2_PRIME)
+"""Fibers are computed modulo primes from here to there."""
+
+
 def good_prime(point: Point, p: int) -> tuple[int, str | None]:
     """`p`, or the next smaller prime at which the point keeps its entries and ranks, with a note that says so."""
     largest = LARGEST_MACAULAY2_PRIME
-    check_prime(p, least=LEAST_PRIME, most=largest)
+    prime_between(p, *PRIMES)
     first = _objection(point, p)
     if first is None:
         return p, None
-    for q in chain(range(p - 1, LEAST_PRIME - 1, -1), range(largest, p, -1)):
+    for q in chain(range(p - 1, PRIMES[0] - 1, -1), range(largest, p, -1)):
         if is_prime(q) and _objection(point, q) is None:
             return q, f"modulo {p} {first}: computed modulo {q} instead"
     raise InputError(
@@ -247,7 +245,7 @@ def good_prime(point: Point, p: int) -> tuple[int, str | None]:
 
 def other_primes(point: Point, p: int, count: int) -> list[int]:
     """Other primes at which the point keeps its entries and ranks, the largest first."""
-    below = (q for q in range(LARGEST_MACAULAY2_PRIME, LEAST_PRIME, -1) if q != p and is_prime(q))
+    below = (q for q in range(LARGEST_MACAULAY2_PRIME, PRIMES[0], -1) if q != p and is_prime(q))
     return list(islice((q for q in below if _objection(point, q) is None), count))
 
 
@@ -259,7 +257,7 @@ def second_prime(point: Point, p: int) -> int | None:
 def rank_prime(model: Model, point: Point | None = None) -> int:
     """The largest prime up to `LARGE_PRIME` that divides nothing in the model and leaves the point what it is."""
     numbers = given_numbers(model)
-    for p in range(LARGE_PRIME, LEAST_PRIME, -2):
+    for p in range(LARGE_PRIME, PRIMES[0], -2):
         if is_prime(p) and numbers.divided_by(p) is None and (point is None or _objection(point, p) is None):
             return p
     raise InputError("no prime below 2^23 keeps the point: use smaller weights")

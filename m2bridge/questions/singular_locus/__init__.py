@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from m2bridge.errors import InputError, OutOfReachError
-from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, LEAST_PRIME, MACAULAY2_PRIME, check_prime
+from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, MACAULAY2_PRIME
 from m2bridge.models import Lightning, Model
 from m2bridge.protocol import Values
+from m2bridge.questions.asking import prime_between
 from m2bridge.questions.closure import Equation, closure
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking, ForceOption, question
@@ -34,7 +35,7 @@ __all__ = ["Component", "Sent", "SingularLocus", "Stratum", "layer_of", "singula
 
 TEMPLATE = "singular_locus"
 DEFAULT_PRIME = MACAULAY2_PRIME
-PRIMES = (LEAST_PRIME, LARGEST_MACAULAY2_PRIME)
+PRIMES = (101, LARGEST_MACAULAY2_PRIME)
 _MOST_COORDINATES = 2500
 _KERNEL_COORDINATES = 12
 _IDEAL_COORDINATES = 18
@@ -64,7 +65,7 @@ def layer_of(model: Model, question: str, most: int, why: str, *, force: bool) -
 def check_model(model: Model, prime: int, *, force: bool = False) -> Lightning:
     """The model as this question uses it, and a prime that it can compute with, or a clear refusal."""
     checked = layer_of(model, "singular-locus", _MOST_COORDINATES, "the exact ranks take hours", force=force)
-    check_prime(prime, least=PRIMES[0], most=PRIMES[1])
+    prime_between(prime, *PRIMES)
     return checked
 
 
