@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from m2bridge.questions.fiber import Fiber, fiber
     from m2bridge.questions.hilbert_series import HilbertSeries, hilbert_series
     from m2bridge.questions.ideal import ideal
+    from m2bridge.questions.membership import ImageMembership, membership
     from m2bridge.questions.same import Same, same
     from m2bridge.questions.singular_locus import SingularLocus, singular_locus
     from m2bridge.questions.singular_point import SingularPoint, singular_point
@@ -59,6 +60,7 @@ __all__ = [
     "Evidence",
     "Fiber",
     "HilbertSeries",
+    "ImageMembership",
     "Ledger",
     "Lightning",
     "Limits",
@@ -85,6 +87,7 @@ __all__ = [
     "hilbert_series",
     "ideal",
     "load_record",
+    "membership",
     "open_engine",
     "parse_spec",
     "same",
@@ -103,6 +106,7 @@ _MODULES = {
     "questions.dimension": ("Dimension", "dimension"),
     "questions.fiber": ("Fiber", "fiber"),
     "questions.hilbert_series": ("HilbertSeries", "hilbert_series"),
+    "questions.membership": ("ImageMembership", "membership"),
     "questions.ideal": ("ideal",),
     "questions.same": ("Same", "same"),
     "questions.singular_locus": ("SingularLocus", "singular_locus"),

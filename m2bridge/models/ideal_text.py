@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from m2bridge.errors import ParseError
+from m2bridge.models.ideal_documents import looks_like_mrdi, read_mrdi
 from m2bridge.models.polynomials import NAME, Polynomial, parse_polynomial, polynomial_text, split_at_commas
 
 _ENDLESS_NAME = re.compile(r"[A-Za-z]\w{64}")
@@ -20,6 +21,8 @@ _TWO_SIGNS = re.compile(r"[\w)]--[\w(]")
 _RING = re.compile(r"(?:[A-Za-z]\w*\s*=\s*)?(QQ|ZZ/\s*(\d+))\s*\[([^\]]*)\]")
 _VARIABLES = re.compile(r"^[^\S\n]*variables:(.*)$", re.MULTILINE)
 _RANGE = re.compile(r"([A-Za-z][A-Za-z']*_?)(\d+)\s*\.\.\s*([A-Za-z][A-Za-z']*_?)(\d+)")
+_SINGULAR_RING = re.compile(r"\bring\s+[A-Za-z]\w*\s*=\s*(QQ|\d+)\s*,\s*\(([^()]*)\)\s*,[^;]*;")
+_SINGULAR_IDEAL = re.compile(r"\bideal\s+[A-Za-z]\w*\s*=([^;]*)(?:;|$)")
 _LIST = re.compile(r"(?:ideal\s*\(|(?:ideal\s*)?\{)")
 
 
@@ -38,6 +41,8 @@ class GivenIdeal:
 def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
     """Polynomials from text: one a line, or a Macaulay2-style list ``ideal(f, g)`` or ``{f, g}``, with or without a ring.
 
+    Singular's ``ring R = 0, (x, y), dp; ideal I = f, g;`` and ``.mrdi`` files of Macaulay2 and OSCAR are read too.
+
     Comments begin with ``--``, ``//`` or ``#``. Variables come from a ring such as ``QQ[x_0..x_3]``, from a line
     ``variables: x, y, z``, or else from the polynomials, in the order of appearance.
 
@@ -45,6 +50,9 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
     >>> given.variables, given.texts()
     (('x', 'y', 'z'), ('y^2*z-x^3', 'x*y'))
     """
+    if looks_like_mrdi(text):
+        names, found, p = read_mrdi(text, source)
+        return GivenIdeal(variables=names, polynomials=tuple(found), characteristic=p)
     if match := _ENDLESS_NAME.search(text):
         _fail(source, f"the name {match[0][:20]}... has more than 64 characters")
     plain = "\n".join(_uncommented(line, source, i) for i, line in enumerate(text.splitlines(), 1))
@@ -53,6 +61,10 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
     if match := _RING.search(plain):
         characteristic = int(match[2]) if match[2] else 0
         variables = _names(match[3], source, _line(plain, match.start(3)))
+        plain = _blanked(plain, match)
+    elif match := _SINGULAR_RING.search(plain):
+        characteristic = 0 if match[1] == "QQ" else int(match[1])
+        variables = _names(match[2], source, _line(plain, match.start(2)))
         plain = _blanked(plain, match)
     if match := _VARIABLES.search(plain):
         variables = _names(match[1], source, _line(plain, match.start()))
@@ -118,6 +130,9 @@ def _names(text: str, source: str, line: int) -> list[str]:
 
 def _bodies(text: str) -> Iterator[tuple[int, str]]:
     """The polynomials with their places: inside ``ideal(...)``, ``ideal {...}`` or ``{...}``, else one a line."""
+    if match := _SINGULAR_IDEAL.search(text):
+        yield from split_at_commas(match[1], match.start(1))
+        return
     if match := _LIST.search(text):
         start = match.end()
         closing = {"(": ")", "{": "}"}[text[start - 1]]

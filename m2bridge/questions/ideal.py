@@ -23,7 +23,7 @@ from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, check_prime, nu
 from m2bridge.models.ideal_text import GivenIdeal, read_ideal
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.questions.asking import Clock, LimitReached
-from m2bridge.questions.closure import read_field
+from m2bridge.questions.closure import Closure, read_field
 from m2bridge.questions.closure.lifting import reduce_polynomial
 from m2bridge.questions.closure.monomials import monomials_of_degree
 from m2bridge.questions.cost import Expense
@@ -101,9 +101,11 @@ class IdealSummary(Result):
 
 
 def _given(given: Any) -> GivenIdeal:
-    """An ideal as itself, as text, or as a list of polynomials as texts."""
+    """An ideal as itself, as text, as a list of polynomials as texts, or as the answer of the question about a closure."""
     if isinstance(given, GivenIdeal):
         return given
+    if isinstance(given, Closure):
+        return read_ideal(given.to_m2(), source="the closure")
     return read_ideal(given if isinstance(given, str) else "\n".join(_lines(given)))
 
 
@@ -121,8 +123,8 @@ IDEAL = Subject(
     of=_given,
     read=_from_file,
     metavar="FILE",
-    help="A file of polynomials, one a line or a list such as ideal(x*y - z^2, x^3); - for standard input. A ring QQ\\[x,y,z] or "
-    'a line "variables: x, y, z" declares the variables.',
+    help="A file of polynomials, one a line or a list such as ideal(x*y - z^2, x^3), as Macaulay2 or Singular write it, or an "
+    '.mrdi file; - for standard input. A ring QQ\\[x,y,z] or a line "variables: x, y, z" declares the variables.',
 )
 
 

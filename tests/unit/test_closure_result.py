@@ -61,7 +61,7 @@ def test_every_format_means_the_same_polynomial() -> None:
     assert "ring S = 0, (z0, z1, z2), dp;" in answer().written("singular")
     assert answer().written("latex") == "z_{0}z_{2} - z_{1}^{2} = 0 \\\\\n"
     assert json.loads(answer().written("json"))["equations"][0]["coefficients"] == [1, -1]
-    assert set(FORMATS) == {"m2", "sympy", "latex", "json", "singular"}
+    assert set(FORMATS) == {"m2", "sympy", "latex", "json", "singular", "sage", "csv", "mrdi", "oscar"}
     with pytest.raises(InputError):
         answer().written("word")
 

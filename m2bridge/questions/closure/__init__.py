@@ -8,6 +8,8 @@ the kernel may be in reach.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -28,6 +30,7 @@ from m2bridge.questions.closure.equations import Equation
 from m2bridge.questions.closure.formats import FORMATS
 from m2bridge.questions.closure.image import Image, image_of
 from m2bridge.questions.closure.interpolation import Interpolation, interpolate
+from m2bridge.questions.closure.names import named_generators
 from m2bridge.questions.closure.result import Closure, Membership
 from m2bridge.questions.closure.union import by_components
 from m2bridge.questions.closure.work import Work
@@ -146,9 +149,9 @@ def closure(
             compare_primes(work, work.by_interpolation(max_degree))
         if cross_check or (method == "auto" and inside.kernel_may_settle(work)):
             inside.compare_with_kernel(work, None if cross_check else work.patience)
-    return work.result(
+    answer = partial(
+        work.result,
         method=_method(method, work, by_components=work.components is not None),
-        equations=equations,
         options={
             "method": method,
             "max_degree": max_degree,
@@ -156,6 +159,12 @@ def closure(
             "cross_check": cross_check,
         },
     )
+    result = answer(equations=equations)
+    if result.homogenized or equations_of_source:
+        return result
+    whole = answer(equations=True)
+    found, counts = whole.equations or (), dict(whole.generator_counts)
+    return replace(result, names=named_generators(model, found, counts, work.prime, ask.seed))
 
 
 def _fresh(work: Work, prime: int) -> Work:

@@ -8,14 +8,17 @@ from typing import Any
 
 from m2bridge.errors import InputError
 from m2bridge.questions.closure.equations import Equation
+from m2bridge.questions.closure.exports import EXPORTS
 from m2bridge.questions.closure.wire import exponents_of
 
-FORMATS = ("m2", "sympy", "latex", "json", "singular")
+FORMATS = ("m2", "sympy", "latex", "json", "singular", *EXPORTS)
 
 
 def written(equations: Sequence[Equation], count: int, p: int, form: str) -> str:
     """The equations as text in one of :data:`FORMATS`; `count` variables, characteristic `p`."""
     names = [f"z{i}" for i in range(count)]
+    if form in EXPORTS:
+        return EXPORTS[form](equations, names, p)
     if form == "m2":
         body = ",\n  ".join(f.text() for f in equations)
         ring = f"S = {f'ZZ/{p}' if p else 'QQ'}[{', '.join(names)}];"

@@ -72,6 +72,7 @@ class Closure(Result):
     homogenized: the image is no cone; degrees and generators are those of its cone, one coordinate of which is 1.
     equations: linear forms first, then the minimal generators; None when they were not asked for.
     variables: what z0, z1, ... stand for; None without equations.
+    names: what generators are, where they were recognised: sentences such as ``9 of degree 2 = 2-minors of ...``.
     """
 
     ANALYSIS: ClassVar[str] = "closure"
@@ -96,6 +97,7 @@ class Closure(Result):
     equations: tuple[Equation, ...] | None = None
     variables: tuple[str, ...] | None = None
     components: tuple[ImageComponent, ...] | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def characteristic(self) -> int:
@@ -184,7 +186,7 @@ class Closure(Result):
                 )
                 for number, c in enumerate(self.components or (), start=1)
             ),
-            ("minimal generators", self._counts()),
+            ("minimal generators", "; ".join([*self.names, self._counts()])),
             (
                 "completeness",
                 f"{self.completeness}, looked at up to degree {self.degree_bound}, over {self.field}{part}",

@@ -22,8 +22,10 @@ from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking, ForceOption, question
 from m2bridge.questions.singular_locus import equations as equations_of
 from m2bridge.questions.singular_locus import witnesses
+from m2bridge.questions.singular_locus.by_fiber import decided_by_fibers
 from m2bridge.questions.singular_locus.certified import certificates
 from m2bridge.questions.singular_locus.components import orbit_components, top_degree
+from m2bridge.questions.singular_locus.general import general_locus
 from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits
 from m2bridge.questions.singular_locus.result import Component, SingularLocus, Stratum
 from m2bridge.questions.singular_locus.strata import examine
@@ -99,6 +101,7 @@ class Sent:
             "strata": [[A.ravel(), V.ravel()] for A, V in self.representatives],
             "hilbertDegrees": self.hilbert_degrees,
             "given": equations_of.as_lists(given),
+            "wantKernel": self.wants_kernel,
             "invariants": self.wants_ideal,
             "scheme": self.wants_scheme and not given,
         }
@@ -135,8 +138,8 @@ class Sent:
 
 
 @question(
-    asks="Where the neuromanifold of one layer of attention is singular: orbits, tangent spaces, equations.",
-    templates=("singular_locus", *closure.templates),
+    asks="Where the closure of a network's functions is singular: components, equations, strata of the weights or orbits.",
+    templates=("singular_locus", "singular_strata", "fiber_length", *closure.templates),
     quantities={
         "image_dim": "the dimension of the image, affine",
         "singular_dim": "the dimension of the singular locus",
@@ -148,10 +151,13 @@ class Sent:
     example="m2bridge singular-locus --d 2 --dp 1",
 )
 def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> SingularLocus:
-    """The singular points of the neuromanifold of one layer of lightning attention.
+    """The singular points of the closure of the image of a polynomial model.
 
-    The model is a :class:`~m2bridge.models.Lightning` with t >= 2; its parametrization and coordinates do not matter.
+    For one layer of lightning attention with t >= 2 every orbit of its group is decided; parametrization and coordinates do not
+    matter then. For every other model see :mod:`m2bridge.questions.singular_locus.general`.
     """
+    if not isinstance(model, Lightning):
+        return general_locus(ask, model, force=force)
     prime, seed = DEFAULT_PRIME if ask.prime is None else ask.prime, ask.seed
     checked = check_model(model, prime, force=force)
     ask.require_engine()
@@ -163,7 +169,7 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
     ask.announce("witnesses")
     if sent.wants_scheme and limit is None:
         ask.announce("the same over QQ")
-        over_q, limit = ask.ask(TEMPLATE, {**sent.parameters(), "p": 0}, checked)
+        over_q, limit = ask.ask(TEMPLATE, {**sent.parameters(), "p": 0, "wantComponents": False}, checked)
         ask.evidence += witnesses.rational_evidence(checked, over_q)
     found = equations_of.read(values, checked.coordinate_count, prime) or given
     ask.evidence += witnesses.closure_evidence(sent, found, values, image_dim)
@@ -172,6 +178,7 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
     tangents = values.integers("tangent_dims") if "tangent_dims" in values else None
     strata, more = examine(checked, sent.orbits, image_dim, found, lifted, tangents, prime=prime, seed=seed)
     ask.evidence += more
+    strata = decided_by_fibers(ask, checked, sent.orbits, strata, prime)
     singular_dim = _singular_dim(ask, strata, values, prime)
     certainty = _certainty(strata, ask.evidence)
     components, singular_degree = _components(ask, sent, strata, values, equations=limit is None)

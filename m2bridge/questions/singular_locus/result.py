@@ -43,16 +43,42 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
-    """A component of the singular locus: affine dimension, degree, equations (over F_p).
+    """A component of the singular locus: affine dimension, degree, equations (over QQ, or F_p where that was not reached).
 
     `orbit` is (rk A, rk V, meet) when the component is known as the closure of that orbit; degree and equations are None when
-    they were not computed.
+    they were not computed. `tangent_dim` is that of the Zariski tangent space at a generic point of it; `multiplicity` that of
+    the closure at a random point of it over F_p; `milnor_number` that of an isolated singular point of a hypersurface there.
     """
 
     dim: int
     degree: int | None
     equations: tuple[str, ...] | None
     orbit: tuple[int, int, int] | None = None
+    tangent_dim: int | None = None
+    multiplicity: int | None = None
+    milnor_number: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A declared stratum of the weights, asked at one random point of it.
+
+    Attributes
+    ----------
+    image_dim: dimension of the stratum's image at that point. critical: whether the differential of the whole model loses rank.
+    tangent_lower, tangent_upper: bounds of the Zariski tangent space at the image, by curves and by equations.
+    components: the numbers, from 1, of the components of the singular locus that contain the image; None when not computed.
+    """
+
+    name: str
+    verdict: Singularity
+    certainty: Certainty
+    image_dim: int
+    critical: bool
+    tangent_lower: int
+    tangent_upper: int | None
+    components: tuple[int, ...] | None
+    weights: Mapping[str, tuple[str, ...]]
 
 
 _LONGEST, _MOST_SHOWN = 160, 6
@@ -75,6 +101,8 @@ class SingularLocus(Result):
         maximal singular orbits.
     strata: every orbit with its tangent bounds and verdict.
     theorem: what a paper prints about these orbits, and whether it is so (:func:`m2bridge.claims.said_about`).
+    places: declared strata of the weights, for every model but one layer of attention; completeness: of the equations used there.
+    undecided: what was not decided, in sentences.
     certificate: what `m2bridge check` verifies: the dimension, and proved verdicts at representatives of strata.
     """
 
@@ -95,6 +123,9 @@ class SingularLocus(Result):
     embedded: tuple[Component, ...] | None
     strata: tuple[Stratum, ...]
     theorem: TheoremCheck | None = None
+    places: tuple[Place, ...] = ()
+    completeness: str | None = None
+    undecided: tuple[str, ...] = ()
     certificate: tuple[Mapping[str, Value], ...] = ()
 
     def view(self) -> View:
@@ -107,10 +138,13 @@ class SingularLocus(Result):
         if self.generators is not None:
             counts = ", ".join(f"{n} of degree {k}" for k, n in self.generators.items()) or "none"
             facts.append(("equations", counts))
+            if self.completeness is not None:
+                facts.append(("completeness", self.completeness))
             if len(self.equations) <= _MOST_SHOWN:
                 facts += [("", f"{text} = 0") for text in self.equations if len(text) <= _LONGEST]
         elif self.codim is None:
             text = "not computed whole at this size; equations up to degree 4 serve as upper bounds"
+            text = text if self.strata else "no equations"
             facts.append(("closure", text))
         for name, components in (("components", self.components), ("embedded", self.embedded)):
             if components is not None:
@@ -119,11 +153,14 @@ class SingularLocus(Result):
         answer = f"singular locus of dimension {known(self.singular_dim)}{degree}"
         if self.singular_dim is not None and self.singular_dim < 0:
             answer = "smooth: no singular points"
+        if self.singular_dim is None and (shown := [p for p in self.places if p.verdict == "singular"]):
+            answer = f"singular at the image of {len(shown)} strata of the weights; the whole locus was not computed"
         notes = [] if self.theorem is None else [self.theorem.sentence()]
         if self.theorem is not None and self.theorem.witness is not None:
             notes.append(f"Theorem as printed fails: {self.theorem.witness['reason']}.")
+        notes += [f"- undecided: {sentence}" for sentence in self.undecided]
         return View(
-            answer=answer, facts=tuple(facts), tables=(self._rows(),), notes=tuple(notes),
+            answer=answer, facts=tuple(facts), tables=(self._rows() if self.strata else self._place_rows(),), notes=tuple(notes),
             details=tuple(map(self._reason, self.strata)),
             to_prove="undecided strata need more equations or curves; a longer --timeout",
         )  # fmt: skip
@@ -150,9 +187,33 @@ class SingularLocus(Result):
             cells.append((*map(str, numbers), s.verdict, sure))
         return Rows(title="Strata", columns=columns, cells=tuple(cells))
 
+    def _place_rows(self) -> Rows:
+        columns = (
+            "weights",
+            "image dim",
+            "critical",
+            "tangent ≥",
+            "tangent ≤",
+            "verdict",
+            "certainty",
+            "components",
+        )
+        cells = []
+        for p in self.places:
+            sure = p.certainty.value if p.verdict != "undecided" else ""
+            parts = "" if p.components is None else ", ".join(map(str, p.components))
+            bounds = (str(p.tangent_lower), known(p.tangent_upper))
+            cells.append(
+                (p.name, str(p.image_dim), "yes" if p.critical else "no", *bounds, p.verdict, sure, parts)
+            )
+        return Rows(title="Strata of the weights", columns=columns, cells=tuple(cells))
+
 
 def _component(component: Component) -> str:
     text = f"dimension {component.dim}, degree {known(component.degree)}"
+    for name, value in (("tangent space", component.tangent_dim), ("multiplicity", component.multiplicity),
+                        ("Milnor number", component.milnor_number)):  # fmt: skip
+        text += "" if value is None else f", {name} {value}"
     if component.orbit is not None:
         text += f", closure of the orbit {component.orbit}"
     equations = ", ".join(component.equations or ())

@@ -16,52 +16,112 @@ import flint
 import numpy as np
 
 from m2bridge.linear.numeric import NumericRank, numeric_rank
+from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models.base import Model, Weights
 from m2bridge.programs.arithmetics import object_array
+from m2bridge.programs.instructions import flat_parts
 from m2bridge.questions import over_q
 
 _PATIENCE = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
 
 
+_CHUNK = 4096
+_ORDERS = range(2, 64)
+"""A curve's first coefficient that does not vanish is looked for among these: from 0 a deep network moves at a high order."""
 Line = tuple[np.ndarray, np.ndarray, list[Fraction]]
 """Flat weights and a direction, and the tangent vector of the image of this line."""
 
 
-def exact_span(model: Model, fiber: Sequence[Weights], rng: np.random.Generator) -> int:
+def exact_span(
+    model: Model, fiber: Sequence[Weights], rng: np.random.Generator, *, enough: int | None = None
+) -> int:
     """Dimension of the span, over QQ, of tangent vectors of curves through the common image point of `fiber`.
 
     That is a lower bound of the Zariski tangent dimension of the image closure at that point, proved over QQ. The model has no
     constraints on its weights (:attr:`~m2bridge.models.base.Model.free`); more weights of the fiber can only raise the bound.
+    Nothing more is looked for once the span has more than `enough` dimensions.
     """
-    return over_q.rank([vector for _, _, vector in spanning_lines(model, fiber, rng)])
+    return len(spanning_lines(model, fiber, rng, enough=enough))
 
 
-def spanning_lines(model: Model, fiber: Sequence[Weights], rng: np.random.Generator) -> list[Line]:
-    """Lines through the weights of a fiber whose tangent vectors have that span."""
+def spanning_lines(
+    model: Model, fiber: Sequence[Weights], rng: np.random.Generator, *, enough: int | None = None
+) -> list[Line]:
+    """Lines through the weights of a fiber whose tangent vectors are a basis of that span."""
     lines: list[Line] = []
+    span = _Span(model.coordinate_count)
     for weights in fiber:
         base, first_order = _flat(model, weights), first_order_images(model, weights)
         units = np.eye(model.parameter_count, dtype=int)
-        lines += [(base, unit, v) for unit, v in zip(units, first_order, strict=True) if any(v)]
+        lines += [(base, unit, v) for unit, v in zip(units, first_order, strict=True) if span.add(v)]
         kernel = over_q.kernel(np.array(first_order, dtype=object).T)
-        reached = over_q.rank([vector for _, _, vector in lines])
         idle = 0 if len(kernel) else _PATIENCE
-        while idle < _PATIENCE:
+        while idle < _PATIENCE and (enough is None or span.dim <= enough):
             direction = rng.integers(-3, 4, size=len(kernel)).astype(object) @ kernel
-            candidate = [*lines, (base, direction, _leading(model, base, direction, orders=range(2, 8)))]
-            grown = over_q.rank([vector for _, _, vector in candidate])
-            if grown > reached:
-                lines, reached, idle = candidate, grown, 0
+            vector = _leading(model, base, direction, orders=_ORDERS)
+            if span.add(vector):
+                lines.append((base, direction, vector))
+                idle = 0
             else:
                 idle += 1
     return lines
+
+
+class _Span:
+    """Vectors over QQ that are independent modulo a large prime, hence independent over QQ; added one by one.
+
+    `rows` is their reduced echelon form modulo the prime. A vector that is dependent modulo the prime alone would be left out,
+    which only weakens a lower bound.
+    """
+
+    def __init__(self, length: int) -> None:
+        self.rows = np.zeros((0, length), dtype=np.int64)
+        self.pivots: list[int] = []
+
+    @property
+    def dim(self) -> int:
+        return len(self.pivots)
+
+    def add(self, vector: Sequence[Fraction]) -> bool:
+        """Whether the vector was independent of those before."""
+        p = LARGE_PRIME
+        if any(c.denominator % p == 0 for c in vector):
+            return False
+        v = np.array([c.numerator * pow(c.denominator, -1, p) % p for c in vector], dtype=np.int64)
+        for start in range(0, self.dim, _CHUNK):  # sums of products stay below 2^63
+            part = slice(start, start + _CHUNK)
+            v = (v - v[self.pivots[part]] @ self.rows[part]) % p
+        if not v.any():
+            return False
+        pivot = int(np.flatnonzero(v)[0])
+        v = v * pow(int(v[pivot]), -1, p) % p
+        self.rows = np.vstack([(self.rows - np.outer(self.rows[:, pivot], v)) % p, v])
+        self.pivots.append(pivot)
+        return True
 
 
 def first_order_images(model: Model, weights: Weights) -> list[list[Fraction]]:
     """The derivatives over QQ of the image point by each weight, one row a weight."""
     base = _flat(model, weights)
     return [_leading(model, base, unit, orders=(1,)) for unit in np.eye(model.parameter_count, dtype=int)]
+
+
+def flat_neighbours(model: Model, weights: Weights, images: np.ndarray) -> list[Weights]:
+    """Other weights of the fiber: one weight moved along a direction in which the function is constant, exactly.
+
+    `images` are the derivatives of :func:`first_order_images`. A candidate is a vector in the kernel of the differential that
+    moves one weight only; it is kept when the function does not change at any order.
+    """
+    base = _flat(model, weights)
+    found: list[Weights] = []
+    for _, _, part in flat_parts(model.parameters):
+        for v in over_q.kernel(images[part].T):
+            direction = np.zeros(len(base), dtype=object)
+            direction[part] = v
+            if not any(_leading(model, base, direction, orders=range(1, 64))):
+                found.append(model.unflatten(base + direction))
+    return found
 
 
 def _flat(model: Model, weights: Weights) -> np.ndarray:

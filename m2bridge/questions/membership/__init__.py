@@ -1,0 +1,357 @@
+"""Is a function in the closure, in the complex image, in the real image of a model? For any polynomial model and an exact point.
+
+The fiber over the point decides. Weights over a number field are checked by the network's program, exactly; an empty fiber comes
+with cofactors that are multiplied out here; that a fiber has no real points is shown by points that meet all real components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from m2bridge.errors import InputError, LimitError, NotPolynomialError
+from m2bridge.models import Model
+from m2bridge.models.symbolic import rational_variables
+from m2bridge.programs.arithmetics import object_array
+from m2bridge.protocol import Values
+from m2bridge.questions.closure import Closure, closure
+from m2bridge.questions.closure.image import leanest
+from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.membership.algebraic import AlgebraicPoint
+from m2bridge.questions.membership.given import Target, target_of
+from m2bridge.questions.membership.search import REACHED, least_distance
+from m2bridge.questions.source import constrained_map
+from m2bridge.questions.testimony import compared, proves, says
+from m2bridge.results import Certainty, Result, register_result
+from m2bridge.views import View, cut
+
+TEMPLATE = "membership"
+_PATIENCE = 60.0
+"""Seconds for each of the fiber, the real components and the closure, unless the user's limit is shorter."""
+_WORDS = {True: "yes", False: "no", None: "not decided"}
+
+
+@register_result
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageMembership(Result):
+    """Whether a point lies in the Zariski closure, in the complex image and in the real image of a model.
+
+    Attributes
+    ----------
+    point: the coordinates asked for, or the outputs at the given inputs.
+    closure, complex_image, real_image: true, false, or null where that was not decided.
+    weights: for a yes, weights of `parametrization`, each flattened: exact numbers, or pairs of an interval's ends.
+    algebraic: the same over QQ[u]/(m), when the field is not QQ.
+    fiber_dim, fiber_degree: of the complex fiber, -1 and 0 when it is empty.
+    failing_equation: an equation of the closure that the point violates, and its value there.
+    reasons: what each answer rests on, in sentences.
+    """
+
+    ANALYSIS: ClassVar[str] = "membership"
+    VERSION: ClassVar[int] = 1
+
+    point: tuple[Fraction, ...]
+    closure: bool | None
+    complex_image: bool | None
+    real_image: bool | None
+    parametrization: str
+    weights: Mapping[str, Any] | None
+    algebraic: AlgebraicPoint | None
+    fiber_dim: int | None
+    fiber_degree: int | None
+    failing_equation: tuple[str, Fraction] | None
+    reasons: tuple[str, ...]
+
+    def view(self) -> View:
+        held = [
+            ("closure", self.closure),
+            ("complex image", self.complex_image),
+            ("real image", self.real_image),
+        ]
+        facts = [("point", cut(", ".join(map(str, self.point)), 100))]
+        if self.fiber_dim is not None:
+            size = (
+                "empty" if self.fiber_dim < 0 else f"dimension {self.fiber_dim}, degree {self.fiber_degree}"
+            )
+            facts.append(("complex fiber", size))
+        facts += [(name, cut(_shown(value), 100)) for name, value in (self.weights or {}).items()]
+        return View(
+            answer=", ".join(f"in the {name}: {_WORDS[value]}" for name, value in held),
+            facts=tuple(facts),
+            notes=tuple(f"+ {reason}" for reason in self.reasons),
+            to_prove="a longer --timeout; for the closure, equations over QQ that are complete",
+        )
+
+
+def _shown(values: Any) -> str:
+    if values and isinstance(values[0], (tuple, list)):
+        ends = [(Fraction(a), Fraction(b)) for a, b in values]
+        return ", ".join(f"{float((a + b) / 2):.12g} ± {float((b - a) / 2):.1g}" for a, b in ends)
+    return ", ".join(map(str, values))
+
+
+@question(
+    asks="Whether a function lies in the closure, in the complex image, in the real image of a model; with weights or a proof.",
+    templates=("membership", *closure.templates),
+    quantities={
+        "closure": "whether the point is in the Zariski closure",
+        "complex_image": "whether complex weights give the point",
+        "real_image": "whether real weights give the point",
+    },
+    example="m2bridge membership 'map:s,t->s^2+t^2;s*t' --point 1,1",
+    takes_prime=False,
+    warm=True,
+)
+def membership(
+    ask: Asking,
+    model: Model,
+    *,
+    point: Annotated[
+        Any,
+        Option(
+            "The point: coordinates such as 1,0,-1/2 in the order that `describe` prints, a .json file, or an object with "
+            '"inputs" and "outputs", or with "weights".'
+        ),
+    ] = None,
+) -> ImageMembership:
+    """Whether a point lies in the closure, in the complex image, in the real image of a polynomial model.
+
+    Numbers are integers, Fractions or texts such as "1/3"; floats are refused. A yes comes with weights, a no with its reason.
+
+    >>> answer = membership("map:t->t^2", point=[-1])  # doctest: +SKIP
+    >>> answer.complex_image, answer.real_image  # doctest: +SKIP
+    (True, False)
+    """
+    if not model.polynomial:
+        raise NotPolynomialError(
+            f"{model.spec} is not polynomial: its image has no equations; ask about a polynomial network"
+        )
+    if point is None:
+        raise InputError("membership needs a point: --point 1,0,-1/2, or a .json file", argument="point")
+    target = target_of(model, point)
+    if target.asked is model:
+        target = Target(model=model, asked=leanest(model), values=target.values)
+    ask.require_engine()
+    return _Search(ask, target).answer()
+
+
+class _Search:
+    """One point on its way through fiber, real components, closure."""
+
+    def __init__(self, ask: Asking, target: Target) -> None:
+        self.ask, self.target, self.model = ask, target, target.asked
+        self.reasons: list[str] = []
+        self.closure: bool | None = None
+        self.complex: bool | None = None
+        self.real: bool | None = None
+        self.sure = {"closure": Certainty.PROVED, "complex": Certainty.PROVED}
+        self.found: tuple[AlgebraicPoint, Any] | None = None
+        self.failing: tuple[str, Fraction] | None = None
+
+    def answer(self) -> ImageMembership:
+        values, limit = self._fiber(prove=False)
+        self._from_points(values)
+        self._from_cofactors(values)
+        if self.complex is None and values.get("fiber_dim", -1) >= 0:
+            self.complex = True
+            self.reasons.append(
+                "complex weights exist: 1 is not in the ideal of the fiber (Hilbert's Nullstellensatz)"
+            )
+            self.ask.evidence.append(
+                proves("complex_image", True, "macaulay2", "1 is not in the ideal of the fiber over QQ")
+            )
+        if self.complex and self.real is None:
+            self._real_components()
+        if self.complex:
+            self.closure = True
+            said = [e for e in self.ask.evidence if e.quantity == "complex_image"]
+            self.ask.evidence += [
+                replace(e, quantity="closure", method=f"in the image: {e.method}") for e in said
+            ]
+        else:
+            self._from_closure()
+        self._numeric()
+        return self.ask.answer(
+            ImageMembership, model=self.target.model.spec, options={"point": [str(c) for c in self.target.values]},
+            point=self.target.values, closure=self.closure, complex_image=self.complex, real_image=self.real,
+            parametrization=self.model.spec, weights=self._weights(), algebraic=self._algebraic(),
+            fiber_dim=values.get("fiber_dim"), fiber_degree=values.get("fiber_degree"),
+            failing_equation=self.failing, reasons=tuple(self.reasons), certainty=self._certainty(),
+            limit=limit if None in (self.closure, self.complex, self.real) else None,
+        )  # fmt: skip
+
+    def _certainty(self) -> Certainty:
+        return Certainty.weakest(self.sure.values())
+
+    def _fiber(self, *, prove: bool) -> tuple[Values, str | None]:
+        rng = np.random.default_rng([self.ask.seed, 51, prove])
+        sent = {
+            "p": 0, "prove": prove, "numbers": rng.integers(-3, 4, size=97).tolist(),
+            "wanted": [[v.numerator, v.denominator] for v in self.target.values],
+        }  # fmt: skip
+        remaining = self.ask.clock.remaining
+        seconds = _PATIENCE if remaining is None else remaining / 3
+        return self.ask.ask(TEMPLATE, sent, self.model, seconds=seconds)
+
+    def _from_points(self, values: Values) -> int:
+        """Points of the fiber, each checked by the program; a real one is kept. Returns how many have real conjugates."""
+        real = 0
+        for modulus, variables in values.get("points") or ():
+            place = AlgebraicPoint(modulus=tuple(modulus), variables=tuple(map(tuple, variables)))
+            if not place.maps_to(self.model, self.target.values):
+                sayings = (
+                    ("macaulay2", "a maximal ideal over the fiber", True),
+                    ("modular", "the program", False),
+                )
+                self.ask.evidence += compared("a point of the fiber", *sayings)
+                continue
+            method = "weights over a number field, evaluated exactly by the program"
+            if self.complex is None:
+                self.complex = True
+                self.ask.evidence.append(proves("complex_image", True, "substitution", method))
+                self.reasons.append(f"complex weights exist: {method}")
+            roots = place.real_roots()
+            self.ask.evidence += compared(
+                f"real roots of {cut(' '.join(place.modulus), 60)}", ("flint", "isolated roots", len(roots)),
+                ("sturm", "Sturm's theorem", place.sturm_count()), certainty=Certainty.PROVED,
+            )  # fmt: skip
+            real += bool(roots)
+            better = self.found is None or (self.found[0].rational is None and place.rational is not None)
+            if roots and better:
+                self.found, self.real = (place, roots[0]), True
+        if self.found is not None:
+            exact = self.found[0].rational is not None
+            how = "exact weights" if exact else "a real root of the minimal polynomial"
+            self.reasons.append(f"real weights exist: {how}, checked by the program")
+            self.ask.evidence.append(proves("real_image", True, "substitution", how))
+        return real
+
+    def _from_cofactors(self, values: Values) -> None:
+        """An empty fiber: the cofactors are multiplied out with the program's coordinates."""
+        if "cofactors" not in values:
+            return
+        names = [f"w{i}" for i in range(self.model.parameter_count)]
+        ring = rational_variables(names)
+        context = ring[0].context()
+        weights = self.model.unflatten(object_array(ring, (len(ring),)))
+        forms = [
+            ring[0] * 0 + f - _constant(v)
+            for f, v in zip(np.asarray(self.model.coordinates(weights), dtype=object).ravel(), self.target.values, strict=True)
+        ]  # fmt: skip
+        if (constrained := constrained_map(self.model)) is not None:
+            forms += constrained.equations(weights["x"]).ravel().tolist()
+        total = ring[0] * 0
+        for terms, f in zip(values["cofactors"], forms, strict=True):
+            total += context.from_dict({tuple(e): _constant(Fraction(c)) for c, e in terms}) * f
+        holds = bool(total == 1)
+        self.ask.evidence += compared(
+            "1 is a combination of the fiber's equations", ("macaulay2", "cofactors over QQ", True),
+            ("substitution", "multiplied out with the program's coordinates", holds), certainty=Certainty.PROVED,
+        )  # fmt: skip
+        if holds:
+            self.complex = self.real = False
+            method = "cofactors, multiplied out with the program's coordinates"
+            self.ask.evidence += [
+                proves(name, False, "substitution", method) for name in ("complex_image", "real_image")
+            ]
+            self.reasons.append(
+                f"no complex weights: 1 = sum of {len(forms)} cofactors times equations, multiplied out exactly"
+            )
+
+    def _real_components(self) -> None:
+        """Points that meet every connected component of the real fiber: without a real one there are none."""
+        values, _ = self._fiber(prove=True)
+        real = self._from_points(values)
+        if values.get("points_complete") and not real:
+            self.real = False
+            count = len(values["points"])
+            points = f"{count} point{'s' * (count != 1)} over number fields"
+            method = (
+                f"every real component of the fiber would contain one of {points}, and none of them is real"
+            )
+            self.reasons.append(f"no real weights: {method}")
+            self.ask.evidence.append(proves("real_image", False, "macaulay2", method))
+
+    def _from_closure(self) -> None:
+        remaining = self.ask.clock.remaining
+        seconds = _PATIENCE if remaining is None else remaining
+        try:
+            found: Closure = self.ask.also(closure, self.model, field="QQ", equations=True, seconds=seconds)
+        except LimitError:
+            return
+        self.sure["closure"] = found.certainty
+        for equation in found.equations or ():
+            value = equation.at(self.target.values)
+            if value and not found.characteristic:
+                verified = any(e.witness == "substitution" and e.value is True for e in found.evidence)
+                self.sure["closure"] = Certainty.PROVED if verified else found.certainty
+                self.closure, self.failing = False, (equation.text(), Fraction(value))
+                if self.complex is None:
+                    self.complex = self.real = False
+                    self.sure["complex"] = self.sure["closure"]
+                for name in ("complex_image", "real_image"):
+                    self.ask.say(
+                        name,
+                        False,
+                        "equations",
+                        "an equation of the closure fails",
+                        certainty=self.sure["closure"],
+                    )
+                self.reasons.append(f"not in the closure: {cut(equation.text(), 80)} is {value} at the point")
+                self.ask.say(
+                    "closure",
+                    False,
+                    "equations",
+                    "an equation of the closure fails",
+                    certainty=self.sure["closure"],
+                )
+                return
+        if found.completeness == "complete" and not found.characteristic and found.equations is not None:
+            self.closure = True
+            self.reasons.append(
+                f"in the closure: all {len(found.equations)} equations vanish, and they are complete"
+            )
+            self.ask.say("closure", True, "equations", "all equations vanish", certainty=found.certainty)
+
+    def _numeric(self) -> None:
+        if constrained_map(self.model) is not None:
+            return
+        distance = least_distance(self.model, self.target.values, np.random.default_rng([self.ask.seed, 52]))
+        reached = (
+            True if distance < REACHED else None
+        )  # a point of the real image's closure is approached too
+        how = f"least squares from random starts; distance {distance:.1e}"
+        self.ask.evidence.append(
+            says("approached by real weights", reached, "numpy", how, certainty=Certainty.NUMERIC)
+        )
+        if self.real:
+            self.ask.evidence.append(proves("approached by real weights", True, "weights", "they were found"))
+        elif self.closure is False:
+            self.ask.evidence.append(
+                proves("approached by real weights", False, "closure", "an equation fails")
+            )
+
+    def _algebraic(self) -> AlgebraicPoint | None:
+        return None if self.found is None or self.found[0].rational is not None else self.found[0]
+
+    def _weights(self) -> dict[str, Any] | None:
+        if self.found is None:
+            return None
+        place, root = self.found
+        exact = place.rational
+        flat: list[Any] = list(place.intervals(root)) if exact is None else [str(c) for c in exact]
+        parts: dict[str, Any] = {}
+        for name, shape in self.model.parameters.items():
+            size = int(np.prod(shape))
+            parts[name], flat = flat[:size], flat[size:]
+        return parts
+
+
+def _constant(value: Fraction) -> Any:
+    import flint
+
+    return flint.fmpq(value.numerator, value.denominator)

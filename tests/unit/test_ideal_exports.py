@@ -1,0 +1,80 @@
+"""Equations written for other systems, and ideals read from their texts: the same polynomials, nothing evaluated."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from m2bridge.errors import ParseError
+from m2bridge.models.ideal_text import read_ideal
+from m2bridge.questions.closure import Equation
+from m2bridge.questions.closure.formats import written
+
+CONIC = Equation(degree=2, coefficients=(1, -3), monomials=((0, 2), (1, 1)))
+LINE = Equation(degree=1, coefficients=(2, -1), monomials=((0,), (2,)))
+
+
+@pytest.mark.parametrize("form", ["m2", "singular", "mrdi", "oscar"])
+@pytest.mark.parametrize("p", [0, 101])
+def test_what_is_written_is_read_back(form: str, p: int) -> None:
+    given = read_ideal(written([CONIC, LINE], 3, p, form))
+    assert given.variables == ("z0", "z1", "z2")
+    assert given.characteristic == p
+    found = [{m: c % p if p else c for m, c in f.items()} for f in given.polynomials]
+    expected = [{(1, 0, 1): 1, (0, 2, 0): -3}, {(1, 0, 0): 2, (0, 0, 1): -1}]
+    assert found == [{m: c % p if p else c for m, c in f.items()} for f in expected]
+
+
+def test_sage_and_csv() -> None:
+    text = written([CONIC], 3, 0, "sage")
+    assert text.splitlines()[0] == 'R = PolynomialRing(QQ, ["z0", "z1", "z2"])'
+    assert "z0*z2 - 3*z1^2" in text
+    assert written([CONIC], 3, 7, "csv") == "equation,coefficient_mod_7,z0,z1,z2\n1,1,1,0,1\n1,-3,0,2,0\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ring R = 0, (x, y), dp;\nideal I = x^2 - y, x*y;",
+        "ring R=QQ,(x,y),dp; // a ring\nideal J=x^2-y,\n  x*y;",
+    ],
+)
+def test_singular_texts(text: str) -> None:
+    given = read_ideal(text)
+    assert (given.variables, given.characteristic) == (("x", "y"), 0)
+    assert given.texts() == ("x^2-y", "x*y")
+
+
+GOOD = json.loads(written([CONIC], 3, 0, "mrdi"))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"_type": {"name": "Matrix", "params": "x"}},
+        {"_refs": {}},
+        {"data": [[[["1", "0"], ["1", "1"]]]]},
+        {"data": [[[["-1", "0", "0"], ["1", "1"]]]]},
+        {"data": [[[["1", "0", "0"], ["1", "0"]]]]},
+        {"data": [[[["1", "0", "0"], "system(1)"]]]},
+        {"data": [[[["1", "0", "9999999"], ["1", "1"]]]]},
+        {"data": 3},
+    ],
+)
+def test_a_damaged_mrdi_file_is_a_parse_error(damage: dict[str, object]) -> None:
+    with pytest.raises(ParseError, match=r"not an \.mrdi file"):
+        read_ideal(json.dumps(GOOD | damage))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'ring R = 0, (x), dp; ideal I = system("sh", "ls");',
+        "ring R = 0, (x(1..3)), dp; ideal I = x(1);",
+        "ring R = 0, (x,y), dp; ideal I = x2y +* 1;",
+    ],
+)
+def test_singular_that_is_no_list_of_polynomials_is_refused(text: str) -> None:
+    with pytest.raises(ParseError):
+        read_ideal(text)

@@ -1,0 +1,140 @@
+"""Membership in closure, complex and real image: known answers, with weights that are checked and proofs that can fail."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from m2bridge import records, scripts
+from m2bridge.cli import main
+from m2bridge.engine import Engine
+from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.models import parse_spec
+from m2bridge.questions.membership import membership
+from m2bridge.questions.membership.algebraic import AlgebraicPoint
+
+LAYER = "lightning(d=2,dp=1)"
+KNOWN: list[tuple[str, Any, tuple[bool, bool, bool]]] = [
+    # a square is real only when it is not negative
+    ("map:t->t^2", [-1], (True, True, False)),
+    ("map:t->t^2", [2], (True, True, True)),
+    ("map:t->t^2", ["9/4"], (True, True, True)),
+    # s^2 + t^2 >= 2 |s t| for real numbers
+    ("map:s,t->s^2+t^2;s*t", [1, 1], (True, True, False)),
+    ("map:s,t->s^2+t^2;s*t", [2, 1], (True, True, True)),
+    # the plane without the punctured line s = 0
+    ("map:s,t->s;s*t", [0, 1], (True, False, False)),
+    ("map:s,t->s;s*t", [0, 0], (True, True, True)),
+    # the cusp y^2 = x^3: x is a square of a real number on it
+    ("map:t->t^2;t^3", [1, 2], (False, False, False)),
+    ("map:t->t^2;t^3", [4, -8], (True, True, True)),
+    # fibers of positive dimension: a circle of imaginary radius, and two conjugate lines that meet in a real point
+    ("map:s,t->s^2+t^2", [-1], (True, True, False)),
+    ("map:s,t->s^2+t^2", [0], (True, True, True)),
+    # a source with equations, x^2 + y^2 = -1: no real points at all
+    ("map:x,y->x|x^2+y^2+1", [0], (True, True, False)),
+    # one quadric as a sum of two multiples of squares, every form is one; of one multiple, only those of rank one
+    ("mlp(widths=[2,2,1],r=2)", [1, 0, 1], (True, True, True)),
+    ("mlp(widths=[2,1,1],r=2)", [1, 0, 1], (False, False, False)),
+    # rk A = rk V = 1, z = q (x) S with S = x^2 + y^2 definite: a product of complex linear forms, not of real ones (Theorem 3.4)
+    (LAYER, [1, 0, 1, 0, 0, 0], (True, True, False)),
+    (LAYER, [1, 0, -1, 0, 0, 0], (True, True, True)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "point", "expected"), KNOWN)
+def test_known_answers(
+    engine: Engine, spec: str, point: list[Any], expected: tuple[bool, bool, bool]
+) -> None:
+    answer = membership(spec, point=point, engine=engine)
+    assert (answer.closure, answer.complex_image, answer.real_image) == expected
+    assert answer.certainty.value == "proved"
+    assert answer.agreement is not False, answer.conflicts
+    assert records.from_document(records.to_document(answer)) == answer
+    if expected[2]:  # the weights are what they are said to be
+        model, found = parse_spec(answer.parametrization), answer.weights
+        assert found is not None
+        flat = [np.mean([float(Fraction(e)) for e in np.ravel(w)]) for part in found.values() for w in part]
+        image = np.asarray(model.coordinates(model.unflatten(np.array(flat)))).ravel()
+        assert np.allclose(image, [float(Fraction(c)) for c in point])
+
+
+def test_a_real_root_is_enclosed_in_an_interval_of_fractions(engine: Engine) -> None:
+    answer = membership("map:t->t^2", point=[2], engine=engine)
+    ((low, high),) = [tuple(map(Fraction, pair)) for pair in answer.weights["x"]]  # type: ignore[index]
+    assert min(low**2, high**2) <= 2 <= max(low**2, high**2)
+    assert high - low < Fraction(1, 10**20)
+
+
+def test_input_output_pairs(engine: Engine) -> None:
+    # a x^2 = y at x = 1, 2: the outputs are in the ratio 1 : 4
+    one = "mlp(widths=[1,1,1],r=2)"
+    for outputs, expected in (([[3], [12]], True), ([[3], [11]], False)):
+        answer = membership(one, point={"inputs": [[1], [2]], "outputs": outputs}, engine=engine)
+        assert answer.real_image is expected
+    with pytest.raises(InputError, match="2 inputs and 1 outputs"):
+        membership(one, point={"inputs": [[1], [2]], "outputs": [[1]]}, engine=engine)
+
+
+def test_weights_are_in_the_image_of_themselves(engine: Engine) -> None:
+    answer = membership(
+        "linear(widths=[2,1,2])", point={"weights": {"W1": [[1, 2]], "W2": [[3], ["1/2"]]}}, engine=engine
+    )
+    assert answer.real_image is True
+    assert answer.point == (3, 6, Fraction(1, 2), 1)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "point.json"
+    file.write_text("[1, 1]")
+    assert main(["membership", "map:s,t->s^2+t^2;s*t", "--point", str(file), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [document[key] for key in ("closure", "complex_image", "real_image")] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("point", "message"),
+    [
+        ("1,2,3", "has 3 coordinates"),
+        ("0.1e,2", "no exact number"),
+        ("nothing.json", "cannot be read"),
+        ([1.5, 2], "no exact number"),
+        ('{"inputs": [1]}', "no point"),
+    ],
+)
+def test_points_that_are_refused(engine: Engine, point: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        membership("map:s,t->s;s*t", point=point, engine=engine)
+
+
+def test_what_is_not_polynomial_is_refused(engine: Engine) -> None:
+    with pytest.raises(NotPolynomialError):
+        membership("softmax(d=[2,2])", point=[1], engine=engine)
+
+
+def test_a_wrong_point_of_the_fiber_is_a_contradiction(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = scripts.render
+
+    def damaged(template: Any, *arguments: Any, **more: Any) -> Any:
+        script = original(template, *arguments, **more)
+        text = script.text.replace("lift(coordinates, P) - sub(z, P)", "lift(coordinates, P) + sub(z, P)")
+        return type(script)(name=script.name, text=text) if template == "membership" else script
+
+    monkeypatch.setattr(scripts, "render", damaged)
+    assert membership("map:t->t^2", point=[1], engine=engine).agreement is False
+    assert membership("map:s,t->s;s*t", point=[0, 1], engine=engine).agreement is False
+
+
+def test_a_point_over_a_number_field_is_evaluated_exactly() -> None:
+    root = AlgebraicPoint(modulus=("-2", "0", "1"), variables=(("0", "1"),))
+    square = parse_spec("map:t->t^2")
+    assert root.maps_to(square, [Fraction(2)])
+    assert not root.maps_to(square, [Fraction(3)])
+    assert len(root.real_roots()) == root.sturm_count() == 2

@@ -1,0 +1,193 @@
+"""The singular locus of any polynomial model: textbook answers, random maps by brute force, witnesses that disagree."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import numpy as np
+import pytest
+
+from m2bridge import records, scripts
+from m2bridge.engine import Engine, find_engine
+from m2bridge.errors import NotPolynomialError
+from m2bridge.models import parse_spec
+from m2bridge.questions.fiber.partners import partners
+from m2bridge.questions.singular_locus import general, singular_locus
+from m2bridge.questions.singular_locus.tangents import exact_span
+from m2bridge.questions.singular_locus.weights import declared_strata
+
+KNOWN = [
+    # Generic determinantal varieties: Sing{rk <= r} = {rk <= r-1} (Bruns, Vetter, Determinantal Rings, Theorem 2.6). Rank <= 1 is
+    # the cone over the Segre variety, of dimension m+n-1 and degree C(m+n-2, m-1) (Harris, Algebraic Geometry, Example 18.15).
+    ("linear(widths=[2,1,2])", [(0, 1)]),
+    ("linear(widths=[3,2,3])", [(5, 6)]),
+    # The secant variety of the Veronese surface, symmetric 3 x 3 matrices of rank <= 2, is singular along the surface, whose cone
+    # has dimension 3 and degree 4 (Harris, Exercise 11.28 and Example 18.13).
+    ("mlp(widths=[3,2,1],r=2)", [(3, 4)]),
+    # W2 (W1 x)^2: three binary quadrics in a plane that two squares span; every plane of binary quadrics is a limit of such, so
+    # the closure is {3 x 3 matrices of rank <= 2}.
+    ("mlp(widths=[2,2,3],r=2)", [(5, 6)]),
+    # A smooth projective curve: the cone is singular at its vertex only (rational quartic in P^3, Hartshorne, Exercise I.3.18).
+    ("map:s,t->s^4;s^3*t;s*t^3;t^4", [(0, 1)]),
+    # Cubics with a double root: the discriminant, also the tangent developable of the twisted cubic, of degree 4. It is
+    # singular along the cubes, the cone over the twisted cubic (Eisenbud, Harris, 3264, Section 7.5.3).
+    ("map:a,b,c,d->a^2*c;a^2*d+2*a*b*c;2*a*b*d+b^2*c;b^2*d", [(2, 3)]),
+    # The discriminant of x^2 + b x + c as the image of (s,t) -> (s+t, st) restricted to s = t: a parabola, smooth.
+    ("map:s->2*s;s^2", []),
+    # The Whitney umbrella is singular along a line; the cusp at a point; the graph of a function nowhere.
+    ("map:s,t->s;s*t;t^2", [(1, 1)]),
+    ("map:t->t^2;t^3", [(0, 1)]),
+    ("map:s,t->s^2;t^2", []),
+    # A source with two components, two lines through the origin: their union is singular where they meet.
+    ("map:x,y->x;y|x*y", [(0, 1)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "components"), KNOWN)
+def test_textbook_answers(engine: Engine, spec: str, components: list[tuple[int, int]]) -> None:
+    result = singular_locus(spec, engine=engine)
+    assert [(c.dim, c.degree) for c in result.components or ()] == components
+    assert result.agreement is not False, result.conflicts
+    assert result.completeness == "complete"
+    assert records.from_document(records.to_document(result)) == result
+
+
+def test_the_convolution_is_singular_along_a_line_of_its_middle_coefficient(engine: Engine) -> None:
+    # (a x + b y)^2 c + (a y + b z)^2 d: dimension 3 in 5 coordinates. A multiple of y^2 comes from a = d = 0 and from b = c = 0:
+    # on this line the closure has two sheets.
+    result = singular_locus("convolution(filters=[2,2],r=2)", engine=engine)
+    (line,) = result.components or ()
+    assert (line.dim, line.degree, line.multiplicity) == (1, 1, 2)
+    assert result.agreement is True
+    verdicts = {place.name: place.verdict for place in result.places}
+    assert verdicts["random weights"] == "smooth"
+    assert verdicts["w1 = 0"] == verdicts["all weights 0"] == "singular"
+
+
+def test_strata_of_the_weights_say_which_ranks_map_into_the_singular_locus(engine: Engine) -> None:
+    result = singular_locus("linear(widths=[3,2,3])", engine=engine)
+    places = {place.name: place for place in result.places}
+    assert places["rk W1 = 1"].verdict == places["rk W2 = 1"].verdict == "singular"
+    assert places["rk W1 = 1"].components == (1,)
+    # the image of {rk W1 = 1} is dense in the singular locus: both have dimension 5
+    assert places["rk W1 = 1"].image_dim == result.singular_dim == 5
+    assert places["a zero row of W2"].verdict == places["random weights"].verdict == "smooth"
+    assert result.certainty.value == "proved"
+
+
+@pytest.mark.parametrize(
+    ("spec", "multiplicity", "milnor"),
+    [
+        ("map:t->t^2;t^3", 2, 2),  # the cusp A2 has Milnor number 2
+        ("map:t->t^2;t^5", 2, 4),  # A4
+        ("map:t->t^3;t^4", 3, 6),  # E6: (3-1)(4-1)
+        ("linear(widths=[2,1,2])", 2, 1),  # A1: a quadric cone
+        ("map:s,t->s;s*t;t^2", 2, None),  # not isolated
+    ],
+)
+def test_the_kind_of_singularity(engine: Engine, spec: str, multiplicity: int, milnor: int | None) -> None:
+    # Milnor numbers of x^a = y^b: (a-1)(b-1) (Milnor, Singular Points of Complex Hypersurfaces, Section 9)
+    (part,) = singular_locus(spec, engine=engine).components or ()
+    assert (part.multiplicity, part.milnor_number) == (multiplicity, milnor)
+
+
+def random_maps() -> list[str]:
+    rng = np.random.default_rng(2026)
+
+    def polynomial(variables: str, degree: int) -> str:
+        terms = []
+        for _ in range(3):
+            exponents = rng.multinomial(rng.integers(1, degree + 1), [1 / len(variables)] * len(variables))
+            powers = "*".join(f"{v}^{e}" for v, e in zip(variables, exponents, strict=True) if e)
+            terms.append(f"({rng.integers(1, 5) * rng.choice([-1, 1])})*{powers}")
+        return "+".join(terms)
+
+    shapes = [("t", 4, 2)] * 5 + [("t", 3, 3)] * 3 + [("st", 2, 3)] * 4
+    return [f"map:{','.join(v)}->{';'.join(polynomial(v, k) for _ in range(n))}" for v, k, n in shapes]
+
+
+BRUTE = """\
+sizes = (R, forms) -> (
+    T := QQ[apply(#forms, i -> getSymbol("z" | toString i))];
+    I := ker map(R, T, forms);
+    if I == 0 then return {};
+    J := radical(I + minors(codim I, jacobian I));
+    if J == 1 then return {};
+    C := decompose J;
+    dims := sort unique apply(C, dim);
+    apply(dims, k -> {k, sum(select(C, c -> dim c == k), degree)}));
+"""
+
+
+def test_twelve_random_maps_agree_with_all_minors_over_q(engine: Engine) -> None:
+    maps = random_maps()
+    script = BRUTE
+    for spec in maps:
+        variables, _, polynomials = spec.removeprefix("map:").partition("->")
+        script += f"R = QQ[{variables}]; << toString sizes(R, {{{polynomials.replace(';', ',')}}}) << endl;\n"
+    done = subprocess.run(
+        [str(find_engine().path), "--script", "/dev/stdin"], input=script, capture_output=True, text=True, timeout=600, check=True
+    )  # fmt: skip
+    expected = [eval_lists(line) for line in done.stdout.split("\n") if line]
+    assert len(expected) == len(maps) == 12
+    assert len({str(sizes) for sizes in expected}) >= 3
+    for spec, sizes in zip(maps, expected, strict=True):
+        result = singular_locus(spec, engine=engine)
+        total: dict[int, int] = {}
+        for part in result.components or ():
+            total[part.dim] = total.get(part.dim, 0) + (part.degree or 0)
+        assert [[k, total[k]] for k in sorted(total)] == sizes, spec
+        assert result.agreement is not False, result.conflicts
+
+
+def eval_lists(text: str) -> Any:
+    return json.loads(text.replace("{", "[").replace("}", "]"))
+
+
+def test_a_damaged_elimination_contradicts_the_tangent_spaces_in_the_weights(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = scripts.render
+
+    def damaged(template: Any, *arguments: Any, **more: Any) -> Any:
+        script = original(template, *arguments, **more)
+        if template != "singular_strata":
+            return script
+        text = script.text.replace("if r < c then found", "if r < c - 1 then found")
+        assert text != script.text
+        return type(script)(name=script.name, text=text)
+
+    monkeypatch.setattr(scripts, "render", damaged)
+    result = singular_locus("map:s,t->s;s*t;t^2", engine=engine, timeout=60)
+    assert result.agreement is False
+
+
+def test_without_equations_curves_show_singular_points_and_the_rest_is_undecided(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(general, "_MOST_COORDINATES", 8)
+    result = singular_locus("linear(widths=[3,2,3])", engine=engine)
+    verdicts = {place.name: (place.verdict, place.tangent_upper) for place in result.places}
+    # every matrix is a sum of matrices of rank <= 2 and these lie on lines through 0: the tangent space at 0 is everything
+    assert verdicts["all weights 0"] == ("singular", None)
+    assert verdicts["random weights"] == ("undecided", None)
+    assert result.components is None
+    assert any("--force" in sentence for sentence in result.undecided)
+
+
+def test_two_layers_of_attention_are_singular_where_the_first_is_skew() -> None:
+    # (J, N, L) and (N, J, L / det N) are one function for J skew: the images of both differentials lie in the tangent space
+    # there, and together they have more than the 10 dimensions of the image (12 weights, two scalings)
+    model = parse_spec("deep-lightning(d=[2,2,2],t=2,parametrization=virtual)")
+    (skew,) = [s for s in declared_strata(model, 0) if s.name == "M1 skew-symmetric"]
+    ((_, other),) = partners(skew.point)
+    fiber = [skew.point.weights, model.unflatten(other)]
+    assert exact_span(model, fiber[:1], np.random.default_rng(0), enough=10) == 10
+    assert exact_span(model, fiber, np.random.default_rng(0), enough=10) > 10
+
+
+def test_what_has_no_closure_is_refused_with_advice(engine: Engine) -> None:
+    with pytest.raises(NotPolynomialError, match="ask for its dimension"):
+        singular_locus("softmax(d=[2,2])", engine=engine)
