@@ -253,6 +253,30 @@ def _better(item: Evidence, than: Evidence) -> bool:
     return order.index(item.certainty) < order.index(than.certainty)
 
 
+def altered(result: Result) -> str | None:
+    """A sentence where an answer contradicts what its own evidence proves, as in a record that was edited; None otherwise.
+
+    This finds carelessness, not malice: who edits the answer can edit its evidence. Certificates are what is checked.
+    """
+    if result.agreement is False:
+        return None
+    for item in result.evidence:
+        said = getattr(result, item.quantity, None)
+        if (
+            item.certainty is not Certainty.PROVED
+            or type(said) is not type(item.value)
+            or not isinstance(said, int)
+        ):
+            continue
+        holds = {"=": said == item.value, ">=": said >= item.value, "<=": said <= item.value}[item.relation]
+        if not holds:
+            return (
+                f"The record says {item.quantity} {said}, but its own evidence proves {item.relation} {item.value}: "
+                "it was altered. Trust nothing in it."
+            )
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TheoremCheck:
     """A published statement compared with what was computed.

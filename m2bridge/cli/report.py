@@ -14,6 +14,7 @@ from m2bridge.errors import InputError, RecordError
 from m2bridge.figures.plotting import check_place
 from m2bridge.records import from_document, load, scripts_beside, write_atomically
 from m2bridge.report.page import Entry, page
+from m2bridge.results import Result, altered
 
 
 def register(app: typer.Typer) -> None:
@@ -58,7 +59,7 @@ def _of_file(path: Path) -> Entry:
         version = str(json.loads(path.read_bytes()).get("package_version"))
     except RecordError as error:
         return Entry(name=path.name, trouble=error.message, damaged=True)
-    return Entry(name=path.name, result=result, version=version)
+    return _entry(path.name, result, version)
 
 
 def _of_store(store: Store) -> Iterator[Entry]:
@@ -77,4 +78,12 @@ def _of_record(key: str, record: dict[str, Any] | None) -> Entry:
         trouble = f"{record['outcome']}{': ' if record['message'] else ''}{record['message'] or ''}"
         return Entry(name=f"{job['analysis']} {job['model']}", trouble=trouble)
     version = str(record["result"].get("package_version"))
-    return Entry(name=key[:12], result=from_document(record["result"]), version=version)
+    return _entry(key[:12], from_document(record["result"]), version)
+
+
+def _entry(name: str, result: Result, version: str) -> Entry:
+    """The record, or what is wrong with it."""
+    wrong = altered(result)
+    if wrong is not None:
+        return Entry(name=name, trouble=wrong, damaged=True)
+    return Entry(name=name, result=result, version=version)

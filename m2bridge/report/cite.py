@@ -15,7 +15,7 @@ from m2bridge.claims.ledger import Ledger
 from m2bridge.errors import DisagreementError, InputError, M2BridgeError
 from m2bridge.models import parse_spec
 from m2bridge.questions import find
-from m2bridge.results import Evidence, Result, settle, strongest
+from m2bridge.results import Evidence, Result, altered, settle, strongest
 from m2bridge.views import cut
 
 _ENTRY = re.compile(r"^@\w+\{(\w+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
@@ -47,6 +47,9 @@ def sentence(result: Result, *, version: str = __version__, verified: bool = Fal
         raise InputError(
             "the record is of an older schema, where words meant other things: ask the question again"
         )
+    wrong = altered(result)
+    if wrong is not None:
+        raise InputError(wrong)
     quantity, grounds = _grounds(result)
     values: dict[str, Any] = {
         "title": cut(title_of(result), _LONGEST),

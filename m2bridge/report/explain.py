@@ -14,7 +14,7 @@ from m2bridge.latex import escaped
 from m2bridge.models import parse_spec
 from m2bridge.questions.custom_template import TemplateValues
 from m2bridge.report.ledger import ledger_markdown
-from m2bridge.results import Certainty, Result
+from m2bridge.results import Certainty, Result, altered
 from m2bridge.views import cut
 
 Format = Literal["markdown", "latex"]
@@ -38,6 +38,11 @@ def explain(result: Result, *, form: Format = "markdown") -> str:
         if form == "latex":
             raise InputError("a ledger is explained in Markdown; leave --latex out")
         return ledger_markdown(result)
+    if wrong := altered(result):
+        write = _markdown if form == "markdown" else _latex
+        return write(
+            f"{result.ANALYSIS}: {cut(_subject(result), _LONGEST)}", [("What was found", [wrong])], None
+        )
     sections = [
         ("What was asked", _question(result)),
         ("What was found", _findings(result)),

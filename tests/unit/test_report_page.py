@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -12,9 +13,12 @@ import pytest
 from m2bridge import boxes, records
 from m2bridge.batch.store import Store
 from m2bridge.cli import main
+from m2bridge.errors import InputError
 from m2bridge.figures.sheets import sheet
 from m2bridge.models import parse_spec
 from m2bridge.questions.dimension import Dimension, dimension
+from m2bridge.report.cite import sentence
+from m2bridge.report.explain import explain
 from m2bridge.report.page import Entry, page
 from m2bridge.results import ScriptUse
 from m2bridge.views import Rows, View
@@ -180,3 +184,19 @@ def test_every_kind_of_model_has_a_sheet(spec: str) -> None:
     found = sheet(parse_spec(spec), lines=4)
     assert found.points.shape == (4, 4, 3)
     assert abs(found.points).max() <= 1 + 1e-12
+
+
+def test_an_answer_that_its_own_evidence_refutes_is_damaged(answer: Dimension, tmp_path: Path) -> None:
+    """A record whose headline was edited is named, and neither told nor cited as proved."""
+    path = records.save(answer, tmp_path)
+    document = json.loads(path.read_text())
+    document["image_dim"] += 1
+    path.write_text(json.dumps(document))
+    target = tmp_path / "report.html"
+    assert main(["report", str(path), "-o", str(target)]) == 0
+    assert "it was altered" in target.read_text()
+    with pytest.raises(InputError, match="altered"):
+        sentence(records.load(path))
+    told = explain(records.load(path))
+    assert "altered" in told
+    assert "proved." not in told

@@ -103,8 +103,13 @@ class Dimension(Result):
             answer=f"dimension {self.image_dim}{bounds}, affine",
             facts=tuple(facts),
             notes=(warning,) if altered else self._notes(),
-            to_prove="an upper bound is missing: more symmetries, or equations (m2bridge closure)",
+            to_prove=self._to_prove(),
         )
+
+    def _to_prove(self) -> str:
+        if self.upper_bound == self.image_dim:
+            return "a lower bound is missing: a point of the source, or a source without equations"
+        return "an upper bound is missing: more symmetries, or equations (m2bridge closure)"
 
     def _notes(self) -> tuple[str, ...]:
         return (self.statement,) if self.at_point is None else (self.at_point.sentence, self.statement)
