@@ -107,7 +107,7 @@ class SingularLocus(Result):
     """
 
     ANALYSIS: ClassVar[str] = "singular-locus"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     image_dim: int
     ambient_dim: int
