@@ -94,8 +94,9 @@ def test_records_of_other_questions_lose_only_the_old_agreement() -> None:
 
 
 _COMMON: dict[str, Any] = {
-    "schema_version": 2, "analysis_version": 1, "package_version": "0.2.0", "certainty": "proved", "agreement": None, "evidence": [],
-    "engine": None, "scripts": [], "seed": 0, "seconds": 0.1, "peak_memory_bytes": None, "limit": None, "migrated_from": None,
+    "schema_version": 2, "analysis_version": 1, "package_version": "0.2.0", "certainty": "proved", "agreement": None,
+    "evidence": [], "engine": None, "scripts": [], "seed": 0, "seconds": 0.1, "peak_memory_bytes": None, "limit": None,
+    "migrated_from": None,
 }  # fmt: skip
 _LINEAR = {"model": "linear(widths=[2,1,2])"}
 FIRST_VERSIONS: dict[str, dict[str, Any]] = {
@@ -116,7 +117,8 @@ FIRST_VERSIONS: dict[str, dict[str, Any]] = {
         "model": "lightning(d=2,dp=1,a=2,t=2,parametrization=attention)", "options": {"prime": 32003}, "image_dim": 5,
         "ambient_dim": 40, "span_dim": 6, "codim": 1, "degree": 4, "generators": {"4": 1}, "equations": [], "singular_dim": 4,
         "singular_degree": 3, "singular_equations": ["z2*z4-z1*z5", "z2*z3-z0*z5", "z1*z3-z0*z4"],
-        "components": [{"dim": 4, "degree": 3, "equations": None, "orbit": None}], "embedded": None, "strata": [], "theorem": None,
+        "components": [{"dim": 4, "degree": 3, "equations": None, "orbit": None}], "embedded": None, "strata": [],
+        "theorem": None,
     },
     "singular-point": {
         **_LINEAR, "options": {"max_degree": None, "at": "random"}, "at": {"kind": "random"}, "image_dim": 3, "local_dim": 3,
