@@ -364,3 +364,12 @@ def test_a_name_is_printed_as_it_was_written(
     path.write_text('name = "x [/foo] [bold]b[/bold]"\nvariables = ["s", "t"]\npolynomials = ["s^2", "t"]\n')
     assert main(["fiber", f"file:{path}", "--engine", str(engine_info.path)]) == 0
     assert "x [/foo] [bold]b[/bold], 2 polynomials" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("spec", "dim"), [("map:x->0;0", 1), ("map:x,y->1/2;x", 1), ("map:x,y->0|x-y^2", 1)])
+def test_constant_coordinates_have_fibers(engine_info: EngineInfo, spec: str, dim: int) -> None:
+    """Zero and constants are elements of the ring of the weights, on every engine."""
+    model = parse_spec(spec)
+    at = {"x": 4, "y": 2} if "|" in spec else None
+    result = fiber(model, engine=ProcessEngine(engine_info), at=at)
+    assert (result.fiber_dim, result.generic_fiber_dim, result.agreement) == (dim, dim, True)
