@@ -27,6 +27,7 @@ from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
 from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 from m2bridge.programs.recording import record_call
+from m2bridge.views import cut
 
 __all__ = ["Formula", "Model", "Shape", "Symmetry", "Weights"]
 
@@ -73,6 +74,12 @@ class Model(ABC):
     polynomial: ClassVar[bool] = True
     """Whether the map is polynomial in the weights; False for softmax."""
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """A family that is a dataclass keeps the short repr of models."""
+        super().__init_subclass__(**arguments)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # its own, so that the dataclass writes none
+
     @classmethod
     def from_arguments(cls, arguments: Arguments) -> Self:
         """The model that the arguments of a spec describe."""
@@ -89,6 +96,10 @@ class Model(ABC):
     @abstractmethod
     def title(self) -> str:
         """One line for people, e.g. ``lightning self-attention, d=2, d'=1, a=2, t=2``."""
+
+    def __repr__(self) -> str:
+        """One line: the spec, cut where it is long, and how many weights there are."""
+        return f"<{type(self).__name__} {cut(self.spec, 80)}: {self.parameter_count} weights>"
 
     def _repr_html_(self) -> str:
         """A box for notebooks: what the model is, its weights, what goes in and comes out."""
