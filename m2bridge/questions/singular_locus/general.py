@@ -62,11 +62,8 @@ def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
     if components is not None:
         singular_dim = max((c.dim for c in components), default=-1)
         singular_degree = sum(c.degree or 0 for c in components if c.dim == singular_dim)
+    # without components the answer as a whole is not proved, even where each singular place is
     certainty = Certainty.weakest([size.certainty, settled]) if components is not None else Certainty.PROBABLE
-    if components is None and any(
-        p.verdict == "singular" and p.certainty is Certainty.PROVED for p in places
-    ):
-        certainty = Certainty.PROVED  # of what is claimed: that these places are singular
     texts = () if equations is None else tuple(f.text() for f in equations.equations)
     return ask.answer(
         SingularLocus, model=model.spec, options={"prime": prime}, image_dim=size.image_dim,

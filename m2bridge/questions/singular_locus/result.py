@@ -154,7 +154,8 @@ class SingularLocus(Result):
         if self.singular_dim is not None and self.singular_dim < 0:
             answer = "smooth: no singular points"
         if self.singular_dim is None and (shown := [p for p in self.places if p.verdict == "singular"]):
-            answer = f"singular at the image of {len(shown)} strata of the weights; the whole locus was not computed"
+            proved = sum(p.certainty is Certainty.PROVED for p in shown)
+            answer = f"not known as a whole; singular at the images of {len(shown)} strata of the weights, {proved} of them proved"
         notes = [] if self.theorem is None else [self.theorem.sentence()]
         if self.theorem is not None and self.theorem.witness is not None:
             notes.append(f"Theorem as printed fails: {self.theorem.witness['reason']}.")
