@@ -31,9 +31,6 @@ from m2bridge.views import cut
 
 __all__ = ["Formula", "Model", "Shape", "Symmetry", "Weights"]
 
-MOST_CHARACTERS = 10_000_000
-"""With more numbers than this in the characters of one instruction, no grading is looked for."""
-
 Weights = Mapping[str, Any]
 """Parameter name -> array. The arrays are of one arithmetic (see :mod:`m2bridge.models.evaluation`); leading axes are batches."""
 
@@ -317,13 +314,9 @@ def _recorded(model: Model) -> Program:
 def _grading(model: Model) -> np.ndarray | None:
     """Characters of the target coordinates, one row for each grading."""
     program = model.coordinate_program or model.program
-    if (program.parameter_count + program.input_count) * max(
-        i.size for i in program.instructions
-    ) > MOST_CHARACTERS:
-        return None
     found = gradings(program)
-    if not program.inputs:
-        return found.outputs
+    if found is None or not program.inputs:
+        return None if found is None else found.outputs
     parts = []
     for _, shape, part in flat_parts(program.input_shapes):  # variables of a matrix go column by column
         entries = found.inputs[:, part].reshape(len(found.inputs), *shape)

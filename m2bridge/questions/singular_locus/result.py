@@ -155,7 +155,7 @@ class SingularLocus(Result):
             answer = "smooth: no singular points"
         if self.singular_dim is None and (shown := [p for p in self.places if p.verdict == "singular"]):
             proved = sum(p.certainty is Certainty.PROVED for p in shown)
-            answer = f"not known as a whole; singular at the images of {len(shown)} strata of the weights, {proved} of them proved"
+            answer = f"not known as a whole; singular at the images of {len(shown)} strata of the weights, {proved} proved"
         notes = [] if self.theorem is None else [self.theorem.sentence()]
         if self.theorem is not None and self.theorem.witness is not None:
             notes.append(f"Theorem as printed fails: {self.theorem.witness['reason']}.")
