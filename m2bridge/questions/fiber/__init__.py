@@ -19,7 +19,7 @@ from m2bridge.questions.fiber import computing, lifting, partners, real, structu
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computed import ComputedFiber, here
 from m2bridge.questions.fiber.dimensions import dimensions_of
-from m2bridge.questions.fiber.points import PRIMES, Point, given_point, good_prime, random_point, read_weights
+from m2bridge.questions.fiber.points import PRIMES, Point, given_point, good_prime, random_point
 from m2bridge.questions.fiber.request import (
     FAMILIES_WITH_DEGREES,
     MOST_TERMS,
@@ -44,7 +44,7 @@ from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
 
 __all__ = [
-    "Fiber", "FiberComponent", "Point", "RealPoint", "counterexample", "fiber", "given_point", "random_point", "read_weights",
+    "Fiber", "FiberComponent", "Point", "RealPoint", "counterexample", "fiber", "given_point", "random_point",
     "same_function", "stratum_point",
 ]  # fmt: skip
 
