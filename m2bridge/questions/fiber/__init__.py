@@ -12,8 +12,9 @@ from contextlib import suppress
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
-from m2bridge.models import MLP, DeepLightning, Lightning, Model, PolynomialMap
+from m2bridge.models import MLP, DeepLightning, Lightning, Model
 from m2bridge.models.expanded import Expanded
+from m2bridge.models.own import OwnNetwork
 from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.fiber import computing, lifting, partners, real, structured
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
@@ -21,7 +22,6 @@ from m2bridge.questions.fiber.computed import ComputedFiber, here
 from m2bridge.questions.fiber.dimensions import dimensions_of
 from m2bridge.questions.fiber.points import PRIMES, Point, given_point, good_prime, random_point
 from m2bridge.questions.fiber.request import (
-    FAMILIES_WITH_DEGREES,
     MOST_TERMS,
     MOST_TERMS_EACH,
     MOST_WEIGHTS,
@@ -117,8 +117,8 @@ def fiber(
 
 
 def _by_coordinates(model: Model) -> Model:
-    """A network whose terms cannot be counted by its coordinates, which have the same fibers; as it is if these are too many."""
-    if model.polynomial and not isinstance(model, (*FAMILIES_WITH_DEGREES, PolynomialMap)):
+    """One's own network, which has no partial, by its coordinates, which have the same fibers; as it is if these are too many."""
+    if model.polynomial and isinstance(model, OwnNetwork):
         with suppress(OutOfReachError):
             return Expanded.of(model)
     return model
