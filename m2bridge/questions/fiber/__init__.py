@@ -13,7 +13,6 @@ from contextlib import suppress
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model
-from m2bridge.models.expanded import Expanded
 from m2bridge.models.own import OwnNetwork
 from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.fiber import computing, lifting, partners, real, structured
@@ -120,7 +119,7 @@ def _by_coordinates(model: Model) -> Model:
     """One's own network, which has no partial, by its coordinates, which have the same fibers; as it is if these are too many."""
     if model.polynomial and isinstance(model, OwnNetwork):
         with suppress(OutOfReachError):
-            return Expanded.of(model)
+            return model.as_map
     return model
 
 
@@ -168,9 +167,8 @@ def _wants_factors(model: Model) -> bool:
 
 def in_reach(model: Model, p: int, seed: int) -> bool:
     """Whether one Groebner basis of all equations is worth trying."""
-    terms = estimated_terms(model)
     most = _MULTI_HEAD_WEIGHTS if isinstance(model, DeepLightning) and model.multi_head else MOST_WEIGHTS
-    if model.parameter_count > most or terms > MOST_TERMS_EACH:
+    if model.parameter_count > most or (terms := estimated_terms(model)) > MOST_TERMS_EACH:
         return False
     span, _ = equation_span(model, p, seed)
     return terms * span <= MOST_TERMS
@@ -196,6 +194,10 @@ def _compute(ask: Asking, point: Point, p: int, seed: int, *, force: bool) -> Co
         rank_places(model)
     except NotPolynomialError as error:
         return ComputedFiber(method="jacobian", notes=[*notes, str(error)])
+    if isinstance(model, OwnNetwork) and model.input_shape is not None:
+        return ComputedFiber(
+            method="jacobian", notes=["its coordinates are too many to be expanded: dimensions only"]
+        )
     if not force and not in_reach(model, p, seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
         return ComputedFiber(method="jacobian", notes=[*notes, reason])

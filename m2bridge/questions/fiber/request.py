@@ -15,7 +15,7 @@ from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import residue
 from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
-from m2bridge.models.expanded import Expanded
+from m2bridge.models.own import OwnNetwork
 from m2bridge.programs.degrees import degrees
 from m2bridge.questions.fiber.differential import draw_inputs, output_count, outputs_at, symmetry_dim
 from m2bridge.questions.fiber.partners import known_points, partners
@@ -83,13 +83,14 @@ def estimated_terms(model: Model) -> int:
     if isinstance(model, FAMILIES_WITH_DEGREES):
         sizes = {name: prod(shape) for name, shape in model.parameters.items()}
         return prod(comb(sizes[name] + k - 1, k) for name, k in weight_degrees(model).items())
+    if model.input_shape is None and hasattr(model, "polynomials"):
+        return max((len(terms) for terms in model.polynomials), default=1)
     with suppress(OutOfReachError):
-        polynomials = getattr(model, "polynomials", None) or Expanded.of(model).polynomials
+        polynomials = OwnNetwork(recorded=model.program).as_map.polynomials
         if model.input_shape is None:
             return max((len(terms) for terms in polynomials), default=1)
-        return len(
-            {exponents for terms in polynomials for exponents, _ in terms}
-        )  # of all coordinates, at a random input
+        # an equation at a random input has the monomials of all coordinates
+        return len({exponents for terms in polynomials for exponents, _ in terms})
     k = degrees(model.program)[1]
     return comb(model.parameter_count + k, k)
 
