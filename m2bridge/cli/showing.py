@@ -18,7 +18,7 @@ _STYLES = {
     "image": "blue", "boundary": "yellow", "closure-only": "magenta", "outside": "red", "fails": "red", "agrees": "green",
 }  # fmt: skip
 """Colours of words that stand alone in a cell."""
-_NUMBERED = re.compile(r"(:.*| \(?\d+(,\d+)*\)?)$")
+_NUMBERED = re.compile(r"(:.*|(?<!=) \(?\d+(,\d+)*\)?)$")
 """What tells one point or orbit from another in the name of a quantity."""
 _RELATION = {"=": "", ">=": "≥ ", "<=": "≤ "}
 _AGREEMENT = {

@@ -18,6 +18,7 @@ import pytest
 from m2bridge.claims import all_claims, claim
 from m2bridge.claims.base import Context, Status, Verdict
 from m2bridge.claims.lightning_attention import (
+    changes_of_basis,
     corollary_3_8,
     lemma_3_1,
     lemma_3_6,
@@ -43,7 +44,7 @@ from m2bridge.questions import critical_points as landscape
 from m2bridge.questions.boundary import forms
 from m2bridge.questions.critical_points import counting, losses
 from m2bridge.questions.critical_points import strata as landscape_strata
-from m2bridge.questions.fiber import fiber, gauge
+from m2bridge.questions.fiber import fiber
 from m2bridge.questions.singular_locus import equations, strata
 
 Patch = pytest.MonkeyPatch
@@ -136,8 +137,10 @@ def dropped_layer(patch: Patch) -> None:
 
 def transposed_change_of_basis(patch: Patch) -> None:
     """C^T in place of C."""
-    original = gauge._change
-    patch.setattr(gauge, "_change", lambda first, second: gauge.transpose(original(first, second)))
+    original = changes_of_basis._change
+    patch.setattr(
+        changes_of_basis, "_change", lambda first, second: changes_of_basis.transpose(original(first, second))
+    )
 
 
 def forgotten_inverse(patch: Patch) -> None:

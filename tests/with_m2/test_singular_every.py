@@ -195,3 +195,14 @@ def test_two_layers_of_attention_are_singular_where_the_first_is_skew() -> None:
 def test_what_has_no_closure_is_refused_with_advice(engine: Engine) -> None:
     with pytest.raises(NotPolynomialError, match="ask for its dimension"):
         singular_locus("softmax(d=[2,2])", engine=engine)
+
+
+@pytest.mark.parametrize(
+    "spec", ["map:t->t^2-1;t^3-t", "map:t->t^3-3*t;t^4-2*t^2", "map:s,t->s^2-1;s^3-s;t"], ids=str
+)
+@pytest.mark.parametrize("seed", [0, 2])
+def test_random_weights_are_not_special(spec: str, seed: int, engine: Engine) -> None:
+    """Singular points of these curves have small integers as parameters; a random point is smooth."""
+    found = singular_locus(spec, engine=engine, seed=seed)
+    assert found.places[0].name == "random weights"
+    assert (found.places[0].verdict, found.places[0].critical) == ("smooth", False)

@@ -16,7 +16,8 @@ from m2bridge.models.base import Model
 from m2bridge.questions.fiber.points import Point, fractions_of
 
 _MOST_STRATA = 24
-_SPREAD = 9
+_SPREAD = 500
+"""Weights are drawn below this: among small integers special points, say the node of t^2-1, t^3-t, are not rare."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +95,7 @@ def _special(
     """The weight moved into its stratum, and the directions along it."""
     if kind == "rank":
         (k,), (rows, columns) = numbers, weight.shape
-        left, right = rng.integers(1, 6, size=(rows, k)), rng.integers(1, 6, size=(k, columns))
+        left, right = (rng.integers(1, _SPREAD, size=shape) for shape in ((rows, k), (k, columns)))
         lefts = np.eye(rows * k, dtype=object).reshape(-1, rows, k) @ right.astype(object)
         rights = left.astype(object) @ np.eye(k * columns, dtype=object).reshape(-1, k, columns)
         return left @ right, np.concatenate([lefts, rights])
