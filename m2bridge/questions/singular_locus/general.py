@@ -67,7 +67,7 @@ def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
     texts = () if equations is None else tuple(f.text() for f in equations.equations)
     return ask.answer(
         SingularLocus, model=model.spec, options={"prime": prime}, image_dim=size.image_dim,
-        ambient_dim=model.ambient_dim, span_dim=model.coordinate_count if found is None else found.span_dim,
+        ambient_dim=model.ambient_dim, span_dim=None if found is None else found.span_dim,
         codim=None if found is None else found.codim, degree=None if found is None else found.degree,
         generators=None if found is None else {str(k): n for k, n in found.generator_counts.items()},
         equations=texts, singular_dim=singular_dim, singular_degree=singular_degree, singular_equations=radical,
