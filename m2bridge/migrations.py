@@ -10,6 +10,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any, Union
 
 from m2bridge.results import Evidence, Result
@@ -22,14 +23,31 @@ _RENAMED: dict[str, dict[str, str]] = {"fiber": {"symmetry_dim": "known_symmetry
 _REMOVED: dict[tuple[str, int], tuple[str, ...]] = {("boundary", 1): ("closedness",)}
 """What an older version of an analysis recorded beside what the next one records, which means the same."""
 
+_ADDED: dict[tuple[str, int], Document] = {
+    ("closure", 1): {"names": []},
+    ("dimension", 1): {"at_point": None},
+    ("singular-locus", 1): {"places": [], "completeness": None, "undecided": [], "certificate": []},
+    ("singular-point", 1): {"certificate": []},
+    ("symmetries", 1): {"certificate": []},
+}
+"""What the next version of an analysis records besides, and what stands for it in an older document: nothing was recorded."""
 
-def without_removed_keys(document: Document, kind: type[Result]) -> Document:
-    """A document of the version before `kind`'s, where the new version only records less."""
-    removed = _REMOVED.get((kind.ANALYSIS, document.get("analysis_version", 0)))
-    if removed is None:
+_ADDED_TO_COMPONENTS: Document = {"tangent_dim": None, "multiplicity": None, "milnor_number": None}
+"""The same of each component in version 1 of singular-locus."""
+
+
+def of_present_version(document: Document, kind: type[Result]) -> Document:
+    """A document of the version before `kind`'s, where the new version only records less, or more."""
+    version = document.get("analysis_version")
+    older = kind.ANALYSIS, version if type(version) is int else 0
+    if older not in _REMOVED and older not in _ADDED:
         return document
-    kept = {key: value for key, value in document.items() if key not in removed}
-    return {**kept, "analysis_version": kind.VERSION}
+    kept = {key: value for key, value in document.items() if key not in _REMOVED.get(older, ())}
+    if older == ("singular-locus", 1):
+        for key in ("components", "embedded"):
+            if isinstance(kept.get(key), list):
+                kept[key] = [{**_ADDED_TO_COMPONENTS, **c} if isinstance(c, dict) else c for c in kept[key]]
+    return {**deepcopy(_ADDED.get(older, {})), **kept, "analysis_version": kind.VERSION}
 
 
 def from_version_1(document: Mapping[str, Any], kind: type[Result]) -> Document:
@@ -38,7 +56,7 @@ def from_version_1(document: Mapping[str, Any], kind: type[Result]) -> Document:
     Keys that are new and may be null are null. Keys that no longer exist are left out. Anything else that is missing is left
     missing, and refused by whoever decodes the document.
     """
-    found: Document = dict(document)
+    found = of_present_version(dict(document), kind)
     for old, new in _RENAMED.get(kind.ANALYSIS, {}).items():
         if old in found and new not in found:
             found[new] = found.pop(old)

@@ -26,7 +26,7 @@ from typing import Any, Literal, Union
 
 from m2bridge._version import __version__
 from m2bridge.errors import InputError, RecordError
-from m2bridge.migrations import from_version_1, without_removed_keys
+from m2bridge.migrations import from_version_1, of_present_version
 from m2bridge.questions import find, questions
 from m2bridge.results import RESULT_TYPES, Result
 
@@ -67,7 +67,7 @@ def from_document(document: Any) -> Result:
     if kind is None:
         raise RecordError(f"the record is of an unknown analysis {analysis!r}")
     if version == SCHEMA_VERSION:
-        document = without_removed_keys(document, kind)
+        document = of_present_version(document, kind)
     if document.get("analysis_version") != (1 if version == 1 else kind.VERSION):
         raise RecordError(
             f"the record is of version {document.get('analysis_version')!r} of {kind.ANALYSIS}; "

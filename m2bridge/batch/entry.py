@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from m2bridge.batch import jobfile, listing
+from m2bridge.batch import jobfile
 from m2bridge.batch.display import Display, suitable_display
-from m2bridge.batch.expressions import parse
-from m2bridge.batch.index import Index
 from m2bridge.batch.launchers import CommandLauncher, Launcher
 from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds, share_of_memory
 from m2bridge.batch.outcomes import exit_code
@@ -50,11 +48,7 @@ class BatchResult:
 
     def rows(self, where: str | None = None) -> list[dict[str, Any]]:
         """One flat dictionary for each record of the store, as ``m2bridge results`` lists them."""
-        index = Index(Store.open(self.store))
-        try:
-            return listing.select(index, None if where is None else parse(where))
-        finally:
-            index.close()
+        return Store.open(self.store).rows(where)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Every record of the store."""

@@ -27,11 +27,9 @@ from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
 from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 from m2bridge.programs.recording import record_call
+from m2bridge.views import cut
 
 __all__ = ["Formula", "Model", "Shape", "Symmetry", "Weights"]
-
-MOST_CHARACTERS = 10_000_000
-"""With more numbers than this in the characters of one instruction, no grading is looked for."""
 
 Weights = Mapping[str, Any]
 """Parameter name -> array. The arrays are of one arithmetic (see :mod:`m2bridge.models.evaluation`); leading axes are batches."""
@@ -73,6 +71,12 @@ class Model(ABC):
     polynomial: ClassVar[bool] = True
     """Whether the map is polynomial in the weights; False for softmax."""
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """A family that is a dataclass keeps the short repr of models."""
+        super().__init_subclass__(**arguments)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # its own, so that the dataclass writes none
+
     @classmethod
     def from_arguments(cls, arguments: Arguments) -> Self:
         """The model that the arguments of a spec describe."""
@@ -89,6 +93,10 @@ class Model(ABC):
     @abstractmethod
     def title(self) -> str:
         """One line for people, e.g. ``lightning self-attention, d=2, d'=1, a=2, t=2``."""
+
+    def __repr__(self) -> str:
+        """One line: the spec, cut where it is long, and how many weights there are."""
+        return f"<{type(self).__name__} {cut(self.spec, 80)}: {self.parameter_count} weights>"
 
     def _repr_html_(self) -> str:
         """A box for notebooks: what the model is, its weights, what goes in and comes out."""
@@ -306,13 +314,9 @@ def _recorded(model: Model) -> Program:
 def _grading(model: Model) -> np.ndarray | None:
     """Characters of the target coordinates, one row for each grading."""
     program = model.coordinate_program or model.program
-    if (program.parameter_count + program.input_count) * max(
-        i.size for i in program.instructions
-    ) > MOST_CHARACTERS:
-        return None
     found = gradings(program)
-    if not program.inputs:
-        return found.outputs
+    if found is None or not program.inputs:
+        return None if found is None else found.outputs
     parts = []
     for _, shape, part in flat_parts(program.input_shapes):  # variables of a matrix go column by column
         entries = found.inputs[:, part].reshape(len(found.inputs), *shape)

@@ -191,7 +191,10 @@ def _image(model: Model, weights: Weights, *, derivative: bool) -> tuple[Setting
     forms = output_forms(program, setting.arithmetic, given, directions)
     shapes = list(program.output_shapes.values())
     lead = ("N" if batch else "") + ("T" if derivative else "")
-    return setting, batch, coefficient_table(setting.arithmetic, forms, exponents, shapes, lead).array
+    table = coefficient_table(setting.arithmetic, forms, exponents, shapes, lead).array
+    if batch:  # coefficients that are constants have one place there
+        table = setting.arithmetic.broadcast(table, (prod(batch), *table.shape[1:]))
+    return setting, batch, table
 
 
 def _at_weights(program: Program, weights: Weights, *, derivative: bool) -> tuple[Setting, Shape, Array]:

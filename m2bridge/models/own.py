@@ -63,6 +63,10 @@ class OwnNetwork(Model):
     def __hash__(self) -> int:
         return hash(self.recorded.sha256)
 
+    def __repr__(self) -> str:
+        """One line, with the name in place of the program."""
+        return f"<{type(self).__name__} {self.title}>"
+
     @property
     def polynomial(self) -> bool:  # type: ignore[override]
         return self.recorded.polynomial

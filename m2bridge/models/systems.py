@@ -12,7 +12,6 @@ import numpy as np
 
 from m2bridge.models.evaluation import program_jacobian, run
 from m2bridge.models.polynomials import Polynomial
-from m2bridge.programs.gradings import gradings
 from m2bridge.programs.instructions import Shape
 from m2bridge.programs.program import Builder, Program
 
@@ -60,12 +59,6 @@ class PolynomialSystem:
     def jacobian(self, points: Any) -> Any:
         """The matrix of partial derivatives: the last two axes have lengths m and n."""
         return program_jacobian(self.program, {"x": points})
-
-    def homogeneous_gradings(self) -> np.ndarray:
-        """A basis of the integer weights of the variables for which every polynomial is homogeneous, as
-        rows.
-        """
-        return gradings(self.program).weights
 
 
 def polynomial_program(

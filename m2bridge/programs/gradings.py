@@ -22,6 +22,9 @@ from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import evaluate
 
+MOST_CHARACTERS = 10_000_000
+"""With more numbers than this in the characters of one instruction, no grading is looked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gradings:
@@ -106,8 +109,8 @@ class _CharacterArithmetic(Floats):
         )
 
 
-def gradings(program: Program) -> Gradings:
-    """A basis of the gradings of a polynomial program.
+def gradings(program: Program) -> Gradings | None:
+    """A basis of the gradings of a polynomial program; None for one that is too large.
 
     >>> from m2bridge.programs import parse_program
     >>> text = "m2bridge program 1\\n%0 = weight w [2]\\n%1 = einsum a,a-> %0 %0\\noutput y %1\\n"
@@ -116,6 +119,8 @@ def gradings(program: Program) -> Gradings:
     ([[1, 1]], [[2]])
     """
     count, variables = program.parameter_count, program.parameter_count + program.input_count
+    if variables * max(item.size for item in program.instructions) > MOST_CHARACTERS:
+        return None
     characters = _CharacterArithmetic(variables)
     units = np.eye(variables, dtype=np.int64)
     given = {}

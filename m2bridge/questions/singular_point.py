@@ -57,7 +57,7 @@ class SingularPoint(Result):
     """
 
     ANALYSIS: ClassVar[str] = "singular-point"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     at: Mapping[str, Any]
     image_dim: int

@@ -87,7 +87,7 @@ class Symmetries(Result):
     """
 
     ANALYSIS: ClassVar[str] = "symmetries"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     parameters: int
     generic_fiber_dim: int

@@ -15,11 +15,11 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 
 from m2bridge.linear.modular import echelon_mod, kernel_mod, rank_mod
+from m2bridge.programs.gradings import Gradings, gradings
 from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.symmetry.fields import Monomial, Samples, VectorField, product_mod, small_integers
-from m2bridge.symmetry.gradings import weight_gradings
 from m2bridge.symmetry.guesses import rotations
 from m2bridge.symmetry.identities import Verifier
 
@@ -76,7 +76,7 @@ class Search:
         self.samples = Samples(program, p, seed)
         self.verifier = Verifier(program, p, seed)
         self.until = time.monotonic() + seconds
-        self.characters = _keys(weight_gradings(program, p=p, seed=seed), p, seed)
+        self.characters = _keys(gradings(program), program.parameter_count, p, seed)
         self.samples.draw(4)
         self.point = self.samples.weights[0]
         self.corank = self._corank() if corank is None else corank
@@ -250,12 +250,12 @@ def search(program: Program, *, p: int, seed: int = 0, degree: int = 1, seconds:
     return Search(program, p=p, seed=seed, seconds=seconds).run(degree)
 
 
-def _keys(gradings: Integers, p: int, seed: int) -> Integers:
+def _keys(found: Gradings | None, weights: int, p: int, seed: int) -> Integers:
     """Two numbers modulo p for each weight that tell its character; a clash joins two parts, which costs time alone."""
-    if not len(gradings):
-        return np.zeros((2, gradings.shape[1]), dtype=np.int64)
-    factors = np.random.default_rng([seed, 32]).integers(0, p, size=(2, len(gradings)))
-    return product_mod(factors, gradings, p)
+    if found is None or not len(found.weights):
+        return np.zeros((2, weights), dtype=np.int64)
+    factors = np.random.default_rng([seed, 32]).integers(0, p, size=(2, len(found.weights)))
+    return product_mod(factors, found.weights % p, p)
 
 
 def _lifted(unknowns: Unknowns, row: Integers, p: int) -> VectorField:

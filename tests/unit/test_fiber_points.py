@@ -13,9 +13,9 @@ import pytest
 
 from m2bridge.claims.lightning_attention.said import one_layer_orbit
 from m2bridge.errors import InputError
-from m2bridge.models import Lightning, parse_spec
+from m2bridge.models import Lightning, checkpoints, parse_spec
 from m2bridge.questions.fiber import given_point, random_point, stratum_point
-from m2bridge.questions.fiber.points import good_prime, read_weights, second_prime, virtual_point
+from m2bridge.questions.fiber.points import good_prime, second_prime, virtual_point
 
 LAYER = Lightning(d=2, dp=1, parametrization="attention")
 DEEP = parse_spec("deep-lightning(d=[2,2,2],parametrization=virtual)")
@@ -26,7 +26,7 @@ SCHEMA = json.loads(resources.files("m2bridge").joinpath("data/weights.schema.js
 def test_a_file_of_weights(tmp_path: Path):
     path = tmp_path / "weights.json"
     path.write_text(json.dumps(GOOD))
-    point = given_point(LAYER, read_weights(path))
+    point = given_point(LAYER, checkpoints.read(path, LAYER.parameters).weights)
     assert point.weights["A"][0, 1] == Fraction(2, 3)
     assert point.document(7)["weights"]["V"] == [["7", "-1/2"]]
     assert point.mod(7)["A"].values.tolist() == [[1, 3], [0, 5]]  # 2/3 = 2 * 5 modulo 7
@@ -66,12 +66,12 @@ def test_files_that_are_no_weights(tmp_path: Path, text: str):
     path = tmp_path / "w.json"
     path.write_text(text)
     with pytest.raises(InputError):
-        given_point(LAYER, read_weights(path))
+        given_point(LAYER, checkpoints.read(path, LAYER.parameters).weights)
 
 
 def test_a_missing_file():
     with pytest.raises(InputError, match="cannot be read"):
-        read_weights(Path("no-such-weights.json"))
+        checkpoints.read(Path("no-such-weights.json"), LAYER.parameters)
 
 
 def test_a_rank_above_the_bound_is_refused():

@@ -124,6 +124,14 @@ def test_batches_of_weights_and_inputs(spec: str) -> None:
         assert all(model.unflatten(flat[i])[name] == single[name] for name in single)
 
 
+@pytest.mark.parametrize("constant", [0, 5])
+def test_a_batch_of_weights_of_a_constant_network_has_a_point_for_each(constant: int) -> None:
+    model = parse_spec(f"program:%0 = weight w [2];%1 = input x [2];%2 = constant [1] {constant};output y %2")
+    weights = {"w": Mod(np.arange(6).reshape(3, 2), 101)}
+    assert model.coordinates(weights).values.tolist() == [[constant]] * 3
+    assert model.coordinate_jacobian(weights).values.tolist() == [[[0, 0]]] * 3
+
+
 @pytest.mark.parametrize("p", PRIMES)
 @pytest.mark.parametrize("spec", POLYNOMIAL)
 def test_jacobians_are_the_formal_derivatives(spec: str, p: int) -> None:

@@ -14,6 +14,7 @@ from m2bridge.errors import InputError, ParseError
 from m2bridge.linear.mod import Mod
 from m2bridge.models.polynomials import ParseLimits, derivative, parse_polynomial, polynomial_text
 from m2bridge.models.systems import PolynomialSystem
+from m2bridge.programs.gradings import gradings
 
 
 @pytest.mark.parametrize(
@@ -157,6 +158,8 @@ def test_hundreds_of_terms_are_evaluated_as_python_does() -> None:
 
 def test_gradings_of_a_system() -> None:
     system = PolynomialSystem([{(2, 0, 0): 1, (1, 1, 0): 1}, {(0, 0, 3): 1}], 3)
-    weights = system.homogeneous_gradings()
+    found = gradings(system.program)
+    assert found is not None
+    weights = found.weights
     assert weights.shape == (2, 3)
     assert (weights[:, 0] == weights[:, 1]).all()

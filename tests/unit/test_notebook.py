@@ -88,3 +88,14 @@ def test_a_model_is_a_box() -> None:
     assert "12: W1 3x2, W2 2x3" in text
     assert "[2], [2]" in text
     assert "map:s" in m2bridge.parse_spec("map:s->s;s^2")._repr_html_()
+
+
+def test_a_model_is_one_short_line() -> None:
+    assert (
+        repr(m2bridge.parse_spec("lightning(d=2,dp=1)"))
+        == "<Lightning lightning(d=2,dp=1,a=2,t=2): 10 weights>"
+    )
+    own = m2bridge.from_callable(lambda w, x: (w @ x) ** 2, {"w": (30, 30)}, inputs={"x": (30,)}, name="mine")
+    assert repr(own) == f"<OwnNetwork mine, 900 weights (program {own.program.sha256[:12]})>"
+    long = m2bridge.parse_spec("map:x->" + ";".join(["x^2"] * 100))
+    assert len(repr(long)) < 130

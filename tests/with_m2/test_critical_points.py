@@ -15,8 +15,11 @@ from m2bridge import scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine
 from m2bridge.errors import InputError
+from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME
 from m2bridge.models import parse_spec
 from m2bridge.questions.critical_points import chern, counting, critical_points
+from m2bridge.questions.critical_points.charts import Source
+from m2bridge.questions.critical_points.losses import metric_loss
 from m2bridge.records import from_document, to_document
 
 KNOWN = [
@@ -239,3 +242,9 @@ def test_a_wrong_trace_form_is_noticed(monkeypatch: pytest.MonkeyPatch, engine: 
     monkeypatch.setattr("m2bridge.questions.critical_points.signature", lambda polynomial: 1)
     found = critical_points("linear(widths=[2,1,2])", metric="bombieri", real=True, engine=engine)
     assert found.agreement is False
+
+
+def test_the_second_prime_divides_nothing_given() -> None:
+    model = parse_spec(f"map:x,y->{LARGEST_MACAULAY2_PRIME}*x;x*y;y")
+    loss = metric_loss(model, "generic", 0, 0, small=True)
+    assert counting.second_prime(32003, loss, Source(model, 32003, 0)) < LARGEST_MACAULAY2_PRIME

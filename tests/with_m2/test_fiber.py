@@ -364,3 +364,29 @@ def test_a_name_is_printed_as_it_was_written(
     path.write_text('name = "x [/foo] [bold]b[/bold]"\nvariables = ["s", "t"]\npolynomials = ["s^2", "t"]\n')
     assert main(["fiber", f"file:{path}", "--engine", str(engine_info.path)]) == 0
     assert "x [/foo] [bold]b[/bold], 2 polynomials" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("spec", "dim"), [("map:x->0;0", 1), ("map:x,y->1/2;x", 1), ("map:x,y->0|x-y^2", 1)])
+def test_constant_coordinates_have_fibers(engine_info: EngineInfo, spec: str, dim: int) -> None:
+    """Zero and constants are elements of the ring of the weights, on every engine."""
+    model = parse_spec(spec)
+    at = {"x": 4, "y": 2} if "|" in spec else None
+    result = fiber(model, engine=ProcessEngine(engine_info), at=at)
+    assert (result.fiber_dim, result.generic_fiber_dim, result.agreement) == (dim, dim, True)
+
+
+def test_a_family_is_read_from_its_partial_and_a_wrong_one_is_noticed(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = "graph-convolution(graph=path3,widths=[1,2,1],r=2)"
+    assert fiber(spec, engine=engine).agreement is True
+    original = scripts.render
+
+    def damaged(template, *arguments, **more):
+        script = original(template, *arguments, **more)
+        text = script.text.replace("i == j or edgeSets", "edgeSets")  # vertices forget their own columns
+        assert template != "fiber" or text != script.text
+        return type(script)(name=script.name, text=text)
+
+    monkeypatch.setattr(scripts, "render", damaged)
+    assert fiber(spec, engine=engine).agreement is False

@@ -173,7 +173,11 @@ def test_without_equations_curves_show_singular_points_and_the_rest_is_undecided
     # every matrix is a sum of matrices of rank <= 2 and these lie on lines through 0: the tangent space at 0 is everything
     assert verdicts["all weights 0"] == ("singular", None)
     assert verdicts["random weights"] == ("undecided", None)
-    assert result.components is None
+    assert result.components is result.span_dim is None
+    # each singular place is proved by curves, the whole locus is not
+    assert {p.certainty.value for p in result.places if p.verdict == "singular"} == {"proved"}
+    assert result.certainty.value == "probable"
+    assert result.view().answer.startswith("not known as a whole; singular at the images of")
     assert any("--force" in sentence for sentence in result.undecided)
 
 

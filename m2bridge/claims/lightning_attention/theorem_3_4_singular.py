@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from m2bridge.claims.base import (
@@ -20,7 +19,6 @@ from m2bridge.claims.base import (
 )
 from m2bridge.claims.lightning_attention.said import predicts_singular
 from m2bridge.models import Lightning
-from m2bridge.questions.fiber import fiber
 from m2bridge.questions.singular_locus import SingularLocus, Stratum, singular_locus
 from m2bridge.results import Certainty
 
@@ -58,37 +56,10 @@ def compare(model: Lightning, result: SingularLocus, predicts: Prediction) -> Ve
     return holds(Certainty.weakest(s.certainty for s in result.strata), **computed)
 
 
-def smooth_by_its_fiber(model: Lightning, stratum: Stratum, context: Context) -> Stratum:
-    """An undecided orbit with rk A = min(a, d) and rk A * rk V >= 2, decided smooth when its fiber is one reduced point.
-
-    The projectivised map from pairs (A, V) is finite onto the neuromanifold, and its source is smooth where rk A = min(a, d). If
-    the fiber over y is one reduced point x, then O_y -> O_x is onto by Nakayama's lemma, and injective, so y is smooth.
-    """
-    if stratum.verdict != "undecided" or stratum.rank_a != min(model.a, model.d):
-        return stratum
-    at = f"rank_a={stratum.rank_a},rank_v={stratum.rank_v},meet={stratum.meet}"
-    found = context.once(
-        fiber, Lightning(d=model.d, dp=model.dp, a=model.a, parametrization="attention"), at=at
-    )
-    kernel = [
-        e for e in found.evidence
-        if (e.quantity, e.value, e.certainty) == ("tangent_dim", 1, Certainty.PROVED) and e.relation != ">="
-    ]  # fmt: skip
-    single = [(c.dim, c.absolute, c.reduced) for c in found.components or ()] == [(1, True, True)]
-    if not kernel or not single:
-        return stratum
-    sure = [e.certainty for e in found.evidence if (e.quantity, e.field) == ("components", "QQ")]
-    return replace(
-        stratum, verdict="smooth", certainty=Certainty.weakest(sure) if sure else Certainty.PROBABLE
-    )
-
-
 def _check(predicts: Prediction) -> Callable[[Size, Context], Verdict]:
     def check(size: Size, context: Context) -> Verdict:
         model = Lightning(**size)
-        found = context.once(singular_locus, model)
-        result = replace(found, strata=tuple(smooth_by_its_fiber(model, s, context) for s in found.strata))
-        return compare(model, result, predicts)
+        return compare(model, context.once(singular_locus, model), predicts)
 
     return check
 

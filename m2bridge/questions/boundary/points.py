@@ -28,6 +28,14 @@ def read_point(model: Lightning, text: str) -> Coordinates:
     or one with the weights ``A`` and ``V`` (or ``Q``, ``K`` and ``V``). Numbers are integers, decimals (read exactly) or
     strings like "1/3". Inline, commas alone make a list: ``1,0,-1/2,0,0,0``.
     """
+    return as_point(model, *written_point(text, _HOW))
+
+
+def written_point(text: str, how: str) -> tuple[Any, str]:
+    """The JSON value, or the list between commas, that a file or an inline text holds, and what to call it in messages.
+
+    `how` is the advice where it is no JSON.
+    """
     source = f"--point {text[:60]!r}"
     path = Path(text)
     if _is_file(path):
@@ -41,14 +49,12 @@ def read_point(model: Lightning, text: str) -> Coordinates:
     if len(text) > _MOST_CHARACTERS:
         raise InputError(f"{source} is longer than {_MOST_CHARACTERS} characters")
     stripped = text.strip()
-    if stripped[:1] in ("[", "{"):
-        try:
-            value = json.loads(stripped, parse_float=Fraction, parse_constant=_no_constant)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{source} is not JSON: {error}; {_HOW}") from None
-    else:
-        value = [part.strip() for part in stripped.split(",")]
-    return as_point(model, value, source)
+    if stripped[:1] not in ("[", "{"):
+        return [part.strip() for part in stripped.split(",")], source
+    try:
+        return json.loads(stripped, parse_float=Fraction, parse_constant=_no_constant), source
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source} is not JSON: {error}; {how}") from None
 
 
 def _is_file(path: Path) -> bool:

@@ -76,7 +76,7 @@ class Closure(Result):
     """
 
     ANALYSIS: ClassVar[str] = "closure"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     ambient_dim: int
     coordinate_count: int

@@ -10,7 +10,7 @@ import numpy as np
 from flint import nmod_poly
 
 from m2bridge.errors import M2BridgeError
-from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, primes_below
+from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, given_numbers, primes_below
 from m2bridge.models import Model
 from m2bridge.questions.closure import closure
 from m2bridge.questions.critical_points.charts import Chart, Source, whole_space
@@ -202,7 +202,8 @@ class Counter:
 
 def second_prime(p: int, loss: Loss, source: Source) -> int:
     """Another prime for which nothing given vanishes."""
-    return primes_below(LARGEST_MACAULAY2_PRIME, count=1, without=p, numbers=loss.numbers)[0]
+    numbers = loss.numbers | given_numbers(source.as_map)
+    return primes_below(LARGEST_MACAULAY2_PRIME, count=1, without=p, numbers=numbers)[0]
 
 
 def patience(first: Count, remaining: float | None) -> float:

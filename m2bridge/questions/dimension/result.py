@@ -59,7 +59,7 @@ class Dimension(Result):
     """
 
     ANALYSIS: ClassVar[str] = "dimension"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     parameters: int
     image_dim: int

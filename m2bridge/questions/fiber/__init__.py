@@ -12,16 +12,15 @@ from contextlib import suppress
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
-from m2bridge.models import MLP, DeepLightning, Lightning, Model, PolynomialMap
-from m2bridge.models.expanded import Expanded
+from m2bridge.models import MLP, DeepLightning, Lightning, Model
+from m2bridge.models.own import OwnNetwork
 from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.fiber import computing, lifting, partners, real, structured
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computed import ComputedFiber, here
 from m2bridge.questions.fiber.dimensions import dimensions_of
-from m2bridge.questions.fiber.points import PRIMES, Point, given_point, good_prime, random_point, read_weights
+from m2bridge.questions.fiber.points import PRIMES, Point, given_point, good_prime, random_point
 from m2bridge.questions.fiber.request import (
-    FAMILIES_WITH_DEGREES,
     MOST_TERMS,
     MOST_TERMS_EACH,
     MOST_WEIGHTS,
@@ -44,7 +43,7 @@ from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
 
 __all__ = [
-    "Fiber", "FiberComponent", "Point", "RealPoint", "counterexample", "fiber", "given_point", "random_point", "read_weights",
+    "Fiber", "FiberComponent", "Point", "RealPoint", "counterexample", "fiber", "given_point", "random_point",
     "same_function", "stratum_point",
 ]  # fmt: skip
 
@@ -117,10 +116,10 @@ def fiber(
 
 
 def _by_coordinates(model: Model) -> Model:
-    """A network whose terms cannot be counted by its coordinates, which have the same fibers; as it is if these are too many."""
-    if model.polynomial and not isinstance(model, (*FAMILIES_WITH_DEGREES, PolynomialMap)):
+    """One's own network, which has no partial, by its coordinates, which have the same fibers; as it is if these are too many."""
+    if model.polynomial and isinstance(model, OwnNetwork):
         with suppress(OutOfReachError):
-            return Expanded.of(model)
+            return model.as_map
     return model
 
 
@@ -168,9 +167,8 @@ def _wants_factors(model: Model) -> bool:
 
 def in_reach(model: Model, p: int, seed: int) -> bool:
     """Whether one Groebner basis of all equations is worth trying."""
-    terms = estimated_terms(model)
     most = _MULTI_HEAD_WEIGHTS if isinstance(model, DeepLightning) and model.multi_head else MOST_WEIGHTS
-    if model.parameter_count > most or terms > MOST_TERMS_EACH:
+    if model.parameter_count > most or (terms := estimated_terms(model)) > MOST_TERMS_EACH:
         return False
     span, _ = equation_span(model, p, seed)
     return terms * span <= MOST_TERMS
@@ -196,6 +194,10 @@ def _compute(ask: Asking, point: Point, p: int, seed: int, *, force: bool) -> Co
         rank_places(model)
     except NotPolynomialError as error:
         return ComputedFiber(method="jacobian", notes=[*notes, str(error)])
+    if isinstance(model, OwnNetwork) and model.input_shape is not None:
+        return ComputedFiber(
+            method="jacobian", notes=["its coordinates are too many to be expanded: dimensions only"]
+        )
     if not force and not in_reach(model, p, seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
         return ComputedFiber(method="jacobian", notes=[*notes, reason])

@@ -5,13 +5,11 @@ A point is kept as Fractions and reduced modulo a prime when a computation needs
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,6 @@ from m2bridge.questions.asking import prime_between
 
 SPREAD = 60
 """Random weights are integers from -SPREAD to SPREAD, never 0: small enough to be read, and to be real points too."""
-_LARGEST_FILE = 4 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,23 +99,6 @@ def _constrained(model: Model, drawn: Mapping[str, np.ndarray]) -> dict[str, np.
 
 
 # -- given weights ---------------------------------------------------------------------------------------------------------------
-
-
-def read_weights(path: Path) -> dict[str, Any]:
-    """The object in a ``weights.json``: parameter names to matrices of integers or fractions as strings."""
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise InputError(f"{path} is larger than {_LARGEST_FILE // 2**20} MB; that is no file of weights")
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise InputError(
-            f"{path} should hold an object that maps weights to matrices, not a {type(found).__name__}"
-        )
-    return found
 
 
 def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None = None) -> Point:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -10,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.errors import NotPolynomialError
+from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import residue
 from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
+from m2bridge.models.own import OwnNetwork
 from m2bridge.programs.degrees import degrees
 from m2bridge.questions.fiber.differential import draw_inputs, output_count, outputs_at, symmetry_dim
 from m2bridge.questions.fiber.partners import known_points, partners
@@ -33,7 +35,7 @@ MOST_TERMS_EACH = 8_000
 """Terms of one equation up to which equations are formed at all."""
 MOST_WEIGHTS = 40
 FAMILIES_WITH_DEGREES = (Lightning, DeepLightning, MLP, Linear, Convolution)
-"""Families whose terms are counted by the degrees of each weight; others are seen by their coordinates, expanded."""
+"""Families whose terms are counted by the degrees of each weight; those of others in their coordinates, expanded."""
 
 
 def rank_places(model: Model) -> list[list[int]]:
@@ -78,13 +80,19 @@ def weight_degrees(model: Model) -> dict[str, int]:
 
 def estimated_terms(model: Model) -> int:
     """An upper bound of the number of terms of one equation."""
-    if model.input_shape is None:
-        return max((len(terms) for terms in model.polynomials), default=1)  # type: ignore[attr-defined]
-    if not isinstance(model, FAMILIES_WITH_DEGREES):
-        k = degrees(model.program)[1]
-        return comb(model.parameter_count + k, k)
-    sizes = {name: prod(shape) for name, shape in model.parameters.items()}
-    return prod(comb(sizes[name] + k - 1, k) for name, k in weight_degrees(model).items())
+    if isinstance(model, FAMILIES_WITH_DEGREES):
+        sizes = {name: prod(shape) for name, shape in model.parameters.items()}
+        return prod(comb(sizes[name] + k - 1, k) for name, k in weight_degrees(model).items())
+    if model.input_shape is None and hasattr(model, "polynomials"):
+        return max((len(terms) for terms in model.polynomials), default=1)
+    with suppress(OutOfReachError):
+        polynomials = OwnNetwork(recorded=model.program).as_map.polynomials
+        if model.input_shape is None:
+            return max((len(terms) for terms in polynomials), default=1)
+        # an equation at a random input has the monomials of all coordinates
+        return len({exponents for terms in polynomials for exponents, _ in terms})
+    k = degrees(model.program)[1]
+    return comb(model.parameter_count + k, k)
 
 
 @lru_cache(maxsize=32)

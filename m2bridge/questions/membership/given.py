@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import flint
@@ -17,10 +15,9 @@ from m2bridge.models import Model, PolynomialMap
 from m2bridge.models.custom import terms_of
 from m2bridge.models.symbolic import rational_variables, sparse
 from m2bridge.programs.arithmetics import elementwise, object_array
-from m2bridge.questions.boundary.points import number
+from m2bridge.questions.boundary.points import number, written_point
 from m2bridge.questions.fiber.points import given_point
 
-_MOST_CHARACTERS = 1_000_000
 _HOW = 'write a list of coordinates such as 1,0,-1/2, or {"inputs": [...], "outputs": [...]}, or {"weights": {...}}'
 
 
@@ -39,7 +36,7 @@ class Target:
 
 def target_of(model: Model, point: Any) -> Target:
     """What ``--point`` means for a model: a text or file, a list, or an object."""
-    value, source = _loaded(point)
+    value, source = written_point(point, _HOW) if isinstance(point, str) else (point, "the point")
     if isinstance(value, Mapping):
         if "weights" in value:
             given = given_point(model, value["weights"])
@@ -59,29 +56,6 @@ def target_of(model: Model, point: Any) -> Target:
             "`m2bridge describe` prints"
         )
     return Target(model=model, asked=model, values=numbers)
-
-
-def _loaded(point: Any) -> tuple[Any, str]:
-    if not isinstance(point, str):
-        return point, "the point"
-    source, text = f"--point {point[:60]!r}", point
-    if point.endswith(".json"):
-        try:
-            text = Path(point).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError, ValueError) as error:
-            raise InputError(f"{source} cannot be read: {error}") from None
-    if len(text) > _MOST_CHARACTERS:
-        raise InputError(f"{source} is longer than {_MOST_CHARACTERS} characters")
-    if text.strip()[:1] not in ("[", "{"):
-        return [part.strip() for part in text.split(",")], source
-    try:
-        return json.loads(text, parse_float=Fraction, parse_constant=_refused), source
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source} is not JSON: {error}; {_HOW}") from None
-
-
-def _refused(name: str) -> Any:
-    raise ValueError(f"{name} is not a number")
 
 
 def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> Target:

@@ -62,15 +62,12 @@ def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
     if components is not None:
         singular_dim = max((c.dim for c in components), default=-1)
         singular_degree = sum(c.degree or 0 for c in components if c.dim == singular_dim)
+    # without components the answer as a whole is not proved, even where each singular place is
     certainty = Certainty.weakest([size.certainty, settled]) if components is not None else Certainty.PROBABLE
-    if components is None and any(
-        p.verdict == "singular" and p.certainty is Certainty.PROVED for p in places
-    ):
-        certainty = Certainty.PROVED  # of what is claimed: that these places are singular
     texts = () if equations is None else tuple(f.text() for f in equations.equations)
     return ask.answer(
         SingularLocus, model=model.spec, options={"prime": prime}, image_dim=size.image_dim,
-        ambient_dim=model.ambient_dim, span_dim=model.coordinate_count if found is None else found.span_dim,
+        ambient_dim=model.ambient_dim, span_dim=None if found is None else found.span_dim,
         codim=None if found is None else found.codim, degree=None if found is None else found.degree,
         generators=None if found is None else {str(k): n for k, n in found.generator_counts.items()},
         equations=texts, singular_dim=singular_dim, singular_degree=singular_degree, singular_equations=radical,

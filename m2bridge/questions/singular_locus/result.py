@@ -93,7 +93,8 @@ class SingularLocus(Result):
     Attributes
     ----------
     image_dim: dimension of the neuromanifold.
-    ambient_dim: of the space of all functions of this kind (Sym3); span_dim: of the linear span of the neuromanifold.
+    ambient_dim: of the space of all functions of this kind (Sym3); span_dim: of the linear span of the
+        neuromanifold, None where no equations were looked for.
     codim, degree, generators: of the closure's ideal within the span; generators maps degree to count; equations as text.
         None where no complete ideal was computed.
     singular_dim, singular_degree: of the singular locus, -1 and 0 when it is empty; degree is None when not computed.
@@ -107,11 +108,11 @@ class SingularLocus(Result):
     """
 
     ANALYSIS: ClassVar[str] = "singular-locus"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     image_dim: int
     ambient_dim: int
-    span_dim: int
+    span_dim: int | None
     codim: int | None
     degree: int | None
     generators: Mapping[str, int] | None
@@ -130,7 +131,10 @@ class SingularLocus(Result):
 
     def view(self) -> View:
         facts = [
-            ("ambient space", f"dimension {self.ambient_dim}; the network spans {self.span_dim} of them"),
+            (
+                "ambient space",
+                f"dimension {self.ambient_dim}; the network spans {known(self.span_dim)} of them",
+            ),
             ("neuromanifold", f"dimension {self.image_dim} (affine)"),
         ]
         if self.codim is not None:
@@ -154,7 +158,8 @@ class SingularLocus(Result):
         if self.singular_dim is not None and self.singular_dim < 0:
             answer = "smooth: no singular points"
         if self.singular_dim is None and (shown := [p for p in self.places if p.verdict == "singular"]):
-            answer = f"singular at the image of {len(shown)} strata of the weights; the whole locus was not computed"
+            proved = sum(p.certainty is Certainty.PROVED for p in shown)
+            answer = f"not known as a whole; singular at the images of {len(shown)} strata of the weights, {proved} proved"
         notes = [] if self.theorem is None else [self.theorem.sentence()]
         if self.theorem is not None and self.theorem.witness is not None:
             notes.append(f"Theorem as printed fails: {self.theorem.witness['reason']}.")
