@@ -261,14 +261,12 @@ def altered(result: Result) -> str | None:
     if result.agreement is False:
         return None
     for item in result.evidence:
-        said = getattr(result, item.quantity, None)
-        if (
-            item.certainty is not Certainty.PROVED
-            or type(said) is not type(item.value)
-            or not isinstance(said, int)
-        ):
+        said, value = getattr(result, item.quantity, None), item.value
+        if item.certainty is not Certainty.PROVED or type(said) is not type(value):
             continue
-        holds = {"=": said == item.value, ">=": said >= item.value, "<=": said <= item.value}[item.relation]
+        if not isinstance(said, int) or not isinstance(value, int):
+            continue
+        holds = {"=": said == value, ">=": said >= value, "<=": said <= value}[item.relation]
         if not holds:
             return (
                 f"The record says {item.quantity} {said}, but its own evidence proves {item.relation} {item.value}: "
