@@ -32,6 +32,9 @@ def register(app: typer.Typer) -> None:
         Example: m2bridge report weekend -o report.html
         """
         check_place(output)
+        for source in sources:
+            if not source.exists():
+                raise InputError(f"there is no {source}: give stores, records or directories of records")
         entries = [entry for source in sources for entry in _entries(source)]
         if not entries:
             raise InputError(f"there is no record in {', '.join(map(str, sources))}")

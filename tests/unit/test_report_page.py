@@ -200,3 +200,8 @@ def test_an_answer_that_its_own_evidence_refutes_is_damaged(answer: Dimension, t
     told = explain(records.load(path))
     assert "altered" in told
     assert "proved." not in told
+
+
+def test_a_source_that_does_not_exist_is_bad_input(tmp_path: Path) -> None:
+    assert main(["report", str(tmp_path / "nothing"), "-o", str(tmp_path / "report.html")]) == 2
+    assert not (tmp_path / "report.html").exists()

@@ -120,7 +120,7 @@ class CriticalPoints(Result):
         if self.positive_dimensional:
             answer = f"the regular critical points: {' and '.join(map(str, self.positive_dimensional))}"
         else:
-            answer = f"{known(self.regular)} regular critical points over the complex numbers"
+            answer = f"{known(self.regular)} regular critical point{'' if self.regular == 1 else 's'} over the complex numbers"
         if self.zero_loss:
             answer += f", {self.zero_loss} of them with zero loss"
         if self.real is not None:
