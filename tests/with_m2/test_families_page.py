@@ -40,7 +40,7 @@ def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPa
                     program, shell=True, capture_output=True, text=True, timeout=300, check=False
                 )
                 assert done.returncode == 0, done.stderr
-                for line in lines:
+                for line in (line for line in lines if line != "..."):
                     assert line in done.stdout, (command, done.stdout)
         else:
             exec(compile(text, f"{kind} block", "exec"), names)
