@@ -21,7 +21,7 @@ from m2bridge.batch.state import RunState
 from m2bridge.batch.store import Store
 from m2bridge.batch.triage import Settings
 from m2bridge.engine import find_engine
-from m2bridge.engine.cgroup import allowed_cores
+from m2bridge.engine.machine import allowed_cores
 from m2bridge.errors import InputError
 
 Jobs = Path | str | Mapping[str, Any]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.batch.store import Store, decode, shaped
-from m2bridge.engine.places import cache_directory
+from m2bridge.engine.machine import cache_directory
 from m2bridge.errors import M2BridgeError, RecordError
 from m2bridge.models.spec import read as read_spec
 

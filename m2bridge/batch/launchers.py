@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from m2bridge.batch import memory
 from m2bridge.batch.triage import Task
+from m2bridge.engine import machine
 from m2bridge.errors import InputError
 
 _CHUNK = 1 << 18
@@ -138,7 +138,7 @@ class WorkerHandle(ABC):
 
     def give(self, task: Task) -> None:
         """Send a job; the worker reads at once, whatever it is doing."""
-        task.started, task.step, task.oom_kills = time.monotonic(), "starting", memory.oom_kills()
+        task.started, task.step, task.oom_kills = time.monotonic(), "starting", machine.oom_kills()
         self.task = task
         self.send({**task.job.document(), "limits": task.limits.document(), "id": task.key})
 
@@ -196,7 +196,7 @@ class ProcessHandle(WorkerHandle):
 
     @property
     def resident_bytes(self) -> int:
-        return memory.resident(self.pid) if self._local else 0
+        return machine.resident(self.pid) if self._local else 0
 
     def send(self, request: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):  # a dead worker is noticed by the end of its output

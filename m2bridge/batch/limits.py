@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from m2bridge.engine.base import parse_bytes, parse_seconds
-from m2bridge.engine.cgroup import memory_share
+from m2bridge.engine.machine import memory_share
 
 __all__ = ["JobLimits", "exceeds", "parse_bytes", "parse_seconds", "share_of_memory"]
 

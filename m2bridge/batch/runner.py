@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from m2bridge.batch import memory
 from m2bridge.batch.breaker import Breaker
 from m2bridge.batch.display import Display
 from m2bridge.batch.estimates import Estimates
@@ -37,6 +36,7 @@ from m2bridge.batch.recording import record_of
 from m2bridge.batch.state import Host, Running, RunState, publish
 from m2bridge.batch.store import Store
 from m2bridge.batch.triage import Settings, Task, triage
+from m2bridge.engine import machine
 from m2bridge.errors import M2BridgeError
 
 _TICK = 0.2
@@ -276,7 +276,7 @@ class Runner:
             outcome, message, killed = JobOutcome.TIMED_OUT, f"stopped after {task.elapsed:.0f} s", False
         elif worker.killed_for == "memory" or (not killed and _NO_MEMORY.search(words)):
             outcome, message, killed = JobOutcome.OUT_OF_MEMORY, "Python used more memory than allowed", False
-        elif killed and memory.oom_kills() > task.oom_kills:
+        elif killed and machine.oom_kills() > task.oom_kills:
             outcome, killed = JobOutcome.OUT_OF_MEMORY, False
             message = "the machine or its control group ran out of memory and the kernel killed Python"
         attempt = Attempt(
@@ -337,7 +337,7 @@ class Runner:
         self.display.update(state)
         if force or time.monotonic() >= self._next_publish:
             self._next_publish = time.monotonic() + 1.0
-            state.memory_bytes = memory.resident_tree(os.getpid())
+            state.memory_bytes = machine.resident_tree(os.getpid())
             state.eta_seconds = self._eta()
             publish(self.store, state)
 
@@ -356,7 +356,7 @@ class Runner:
     def _end_workers(self) -> None:
         """End every worker and wait until nothing of theirs is left."""
         pids = [worker.pid for worker in self.workers if worker.pid is not None]
-        below = [pid for parent in pids for pid in memory.descendants(parent)]
+        below = [pid for parent in pids for pid in machine.descendants(parent)]
         for worker in self.workers:
             worker.kill()
         for worker in self.workers:
@@ -364,7 +364,7 @@ class Runner:
         self.workers.clear()
         self._selector.close()
         deadline = time.monotonic() + 5.0
-        while time.monotonic() < deadline and any(map(memory.living, below)):
+        while time.monotonic() < deadline and any(map(machine.living, below)):
             time.sleep(0.02)
 
 

@@ -21,7 +21,7 @@ from m2bridge.batch.store import Store
 from m2bridge.batch.triage import Settings, Triage, triage
 from m2bridge.cli import common
 from m2bridge.engine import find_engine
-from m2bridge.engine.cgroup import allowed_cores
+from m2bridge.engine.machine import allowed_cores
 from m2bridge.errors import InputError, NoEngineError, ParseError, visible
 from m2bridge.models.code import allowing
 
