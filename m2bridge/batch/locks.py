@@ -41,9 +41,7 @@ class Locks:
     def take(self, name: str) -> bool:
         """Take a lock; False when another holds it."""
         offset = _offset(name)
-        if offset in self._held:
-            return False
-        if not self._lock(offset, fcntl.F_WRLCK):
+        if offset in self._held or not self._lock(offset, fcntl.F_WRLCK):
             return False
         self._held.add(offset)
         return True
@@ -63,10 +61,10 @@ class Locks:
             request = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, offset, 1, 0)
             answer = fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, request)
             return bool(_FLOCK.unpack(answer)[0] != fcntl.F_UNLCK)
-        if not self._lock(offset, fcntl.F_RDLCK):
-            return True
-        self._lock(offset, fcntl.F_UNLCK)
-        return False
+        free = self._lock(offset, fcntl.F_RDLCK)
+        if free:
+            self._lock(offset, fcntl.F_UNLCK)
+        return not free
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -79,12 +77,8 @@ class Locks:
                 request = _FLOCK.pack(kind, os.SEEK_SET, offset, 1, 0)
                 fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, request)
             else:  # locks of the process: fine for one runner a process
-                words = {
-                    fcntl.F_WRLCK: fcntl.LOCK_EX,
-                    fcntl.F_RDLCK: fcntl.LOCK_SH,
-                    fcntl.F_UNLCK: fcntl.LOCK_UN,
-                }
-                fcntl.lockf(self._file, words[kind] | fcntl.LOCK_NB, 1, offset)
+                words = {fcntl.F_WRLCK: fcntl.LOCK_EX, fcntl.F_RDLCK: fcntl.LOCK_SH}
+                fcntl.lockf(self._file, words.get(kind, fcntl.LOCK_UN) | fcntl.LOCK_NB, 1, offset)
         except OSError as error:
             if error.errno in _BUSY:
                 return False

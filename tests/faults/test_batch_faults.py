@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from m2bridge.batch.index import Index, path_of
-from m2bridge.batch.recording import stable
+from m2bridge.batch.policy import stable
 from m2bridge.batch.store import Store
 from m2bridge.engine import machine
 

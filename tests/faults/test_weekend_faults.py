@@ -547,7 +547,7 @@ def test_blanks_in_a_job_file_take_no_time(tmp_path: Path) -> None:
 
 def test_one_bad_node_is_excluded_and_the_batch_goes_on(tmp_path: Path, real: Path) -> None:
     import m2bridge
-    from m2bridge.batch.display import Silent
+    from m2bridge.batch.display import Display
     from m2bridge.batch.launchers import CommandLauncher
 
     class Nodes:
@@ -567,7 +567,7 @@ def test_one_bad_node_is_excluded_and_the_batch_goes_on(tmp_path: Path, real: Pa
         def start(self, place: int) -> Any:
             return self._launchers[place].start(place)
 
-    class Watching(Silent):
+    class Watching(Display):
         """Lets the third node begin when the others are excluded: it alone would have answered everything before."""
 
         def update(self, state: Any) -> None:
