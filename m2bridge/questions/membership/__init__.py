@@ -19,12 +19,11 @@ from m2bridge.models.symbolic import rational_variables
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Closure, closure
-from m2bridge.questions.closure.image import leanest
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.membership.algebraic import AlgebraicPoint
 from m2bridge.questions.membership.given import Target, target_of
 from m2bridge.questions.membership.search import REACHED, least_distance
-from m2bridge.questions.source import constrained_map
+from m2bridge.questions.source import constrained_map, leanest
 from m2bridge.questions.testimony import compared, proves, says
 from m2bridge.results import Certainty, Result, register_result
 from m2bridge.views import View, cut
