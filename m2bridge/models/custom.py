@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import InputError, NotPolynomialError, SpecError
-from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
+from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Model, Shape, Weights
 from m2bridge.models.polynomials import (
     NAME,

@@ -17,8 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.linear.integer import rank_over_q
-from m2bridge.linear.modular import echelon_mod
+from m2bridge.linear.modular import echelon_mod, rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, check_prime, numbers_in, prime_for
 from m2bridge.models.ideal_text import GivenIdeal, read_ideal
 from m2bridge.models.polynomials import for_macaulay2, parse_polynomial, polynomial_text

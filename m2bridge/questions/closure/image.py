@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.linear.integer import rank_over_q
-from m2bridge.linear.mod import Mod
-from m2bridge.linear.modular import kernel_mod, rank_mod
+from m2bridge.linear.modular import kernel_mod, rank_mod, rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, primes_below
+from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.questions.asking import Clock

@@ -8,9 +8,8 @@ from itertools import combinations_with_replacement
 from math import lcm
 from typing import Any
 
-from m2bridge.linear.integer import rank_over_q
-from m2bridge.linear.lifting import rational
-from m2bridge.linear.residues import residue
+from m2bridge.linear.modular import rank_over_q
+from m2bridge.linear.residues import rational, residue
 from m2bridge.models.polynomials import Polynomial, exponents_of, variables_of
 from m2bridge.questions.asking import Clock
 

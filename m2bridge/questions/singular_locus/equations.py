@@ -9,8 +9,8 @@ from math import lcm
 
 import numpy as np
 
-from m2bridge.linear.lifting import rational
 from m2bridge.linear.modular import eliminate
+from m2bridge.linear.residues import rational
 from m2bridge.models import Lightning
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, interpolate
