@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m2bridge.linear.lifting import rational
 from m2bridge.linear.modular import echelon_mod, rank_mod
+from m2bridge.linear.residues import rational
 from m2bridge.programs.points import Integers
 from m2bridge.symmetry.fields import Monomial, VectorField, product_mod
 

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.linear.modular import eliminate
-from m2bridge.linear.stream import integers
-from m2bridge.programs.points import INPUTS, WEIGHTS, Integers
+from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
 from m2bridge.symmetry.cuts import Cut, Part, cuts, place_in_part
 from m2bridge.symmetry.degrees import common_degree, coordinate_count

@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import comb, prod
 
 from m2bridge.programs.arithmetics import Objects, object_array
-from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import evaluate
+from m2bridge.programs.run import Lettered, evaluate
 
 
 class WeightDegrees:

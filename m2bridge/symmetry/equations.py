@@ -15,12 +15,10 @@ from flint import Ordering, fmpq, fmpq_mpoly_ctx
 
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.residues import field_of
-from m2bridge.linear.stream import integers
 from m2bridge.programs.arithmetics import Objects, Residues, object_array
-from m2bridge.programs.lettered import Lettered
-from m2bridge.programs.points import WEIGHTS, Integers
+from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import evaluate
+from m2bridge.programs.run import Lettered, evaluate
 from m2bridge.symmetry.fields import arrays_at, flat_values, small_integers
 
 MOST_MONOMIALS = 700

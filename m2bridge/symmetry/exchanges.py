@@ -15,8 +15,7 @@ import numpy as np
 from flint import nmod_mat
 
 from m2bridge.errors import OutOfReachError
-from m2bridge.linear.mod import Mod
-from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.linear.residues import DEFAULT_PRIME, Mod
 from m2bridge.models.own import OwnNetwork
 from m2bridge.models.symbolic import symbolic_weights
 from m2bridge.programs.arithmetics import object_array

@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from m2bridge.linear.integer import rank_over_q
-from m2bridge.linear.mod import Mod
-from m2bridge.linear.modular import kernel_mod, rank_mod
-from m2bridge.linear.stream import integers
+from m2bridge.linear.modular import kernel_mod, rank_mod, rank_over_q
+from m2bridge.linear.residues import Mod
+from m2bridge.programs.points import integers
 
 MOST_ENTRIES = 4_000_000
 MOST_COORDINATES = 2000
