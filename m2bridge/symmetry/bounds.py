@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 
 from m2bridge.linear.modular import eliminate
-from m2bridge.linear.stream import integers
 from m2bridge.programs.arithmetics import Objects, object_array
 from m2bridge.programs.instructions import ANALYTIC
-from m2bridge.programs.lettered import Lettered
-from m2bridge.programs.points import INPUTS, WEIGHTS, Integers
+from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import evaluate
+from m2bridge.programs.run import Lettered, evaluate
 from m2bridge.symmetry.equations import Bound, equations_bound, flattening_bound
 from m2bridge.symmetry.fields import VectorField, jacobian_at, product_mod
 from m2bridge.symmetry.names import MATRIX_VECTOR

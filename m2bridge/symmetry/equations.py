@@ -29,15 +29,12 @@ import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
-from m2bridge.linear.integer import rank_over_q
-from m2bridge.linear.modular import kernel_mod, rank_mod
-from m2bridge.linear.stream import integers
+from m2bridge.linear.modular import kernel_mod, rank_mod, rank_over_q
 from m2bridge.models.symbolic import rational_variables, variable_array
 from m2bridge.programs.arithmetics import Objects
-from m2bridge.programs.lettered import Lettered
-from m2bridge.programs.points import WEIGHTS, Integers
+from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import evaluate
+from m2bridge.programs.run import Lettered, evaluate
 from m2bridge.symmetry.fields import outputs_at, product_mod, small_integers
 
 MOST_MONOMIALS = 700

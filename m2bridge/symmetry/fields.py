@@ -10,18 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.linear.lifting import rational
-from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import echelon_mod, rank_mod
-from m2bridge.linear.residues import field_of
+from m2bridge.linear.residues import Mod, field_of, rational
 from m2bridge.programs.arithmetics import Residues
-from m2bridge.programs.blocks import output_seeds
 from m2bridge.programs.instructions import flat_parts
-from m2bridge.programs.lettered import Lettered, aligned
+from m2bridge.programs.jacobians import jacobian_rows, output_seeds
 from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Program, Shape
-from m2bridge.programs.reverse import jacobian_rows
-from m2bridge.programs.run import evaluate
+from m2bridge.programs.run import Lettered, aligned, evaluate
 
 Monomial = tuple[int, ...]
 """Flat weights in ascending order, repeated as often as the exponent says; empty for 1."""

@@ -22,14 +22,12 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import OutOfReachError
-from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import echelon_mod
-from m2bridge.linear.residues import DEFAULT_PRIME
-from m2bridge.linear.stream import integers
+from m2bridge.linear.residues import DEFAULT_PRIME, Mod
 from m2bridge.models.own import OwnNetwork
 from m2bridge.models.symbolic import symbolic_weights
 from m2bridge.programs.instructions import flat_parts
-from m2bridge.programs.points import INPUTS, WEIGHTS, Integers
+from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
 from m2bridge.programs.program import Instruction, Program
 from m2bridge.symmetry.fields import outputs_at
 

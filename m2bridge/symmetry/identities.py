@@ -17,15 +17,12 @@ import numpy as np
 from flint import Ordering, fmpq, fmpq_mpoly_ctx
 
 from m2bridge.errors import OutOfReachError
-from m2bridge.linear.lifting import rational
 from m2bridge.linear.modular import echelon_mod
-from m2bridge.linear.residues import field_of
-from m2bridge.linear.stream import integers
+from m2bridge.linear.residues import field_of, rational
 from m2bridge.programs.arithmetics import Floats, Objects, Residues, object_array
-from m2bridge.programs.lettered import Lettered
-from m2bridge.programs.points import Integers
+from m2bridge.programs.points import Integers, integers
 from m2bridge.programs.program import Instruction, Program
-from m2bridge.programs.run import apply, evaluate, tangent, tangents
+from m2bridge.programs.run import Lettered, apply, evaluate, tangent, tangents
 from m2bridge.symmetry.fields import VectorField, arrays_at, flat_values
 
 MOST_TERMS = 60_000

@@ -14,9 +14,8 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 
 from m2bridge.linear.modular import echelon_mod, kernel_mod, rank_mod
-from m2bridge.linear.stream import integers
 from m2bridge.programs.gradings import gradings
-from m2bridge.programs.points import INPUTS, WEIGHTS, Integers
+from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.symmetry.fields import Monomial, VectorField, jacobian_at, product_mod, small_integers

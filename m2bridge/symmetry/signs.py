@@ -14,10 +14,9 @@ import numpy as np
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.programs.arithmetics import Objects, object_array
 from m2bridge.programs.instructions import flat_parts
-from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import evaluate
+from m2bridge.programs.run import Lettered, evaluate
 from m2bridge.symmetry.finite import FiniteSymmetry
 from m2bridge.symmetry.names import entry_name, slice_name
 

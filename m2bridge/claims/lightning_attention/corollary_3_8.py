@@ -19,7 +19,7 @@ from m2bridge.claims.base import (
     sizes,
 )
 from m2bridge.claims.dimensions import ABOUT, WITNESSES, compared
-from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_over_q
 from m2bridge.models import DeepLightning
 from m2bridge.models.virtual import virtual_weights
 from m2bridge.questions import over_q

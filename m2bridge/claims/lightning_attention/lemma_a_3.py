@@ -18,7 +18,7 @@ from m2bridge.claims.base import (
     holds,
     sizes,
 )
-from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.numeric import numeric_rank
 from m2bridge.models import Lightning
 from m2bridge.results import Certainty

@@ -9,7 +9,7 @@ import numpy as np
 
 from m2bridge.claims.base import Claim, Context, Correction, Size, Verdict, disagreement, fails, holds
 from m2bridge.claims.lightning_attention.theorem_3_9 import KERNELS, rational, values
-from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_over_q
 from m2bridge.models import DeepLightning, Lightning, Softmax
 from m2bridge.models.symbolic import rational_variables
 from m2bridge.results import Certainty

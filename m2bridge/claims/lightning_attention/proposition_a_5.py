@@ -8,7 +8,7 @@ import numpy as np
 
 from m2bridge.claims.base import Claim, Context, Size, Verdict, decided, disagreement, fails, holds, sizes
 from m2bridge.claims.dimensions import ABOUT, ONE_LAYER_WITNESSES
-from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_over_q
 from m2bridge.models import Lightning, Model
 from m2bridge.models.symbolic import symbolic_map
 from m2bridge.questions.dimension import dimension

@@ -25,7 +25,7 @@ from m2bridge.claims.base import (
 from m2bridge.claims.lightning_attention.lemma_a_3 import Ranks, critical, orbits, printed, representative
 from m2bridge.claims.lightning_attention.theorem_3_2 import ABOUT, asked, components_of
 from m2bridge.engine import Engine, Limits
-from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_over_q
 from m2bridge.models import Lightning
 from m2bridge.protocol import read
 from m2bridge.questions.boundary import TEMPLATE, decide, parameters, place_of_fiber

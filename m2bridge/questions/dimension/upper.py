@@ -26,9 +26,8 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
 from m2bridge.models.attention import Attention
 from m2bridge.models.symbolic import symbolic_map
-from m2bridge.programs.degrees import degrees
 from m2bridge.programs.points import Held
-from m2bridge.programs.program import Program
+from m2bridge.programs.program import Program, degrees
 from m2bridge.questions import over_q
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
