@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.linear.mod import Mod
+from m2bridge.linear.residues import Mod
 from m2bridge.models.attention_known import attention_dim, attention_symmetries
 from m2bridge.models.base import Model, Shape, Symmetry, Weights
 from m2bridge.models.spec import check_sizes, per_layer

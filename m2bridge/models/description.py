@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
+from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Formula, Model
 
 MOST_SPAN_COORDINATES = 2_000

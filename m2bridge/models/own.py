@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import OutOfReachError, SpecError
-from m2bridge.linear.mod import Mod
-from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.linear.residues import DEFAULT_PRIME, Mod
 from m2bridge.models.base import Model, Shape
 from m2bridge.models.custom import polynomials_for_macaulay2, terms_of
 from m2bridge.models.evaluation import setting_of
@@ -28,9 +27,9 @@ from m2bridge.models.systems import PolynomialSystem, polynomial_program
 from m2bridge.programs import Program, parse_program
 from m2bridge.programs.coefficients import output_forms, support
 from m2bridge.programs.files import is_program_file, load_program, save_program
-from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.program import HEADER
 from m2bridge.programs.recording import record
+from m2bridge.programs.run import Lettered
 
 MOST_EXPANDED = 400
 """With more weights and inputs than this, coordinates are not expanded as polynomials."""

@@ -10,8 +10,7 @@ import numpy as np
 from flint import fmpz_mpoly_ctx, nmod_poly
 
 from m2bridge.errors import InputError
-from m2bridge.linear.mod import Mod
-from m2bridge.linear.residues import residue
+from m2bridge.linear.residues import Mod, residue
 from m2bridge.models.polynomials import Terms, polynomial_text
 from m2bridge.models.systems import PolynomialSystem
 

@@ -21,7 +21,7 @@ class PolynomialSystem:
 
     Examples
     --------
-    >>> from m2bridge.linear.mod import Mod
+    >>> from m2bridge.linear.residues import Mod
     >>> system = PolynomialSystem([{(2, 0): 1, (0, 1): -3}, {(1, 1): 2}], 2)
     >>> system(Mod([[1, 2], [5, 3]], 101)).values.tolist()
     [[96, 4], [16, 30]]

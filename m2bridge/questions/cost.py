@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from m2bridge.models.base import Model
-from m2bridge.programs.macaulay2 import multiplications
+from m2bridge.programs.program import multiplications
 
 Cost = Callable[[Any, Mapping[str, Any]], "Expense"]
 """The cost of a subject with a question's options, as a declaration gives it by ``cost=``."""

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import InputError
-from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.linear.primes import check_prime, primes_below
+from m2bridge.linear.residues import Mod
 from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure.lifting import (
     combine,

@@ -32,8 +32,8 @@ from m2bridge.models import (
     segre,
     virtual,
 )
-from m2bridge.programs import checks as programs_checks
-from m2bridge.programs import reverse
+from m2bridge.programs import jacobians as reverse
+from m2bridge.programs import proofs as programs_checks
 from m2bridge.questions import critical_points as landscape
 from m2bridge.questions.boundary import forms
 from m2bridge.questions.critical_points import counting, losses

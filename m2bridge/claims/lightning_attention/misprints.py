@@ -23,7 +23,7 @@ from m2bridge.claims.base import (
     sizes,
 )
 from m2bridge.claims.lightning_attention.normalised import KERNELS, values
-from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_over_q
 from m2bridge.models import DeepLightning, Lightning, Softmax
 from m2bridge.models.symbolic import rational_variables, variable_array
 from m2bridge.models.virtual import virtual_weights

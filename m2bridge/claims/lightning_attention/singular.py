@@ -31,7 +31,7 @@ from m2bridge.claims.base import (
 from m2bridge.claims.lightning_attention import fibers
 from m2bridge.claims.lightning_attention.said import predicts_singular
 from m2bridge.engine import Engine, Limits
-from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.numeric import numeric_rank
 from m2bridge.models import Lightning
 from m2bridge.protocol import read

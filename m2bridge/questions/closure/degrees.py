@@ -6,11 +6,11 @@ from math import comb
 
 import numpy as np
 
-from m2bridge.linear.modular import echelon_mod
 from m2bridge.models.base import Model
 from m2bridge.models.lightning import Lightning
 from m2bridge.questions.closure.image import Image, Span
 from m2bridge.questions.kernel import Asking
+from m2bridge.questions.source import moving_weights
 from m2bridge.results import Certainty, Evidence, said
 
 
@@ -57,11 +57,8 @@ def section_degree(
         return None
     rng = np.random.default_rng(seed + 1)
     weights, jacobian = _jacobian(image, rng, p)
-    preference = np.arange(len(jacobian))[::-1]
-    _, pivots = echelon_mod(jacobian[preference].T, p)
-    moving = {int(preference[i]) for i in pivots}
-    parameters = image.source.parameter_count
-    fixed = sorted(set(range(parameters)) - moving)
+    moving = moving_weights(jacobian.T, p)
+    fixed = sorted(set(range(image.source.parameter_count)) - set(moving))
     forms = rng.integers(0, p, size=(len(moving), span.dim))
     request = {
         "p": p, "point": weights, "fixed": fixed, "chosen": list(span.basis), "forms": forms.tolist(),

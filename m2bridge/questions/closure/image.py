@@ -8,7 +8,7 @@ equations of that cone are the equations of the closure with powers of the new c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,15 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.linear.integer import rank_over_q
-from m2bridge.linear.mod import Mod
-from m2bridge.linear.modular import kernel_mod, rank_mod
+from m2bridge.linear.modular import kernel_mod, rank_mod, rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, primes_below
+from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.lightning import Lightning
 from m2bridge.questions.asking import Clock
-from m2bridge.questions.source import constrained_map
+from m2bridge.questions.source import constrained_map, leanest
 
 Matrix = npt.NDArray[np.int64]
 _SEED = 7
@@ -186,13 +184,6 @@ def image_of(model: Model) -> Image:
     if model.polynomial and model.free.coordinate_count == 0:
         raise InputError(f"{model.spec} has no coordinates")
     return Image(leanest(model))
-
-
-def leanest(model: Model) -> Model:
-    """A model with the same image and fewer weights: attention by (A, V) instead of (Q, K, V) when A is arbitrary."""
-    if isinstance(model, Lightning) and model.a >= model.d:
-        return replace(model, parametrization="attention")
-    return model.free
 
 
 def _with_column(matrix: Matrix, value: int) -> Matrix:

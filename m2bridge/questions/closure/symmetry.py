@@ -14,8 +14,8 @@ from math import lcm
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.linear.lifting import rational
 from m2bridge.linear.modular import kernel_mod, rank_mod
+from m2bridge.linear.residues import rational
 from m2bridge.questions.closure.image import Image, Matrix, Span
 from m2bridge.questions.closure.monomials import Ints
 

@@ -14,7 +14,7 @@ from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import check_prime, given_numbers, prime_for
 from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models import Model, Softmax
-from m2bridge.programs.degrees import degrees
+from m2bridge.programs.program import degrees
 from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.dimension.at_point import rank_at
 from m2bridge.questions.dimension.checks import checked

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from m2bridge.models import Model
-from m2bridge.programs.checks import Probe
+from m2bridge.programs.proofs import Probe
 from m2bridge.results import Certainty, Evidence, said
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from m2bridge.errors import InputError, NoEngineError
-from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, given_numbers, prime_for
+from m2bridge.linear.residues import Mod
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.questions.dimension.result import Dimension
 from m2bridge.questions.kernel import Asking

@@ -15,11 +15,11 @@ from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.linear.primes import given_numbers, primes_below
 from m2bridge.models import Model
 from m2bridge.programs.arithmetics import Floats
-from m2bridge.programs.blocks import free_columns, jacobian_block, last_layer
-from m2bridge.programs.degrees import degrees
-from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.jacobians import free_columns, jacobian_block, last_layer
+from m2bridge.programs.program import degrees
 from m2bridge.programs.proofs import BallProof, prove_rank
 from m2bridge.programs.ranks import GenericRank, generic_rank
+from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension.result import NumericWitness
 from m2bridge.results import Certainty, Evidence, said
 

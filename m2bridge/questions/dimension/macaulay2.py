@@ -15,9 +15,9 @@ from m2bridge.errors import EngineError, NoEngineError
 from m2bridge.models import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.own import OwnNetwork
-from m2bridge.programs.checks import Probe
-from m2bridge.programs.macaulay2 import multiplications, program_for_macaulay2
 from m2bridge.programs.points import draw_inputs
+from m2bridge.programs.program import multiplications, program_for_macaulay2
+from m2bridge.programs.proofs import Probe
 from m2bridge.protocol import Values
 from m2bridge.questions.kernel import Asking
 from m2bridge.results import Ancestry, Certainty, Evidence, said
