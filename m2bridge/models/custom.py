@@ -23,6 +23,7 @@ from m2bridge.models.polynomials import (
     NAME,
     Polynomial,
     Terms,
+    for_macaulay2,
     parse_polynomial,
     polynomial_text,
     split_at_commas,
@@ -169,15 +170,11 @@ def check_variables(names: Sequence[str]) -> None:
 def polynomials_for_macaulay2(
     variables: int, polynomials: Iterable[Terms], constraints: Iterable[Terms] = ()
 ) -> dict[str, object]:
-    """Polynomials as integers for the partial ``_custom``: no text of a user reaches a script."""
-
-    def listed(terms: Terms) -> list[object]:
-        return [[c.numerator, c.denominator, list(exponents)] for exponents, c in terms]
-
+    """Polynomials as numbers for the partial ``_custom``: no text of a user reaches a script."""
     return {
         "variableCount": variables,
-        "polynomialTerms": [listed(terms) for terms in polynomials],
-        "constraintTerms": [listed(terms) for terms in constraints],
+        "polynomialTerms": [for_macaulay2(dict(terms)) for terms in polynomials],
+        "constraintTerms": [for_macaulay2(dict(terms)) for terms in constraints],
     }
 
 

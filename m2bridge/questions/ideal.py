@@ -20,7 +20,7 @@ from m2bridge.errors import InputError
 from m2bridge.linear.modular import echelon_mod, rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, check_prime, numbers_in, prime_for
 from m2bridge.models.ideal_text import GivenIdeal, read_ideal
-from m2bridge.models.polynomials import parse_polynomial, polynomial_text
+from m2bridge.models.polynomials import for_macaulay2, parse_polynomial, polynomial_text
 from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure import Closure, read_field
 from m2bridge.questions.closure.lifting import reduce_polynomial
@@ -207,7 +207,7 @@ def _lines(given: object) -> list[str]:
 
 def _request(given: GivenIdeal, p: int, *, components: bool, singular: bool) -> dict[str, object]:
     """Values for the template."""
-    terms = [[[c.numerator, c.denominator, list(m)] for m, c in f.items()] for f in given.polynomials if f]
+    terms = [for_macaulay2(f) for f in given.polynomials if f]
     return {
         "p": p, "variableCount": len(given.variables), "polynomials": terms,
         "wantComponents": components, "wantSingular": singular,

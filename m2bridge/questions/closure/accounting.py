@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from m2bridge.linear.modular import rank_mod
-from m2bridge.models.polynomials import derivative
+from m2bridge.models.polynomials import Polynomial, derivative, for_macaulay2
 from m2bridge.protocol import Values
 from m2bridge.questions.closure.image import Image, Span
 from m2bridge.questions.closure.interpolation import evaluate
-from m2bridge.questions.closure.wire import Polynomial, to_lists
 from m2bridge.questions.kernel import Asking
 from m2bridge.results import Certainty, Evidence, said
 
@@ -103,7 +102,7 @@ def account(
     flat = np.concatenate([w.reshape(_POINTS, -1) for w in weights.values()], axis=1)
     codim = span.dim - image_dim
     request = {
-        "p": p, "points": flat.tolist(), "chosen": list(span.basis), "equations": to_lists(polynomials, p),
+        "p": p, "points": flat.tolist(), "chosen": list(span.basis), "equations": _balanced(polynomials, p),
         "section": _section(rng, span.dim, codim, p) if section and codim else [],
         "hilbertDegrees": hilbert_degrees,
     }  # fmt: skip
@@ -117,6 +116,11 @@ def account(
         h_vector=tuple(values.integers("h_vector")) if "h_vector" in values else None,
         section_length=length, limit=limit,
     )  # fmt: skip
+
+
+def _balanced(polynomials: Sequence[Polynomial], p: int) -> list[list[list[object]]]:
+    """Polynomials over F_p for a template, with residues around 0."""
+    return [for_macaulay2({m: c if 2 * c <= p else c - p for m, c in f.items()}) for f in polynomials]
 
 
 def _section(rng: np.random.Generator, dim: int, codim: int, p: int) -> list[list[int]]:
@@ -166,7 +170,7 @@ def unmixed(
     asking: Asking, span: Span, polynomials: Sequence[Polynomial], p: int, seconds: float
 ) -> bool | None:
     """Whether the ideal of the equations is unmixed, by Macaulay2; None when it took too long."""
-    request = {"p": p, "variableCount": span.dim, "equations": to_lists(polynomials, p)}
+    request = {"p": p, "variableCount": span.dim, "equations": _balanced(polynomials, p)}
     values, limit = asking.ask("closure_unmixed", request, seconds=seconds)
     return None if limit is not None else bool(values["unmixed"])
 

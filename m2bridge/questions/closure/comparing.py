@@ -8,6 +8,7 @@ from math import comb
 
 import numpy as np
 
+from m2bridge.models.polynomials import Polynomial
 from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.closure import accounting
 from m2bridge.questions.closure.interpolation import Interpolation
@@ -17,7 +18,6 @@ from m2bridge.questions.closure.lifting import (
     reduce_polynomial,
     vanishes_exactly,
 )
-from m2bridge.questions.closure.wire import Polynomial
 from m2bridge.questions.closure.work import Work, as_polynomials
 from m2bridge.results import Certainty
 

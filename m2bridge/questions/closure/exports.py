@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from m2bridge.models.polynomials import exponents_of
 from m2bridge.questions.closure.equations import Equation
-from m2bridge.questions.closure.wire import exponents_of
 
 _MACAULAY2 = ("Macaulay2", "https://macaulay2.com", "1.26.06")
 _OSCAR = ("Oscar", "https://github.com/oscar-system/Oscar.jl", "1.6.0")

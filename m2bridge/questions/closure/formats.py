@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from m2bridge.errors import InputError
+from m2bridge.models.polynomials import exponents_of
 from m2bridge.questions.closure.equations import Equation
 from m2bridge.questions.closure.exports import EXPORTS
-from m2bridge.questions.closure.wire import exponents_of
 
 FORMATS = ("m2", "sympy", "latex", "json", "singular", *EXPORTS)
 

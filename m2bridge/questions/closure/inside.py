@@ -10,12 +10,12 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.models.base import Model
 from m2bridge.models.lightning import Lightning
+from m2bridge.models.polynomials import Polynomial
 from m2bridge.questions.closure import accounting
 from m2bridge.questions.closure.comparing import lift_forms, substitute
 from m2bridge.questions.closure.image import Image, Span
 from m2bridge.questions.closure.lifting import reduce_polynomial
 from m2bridge.questions.closure.monomials import Ints
-from m2bridge.questions.closure.wire import Polynomial, polynomials_in
 from m2bridge.questions.closure.work import Work
 from m2bridge.questions.kernel import Asking
 
@@ -64,7 +64,7 @@ def kernel(
         return None, limit
     basis = values.integers("span")
     found = Kernel(
-        basis=basis, polynomials=tuple(polynomials_in(values["generators"], len(basis), p, "generators", values)),
+        basis=basis, polynomials=tuple(values.polynomials(values["generators"], len(basis), p)),
         codim=values.get("codim"), degree=values.get("degree"),
         hilbert_function=values.integers("hilbert_function") if "hilbert_function" in values else None,
         seconds=asking.last_seconds,
@@ -101,7 +101,7 @@ def graded_kernel(
         )
     if "generators" not in values:
         return None, limit
-    polynomials = tuple(polynomials_in(values["generators"], span.dim, p, "generators", values))
+    polynomials = tuple(values.polynomials(values["generators"], span.dim, p))
     return Kernel(basis=span.basis, polynomials=polynomials, seconds=asking.last_seconds), limit
 
 

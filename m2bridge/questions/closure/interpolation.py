@@ -20,6 +20,7 @@ import numpy as np
 from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime
 from m2bridge.models.base import Model
+from m2bridge.models.polynomials import Polynomial
 from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure.image import Image, Matrix, image_of
 from m2bridge.questions.closure.monomials import (
@@ -31,7 +32,6 @@ from m2bridge.questions.closure.monomials import (
     weight_hashes,
 )
 from m2bridge.questions.closure.symmetry import coordinate_permutations, torus_weights
-from m2bridge.questions.closure.wire import Polynomial
 
 EXTRA_POINTS = 12
 """Points beyond the number of unknowns: a wrong equation of degree D survives with probability at most (D/p)^12."""

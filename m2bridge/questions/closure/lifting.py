@@ -10,8 +10,8 @@ from typing import Any
 
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.residues import rational, residue
+from m2bridge.models.polynomials import Polynomial, exponents_of, variables_of
 from m2bridge.questions.asking import Clock
-from m2bridge.questions.closure.wire import Polynomial, exponents_of, factors
 
 
 def combine(residues: Sequence[int], moduli: Sequence[int]) -> tuple[int, int]:
@@ -69,7 +69,7 @@ def vanishes_exactly(polynomial: Polynomial, coordinates: Sequence[Any], clock: 
     for monomial, coefficient in polynomial.items():
         if clock is not None:
             clock.check()
-        total = total + _product(factors(monomial), coordinates, products) * int(coefficient * common)
+        total = total + _product(variables_of(monomial), coordinates, products) * int(coefficient * common)
     return bool(total == 0)
 
 
@@ -96,7 +96,7 @@ def generated_rank(polynomials: Sequence[Polynomial], degree: int, count: int) -
         for shift in combinations_with_replacement(range(count), degree - sum(next(iter(f)))):
             row: dict[int, int] = {}
             for monomial, c in f.items():
-                product = exponents_of((*factors(monomial), *shift), count)
+                product = exponents_of((*variables_of(monomial), *shift), count)
                 row[columns.setdefault(product, len(columns))] = int(c * common)
             rows.append(row)
     table = [[row.get(i, 0) for i in range(len(columns))] for row in rows]

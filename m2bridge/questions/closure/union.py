@@ -14,12 +14,12 @@ from typing import Any
 from m2bridge.errors import OutputError
 from m2bridge.linear.primes import primes_below
 from m2bridge.models.custom import PolynomialMap
+from m2bridge.models.polynomials import Polynomial
 from m2bridge.protocol import Values
 from m2bridge.questions.closure.image import Span
 from m2bridge.questions.closure.inside import HILBERT_DEGREES, UNION_TEMPLATE
 from m2bridge.questions.closure.lifting import reduce_polynomial
 from m2bridge.questions.closure.result import ImageComponent
-from m2bridge.questions.closure.wire import Polynomial, polynomials_in
 from m2bridge.questions.closure.work import Work, as_polynomials
 from m2bridge.questions.source import (
     PointField,
@@ -138,7 +138,7 @@ def _take(work: Work, values: Values, p: int) -> None:
     basis = values.integers("span")
     ambient = values.integer("ambient_dim")
     work.span = Span(basis=basis, linear_forms=tuple(_forms(values, p)), ambient=ambient)
-    polynomials = polynomials_in(values["generators"], len(basis), p, "generators", values)
+    polynomials = values.polynomials(values["generators"], len(basis), p)
     work.codim, work.degree = values.integer("codim"), values.integer("degree")
     work.cone_dim = len(basis) - work.codim
     work.counts = dict(sorted(Counter(values.integers("generator_degrees")).items()))
@@ -151,7 +151,7 @@ def _take(work: Work, values: Values, p: int) -> None:
     work.components = tuple(
         ImageComponent(
             dim=dim - work.image.homogenized, degree=degree, source_component=number,
-            equations=work.written(polynomials_in(gens, len(basis), p, "images", values), p),
+            equations=work.written(values.polynomials(gens, len(basis), p), p),
         )
         for number, (dim, degree, inside, gens) in enumerate(values["images"], start=1)
         if not inside

@@ -11,13 +11,13 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.linear.primes import primes_below
 from m2bridge.models.base import Model
+from m2bridge.models.polynomials import Polynomial
 from m2bridge.questions.closure import accounting, degrees
 from m2bridge.questions.closure.accounting import Account
 from m2bridge.questions.closure.equations import Equation, equation
 from m2bridge.questions.closure.image import Image, Span
 from m2bridge.questions.closure.interpolation import Interpolation
 from m2bridge.questions.closure.result import Closure, Completeness, ImageComponent, with_fields
-from m2bridge.questions.closure.wire import Polynomial
 from m2bridge.questions.kernel import Asking
 from m2bridge.results import Certainty, Evidence, said
 

@@ -202,7 +202,7 @@ class _Search:
         rng = np.random.default_rng([self.ask.seed, 51, prove])
         sent = {
             "p": 0, "prove": prove, "numbers": rng.integers(-3, 4, size=97).tolist(),
-            "wanted": [[v.numerator, v.denominator] for v in self.target.values],
+            "wanted": list(self.target.values),
         }  # fmt: skip
         remaining = self.ask.clock.remaining
         seconds = _PATIENCE if remaining is None else remaining / 3
@@ -256,8 +256,9 @@ class _Search:
         if (constrained := constrained_map(self.model)) is not None:
             forms += constrained.equations(weights["x"]).ravel().tolist()
         total = ring[0] * 0
-        for terms, f in zip(values["cofactors"], forms, strict=True):
-            total += context.from_dict({tuple(e): _constant(Fraction(c)) for c, e in terms}) * f
+        cofactors = values.polynomials(values["cofactors"], len(names))
+        for h, f in zip(cofactors, forms, strict=True):
+            total += context.from_dict({e: _constant(c) for e, c in h.items()}) * f
         holds = bool(total == 1)
         self.ask.evidence += compared(
             "1 is a combination of the fiber's equations", ("macaulay2", "cofactors over QQ", True),
