@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from m2bridge.certificates.points import closure_certificates
 from m2bridge.errors import InputError, LimitError
 from m2bridge.linear.primes import (
     LARGE_PRIME,
@@ -160,11 +161,13 @@ def closure(
         },
     )
     result = answer(equations=equations)
-    if result.homogenized or equations_of_source:
+    if equations_of_source:
         return result
     whole = answer(equations=True)
     found, counts = whole.equations or (), dict(whole.generator_counts)
-    return replace(result, names=named_generators(model, found, counts, work.prime, ask.seed))
+    certified = closure_certificates(model, found, whole.characteristic, whole.degree_bound, seed=ask.seed)
+    names = () if result.homogenized else named_generators(model, found, counts, work.prime, ask.seed)
+    return replace(result, names=names, certificate=certified)
 
 
 def _fresh(work: Work, prime: int) -> Work:

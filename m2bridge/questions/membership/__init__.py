@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from m2bridge.certificates.points import inside_certificates, outside_certificates
 from m2bridge.errors import InputError, LimitError, NotPolynomialError
 from m2bridge.models import Model
 from m2bridge.models.symbolic import rational_variables
@@ -25,7 +26,7 @@ from m2bridge.questions.membership.given import Target, target_of
 from m2bridge.questions.membership.search import REACHED, least_distance
 from m2bridge.questions.source import constrained_map, leanest
 from m2bridge.questions.testimony import compared, proves, says
-from m2bridge.results import Certainty, Result, register_result
+from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
 
 TEMPLATE = "membership"
@@ -48,10 +49,11 @@ class ImageMembership(Result):
     fiber_dim, fiber_degree: of the complex fiber, -1 and 0 when it is empty.
     failing_equation: an equation of the closure that the point violates, and its value there.
     reasons: what each answer rests on, in sentences.
+    certificate: exact weights, or the equation that fails, for `m2bridge check`; empty where there is none.
     """
 
     ANALYSIS: ClassVar[str] = "membership"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     point: tuple[Fraction, ...]
     closure: bool | None
@@ -64,6 +66,7 @@ class ImageMembership(Result):
     fiber_degree: int | None
     failing_equation: tuple[str, Fraction] | None
     reasons: tuple[str, ...]
+    certificate: tuple[Mapping[str, Value], ...] = ()
 
     def view(self) -> View:
         held = [
@@ -150,6 +153,7 @@ class _Search:
         self.sure = {"closure": Certainty.PROVED, "complex": Certainty.PROVED}
         self.found: tuple[AlgebraicPoint, Any] | None = None
         self.failing: tuple[str, Fraction] | None = None
+        self.certificate: tuple[Mapping[str, Value], ...] = ()
 
     def answer(self) -> ImageMembership:
         values, limit = self._fiber(prove=False)
@@ -180,8 +184,16 @@ class _Search:
             parametrization=self.model.spec, weights=self._weights(), algebraic=self._algebraic(),
             fiber_dim=values.get("fiber_dim"), fiber_degree=values.get("fiber_degree"),
             failing_equation=self.failing, reasons=tuple(self.reasons), certainty=self._certainty(),
+            certificate=self._certificate(),
             limit=limit if None in (self.closure, self.complex, self.real) else None,
         )  # fmt: skip
+
+    def _certificate(self) -> tuple[Mapping[str, Value], ...]:
+        """Exact weights; else the equation that fails. There is none for outputs at given inputs."""
+        exact = None if self.found is None else self.found[0].rational
+        if exact is None or self.target.of_pairs:
+            return self.certificate
+        return inside_certificates(self.target.model, self.model, exact, seed=self.ask.seed)
 
     def _certainty(self) -> Certainty:
         return Certainty.weakest(self.sure.values())
@@ -290,6 +302,10 @@ class _Search:
                 verified = any(e.witness == "substitution" and e.value is True for e in found.evidence)
                 self.sure["closure"] = Certainty.PROVED if verified else found.certainty
                 self.closure, self.failing = False, (equation.text(), Fraction(value))
+                if verified and not self.target.of_pairs:
+                    self.certificate = outside_certificates(
+                        self.target.model, equation, self.target.values, seed=self.ask.seed
+                    )
                 if self.complex is None:
                     self.complex = self.real = False
                     self.sure["complex"] = self.sure["closure"]

@@ -28,6 +28,7 @@ class Target:
     model: Model
     asked: Model
     values: tuple[Fraction, ...]
+    of_pairs: bool = False
 
     @property
     def sentence(self) -> str:
@@ -81,7 +82,7 @@ def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> Target:
         name=f"{model.spec} at {len(X)} inputs", variables=tuple(names),
         polynomials=tuple(terms_of(sparse(f)) for f in forms),
     )  # fmt: skip
-    return Target(model=model, asked=asked, values=tuple(Y.ravel().tolist()))
+    return Target(model=model, asked=asked, values=tuple(Y.ravel().tolist()), of_pairs=True)
 
 
 def _array(value: Any, shape: tuple[int, ...], source: str) -> np.ndarray:
