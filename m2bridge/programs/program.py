@@ -222,12 +222,17 @@ class Builder:
             self.instructions.append(made)
         return self._known[key]
 
+    def needed(self, results: Sequence[int]) -> set[int]:
+        """All places that the results are computed from, and their own."""
+        found = set(results)
+        for place in reversed(range(len(self.instructions))):
+            if place in found:
+                found.update(self.instructions[place].operands)
+        return found
+
     def finished(self, outputs: Sequence[tuple[str, int]], vanishing: Sequence[int] = ()) -> Program:
         """The program of what was added, with declarations first and nothing that no output needs."""
-        needed = set(vanishing) | {place for _, place in outputs}
-        for place in reversed(range(len(self.instructions))):
-            if place in needed:
-                needed.update(self.instructions[place].operands)
+        needed = self.needed([*vanishing, *(place for _, place in outputs)])
         order = [
             k for kind in ("weight", "input") for k, i in enumerate(self.instructions) if i.operation == kind
         ]
