@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
@@ -39,16 +39,7 @@ from m2bridge.programs.instructions import (
     read_instruction,
 )
 
-__all__ = [
-    "HEADER",
-    "Builder",
-    "Instruction",
-    "Program",
-    "ProgramError",
-    "Shape",
-    "check_program",
-    "parse_program",
-]
+__all__ = ["Builder", "Instruction", "Program", "ProgramError", "Shape", "check_program", "parse_program"]
 
 HEADER = "m2bridge program 1"
 
@@ -75,13 +66,6 @@ class Program:
     outputs: tuple[tuple[str, int], ...]
     vanishing: tuple[int, ...] = ()
 
-    def _named(self, operation: str) -> dict[str, int]:
-        return {
-            str(item.constants[0]): place
-            for place, item in enumerate(self.instructions)
-            if item.operation == operation
-        }
-
     @cached_property
     def weights(self) -> dict[str, int]:
         """Names of the weights and their places, in order."""
@@ -92,31 +76,37 @@ class Program:
         """Names of the inputs and their places, in order; empty for a map given by its coordinates."""
         return self._named("input")
 
+    def _named(self, operation: str) -> dict[str, int]:
+        places = enumerate(self.instructions)
+        return {str(item.constants[0]): place for place, item in places if item.operation == operation}
+
     @property
     def parameters(self) -> dict[str, Shape]:
-        return {name: self.instructions[place].shape for name, place in self.weights.items()}
+        return self._shapes(self.weights)
 
     @property
     def input_shapes(self) -> dict[str, Shape]:
-        return {name: self.instructions[place].shape for name, place in self.inputs.items()}
+        return self._shapes(self.inputs)
 
     @property
     def output_shapes(self) -> dict[str, Shape]:
-        return {name: self.instructions[place].shape for name, place in self.outputs}
+        return self._shapes(dict(self.outputs))
+
+    def _shapes(self, places: dict[str, int]) -> dict[str, Shape]:
+        return {name: self.instructions[place].shape for name, place in places.items()}
 
     @cached_property
     def parameter_count(self) -> int:
-        return sum(prod(shape) for shape in self.parameters.values())
+        return sum(map(prod, self.parameters.values()))
 
     @cached_property
     def input_count(self) -> int:
         """Number of entries of all inputs together, which are the variables of the coordinates."""
-        return sum(prod(shape) for shape in self.input_shapes.values())
+        return sum(map(prod, self.input_shapes.values()))
 
     @cached_property
     def output_count(self) -> int:
-        """Number of entries of all outputs together."""
-        return sum(prod(shape) for shape in self.output_shapes.values())
+        return sum(map(prod, self.output_shapes.values()))
 
     @cached_property
     def polynomial(self) -> bool:
@@ -189,17 +179,14 @@ def check_program(program: Program) -> None:
     """Refuse a program without outputs, with names used twice, or whose declarations do not come first."""
     kinds = [{"weight": 0, "input": 1}.get(item.operation, 2) for item in program.instructions]
     need(kinds == sorted(kinds), "weights come first, then inputs, then the computation")
-    names = [str(item.constants[0]) for item in program.instructions if item.operation in ("weight", "input")]
     need(bool(program.weights), "a program has at least one weight")
-    need(len(set(names)) == len(names), "two arrays have one name")
+    need(len(program.weights | program.inputs) == kinds.count(0) + kinds.count(1), "two arrays have one name")
     need(bool(program.outputs), "a program has at least one output")
     need(len(dict(program.outputs)) == len(program.outputs), "two outputs have one name")
     places = [*program.vanishing, *(place for _, place in program.outputs)]
     need(all(0 <= place < len(program.instructions) for place in places), "an output is not computed")
-    need(
-        not any(program.sees_inputs[place] for place in program.vanishing),
-        "an equation of the weights has inputs in it",
-    )
+    seen = any(program.sees_inputs[place] for place in program.vanishing)
+    need(not seen, "an equation of the weights has inputs in it")
 
 
 class Builder:
@@ -233,13 +220,13 @@ class Builder:
     def finished(self, outputs: Sequence[tuple[str, int]], vanishing: Sequence[int] = ()) -> Program:
         """The program of what was added, with declarations first and nothing that no output needs."""
         needed = self.needed([*vanishing, *(place for _, place in outputs)])
-        order = [
-            k for kind in ("weight", "input") for k, i in enumerate(self.instructions) if i.operation == kind
-        ]
-        order += [k for k in sorted(needed) if self.instructions[k].operation not in ("weight", "input")]
+        kinds = {k: item.operation for k, item in enumerate(self.instructions)}
+        order = [k for kind in ("weight", "input") for k in kinds if kinds[k] == kind]
+        order += [k for k in sorted(needed) if kinds[k] not in ("weight", "input")]
         moved = {old: new for new, old in enumerate(order)}
+        items = [self.instructions[k] for k in order]
         program = Program(
-            tuple(_renumbered(self.instructions[k], moved) for k in order),
+            tuple(replace(item, operands=tuple(moved[k] for k in item.operands)) for item in items),
             tuple((name, moved[place]) for name, place in outputs),
             tuple(moved[place] for place in vanishing),
         )
@@ -247,8 +234,7 @@ class Builder:
         return program
 
 
-def _renumbered(item: Instruction, moved: dict[int, int]) -> Instruction:
-    return Instruction(item.operation, item.constants, tuple(moved[k] for k in item.operands), item.shape)
+# -- what can be read off a program --------------------------------------------------------------------
 
 
 def degrees(program: Program) -> tuple[int, int]:
@@ -304,13 +290,13 @@ def _constants(item: Instruction) -> list[object]:
 
 def multiplications(program: Program) -> int:
     """An upper bound of the number of entries that are computed when the program runs once."""
-    return sum(_work(program, item) for item in program.instructions)
-
-
-def _work(program: Program, item: Instruction) -> int:
-    if item.operation != "einsum":
-        return item.size
-    lengths: dict[str, int] = {}
-    for term, place in zip(item.constants[0], item.operands, strict=True):
-        lengths |= dict(zip(term, program.instructions[place].shape, strict=True))
-    return prod(lengths.values())
+    total = 0
+    for item in program.instructions:
+        lengths = dict(enumerate(item.shape))
+        if item.operation == "einsum":
+            pairs = zip(item.constants[0], item.operands, strict=True)
+            lengths = {
+                a: n for term, k in pairs for a, n in zip(term, program.instructions[k].shape, strict=True)
+            }
+        total += prod(lengths.values())
+    return total
