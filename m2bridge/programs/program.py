@@ -20,7 +20,7 @@ computed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -112,13 +112,17 @@ class Program:
     def polynomial(self) -> bool:
         return not any(item.operation in ANALYTIC for item in self.instructions)
 
+    def depending_on(self, places: Iterable[int]) -> tuple[bool, ...]:
+        """For each place, whether its value depends on one of the given ones."""
+        leaves, found = set(places), list[bool]()
+        for place, item in enumerate(self.instructions):
+            found.append(place in leaves or any(found[k] for k in item.operands))
+        return tuple(found)
+
     @cached_property
     def sees_inputs(self) -> tuple[bool, ...]:
         """For each place, whether its value depends on an input."""
-        seen: list[bool] = []
-        for item in self.instructions:
-            seen.append(item.operation == "input" or any(seen[k] for k in item.operands))
-        return tuple(seen)
+        return self.depending_on(self.inputs.values())
 
     @cached_property
     def text(self) -> str:
