@@ -2,10 +2,10 @@
 
 Where to look:
 
-- what a model is: `base`, `network` (with inputs and outputs), `symmetries`, `evaluation` (a model at given weights),
-  `symbolic` (over polynomials), `description`; `spec` and `catalogue` read specs;
-- families, one file each: `mlp`, `biased_mlp`, `convolution`, `group_convolution`, `lightning`, `softmax`; `attention` has what
-  the last two share, `attention_known` what the paper says, `attention_points`, `virtual` and `segre` its coordinates and points;
+- what a model is: `base`, `symmetries`, `evaluation` (a model at given weights), `symbolic` (over polynomials); `spec` and
+  `catalogue` read specs;
+- families: `attention` has what `lightning`, `softmax` and `transformer` share, `virtual` its virtual weights; `mlp`,
+  `convolution`, `tensors`;
 - the user's own: `own` (recorded networks), `custom` (polynomial maps; `polynomials`, `systems`, `sources`, `files`,
   `ideal_text`), `code` (files that are run), `pytorch` (`torch_graph`, `aten`), `checkpoints` (weights).
 """

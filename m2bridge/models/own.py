@@ -17,11 +17,10 @@ import numpy as np
 from m2bridge.errors import OutOfReachError, SpecError
 from m2bridge.linear.mod import Mod
 from m2bridge.linear.residues import DEFAULT_PRIME
-from m2bridge.models.base import Model, Shape
+from m2bridge.models.base import Model, Shape, coefficient_names
 from m2bridge.models.custom import polynomials_for_macaulay2, terms_of
 from m2bridge.models.evaluation import setting_of
 from m2bridge.models.files import read_map
-from m2bridge.models.network import coefficient_names
 from m2bridge.models.polynomials import Terms
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.models.systems import PolynomialSystem, polynomial_program

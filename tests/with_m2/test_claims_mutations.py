@@ -35,7 +35,6 @@ from m2bridge.models import (
     attention,
     base,
     lightning,
-    segre,
     virtual,
 )
 from m2bridge.programs import checks as programs_checks
@@ -180,8 +179,8 @@ def no_crossed_products(patch: Patch) -> None:
         i, j = np.triu_indices(A.shape[-1])
         return A.T[None, :, i] * V[:, None, j]
 
-    patch.setattr(segre, "segre_coordinates", mutated)
-    patch.setattr(lightning, "segre_program", segre.segre_program.__wrapped__)
+    patch.setattr(lightning, "segre_coordinates", mutated)
+    patch.setattr(lightning, "segre_program", lightning.segre_program.__wrapped__)
 
 
 def no_values(patch: Patch) -> None:
