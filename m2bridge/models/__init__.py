@@ -14,9 +14,8 @@ from m2bridge.linear.mod import Mod
 from m2bridge.models.base import Formula, Model, Symmetry
 from m2bridge.models.catalogue import FAMILIES, Family, parse_spec
 from m2bridge.models.convolution import Convolution
-from m2bridge.models.custom import PolynomialMap, from_sympy, from_text
+from m2bridge.models.custom import PolynomialMap, from_sympy, from_text, read_map
 from m2bridge.models.evaluation import coordinate_jacobian, jacobian, output_jacobian
-from m2bridge.models.files import read_map
 from m2bridge.models.lightning import DeepLightning, Lightning
 from m2bridge.models.mlp import MLP, Linear
 from m2bridge.models.own import OwnNetwork, from_callable

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from m2bridge.errors import SpecError
 from m2bridge.linear.mod import Mod
 from m2bridge.models.base import NetworkModel, Shape, Symmetry, Weights
 from m2bridge.models.symmetries import Label
@@ -94,16 +93,13 @@ class Attention(NetworkModel):
 
     def check(self) -> None:
         if self.layers < 1:
-            message = f"{self.family}: d lists the widths of at least one layer, such as [3,3]"
-            raise SpecError(message, argument="d")
+            self.refuse("d", "d lists the widths of at least one layer, such as [3,3]")
         for name in ("a", "heads"):
             values = getattr(self, name)
             if isinstance(values, tuple) and len(values) != self.layers:
-                message = f"{self.family}: {name} has {len(values)} entries for {self.layers} layers"
-                raise SpecError(message, argument=name)
+                self.refuse(name, f"{name} has {len(values)} entries for {self.layers} layers")
         if self.skip and len(set(self.widths)) > 1:
-            message = f"{self.family}: skip connections need equal widths, not {list(self.widths)}"
-            raise SpecError(message, argument="d")
+            self.refuse("d", f"skip connections need equal widths, not {list(self.widths)}")
 
     @property
     def by(self) -> str:

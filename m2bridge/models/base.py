@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from math import comb, prod
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 
 from m2bridge.boxes import card
-from m2bridge.errors import NotPolynomialError, OutOfReachError
+from m2bridge.errors import NotPolynomialError, OutOfReachError, SpecError
 from m2bridge.models import evaluation
 from m2bridge.models.spec import WRITTEN, Arguments, check_sizes, written
 from m2bridge.models.symmetries import Label, Symmetry
@@ -104,7 +104,11 @@ class Model(ABC):
         return {}
 
     def check(self) -> None:  # noqa: B027 # most families refuse nothing more
-        """Refuse arguments that make no model: a SpecError whose field `argument` names the culprit."""
+        """Refuse arguments that make no model."""
+
+    def refuse(self, argument: str, reason: str) -> NoReturn:
+        """Raise a SpecError that names the argument and says what is wrong."""
+        raise SpecError(f"{self.family}: {reason}", argument=argument)
 
     @classmethod
     def from_arguments(cls, arguments: Arguments) -> Self:

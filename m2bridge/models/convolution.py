@@ -115,9 +115,9 @@ class Convolution(FilterNetwork):
 
     def check(self) -> None:
         if not self.filters or len(self.strides) != self.layers:
-            raise SpecError(
-                f"convolution: {len(self.strides)} strides for {self.layers} filters; there is one for each",
-                argument="strides" if self.filters else "filters",
+            self.refuse(
+                "strides" if self.filters else "filters",
+                f"{len(self.strides)} strides for {self.layers} filters; there is one for each",
             )
         super().check()
 
@@ -304,12 +304,12 @@ class GraphConvolution(Perceptron):
 
     def check(self) -> None:
         if len(self.edges) % 2 or not self.edges or max(self.edges) > _LARGEST_GRAPH:
-            raise SpecError(
-                f"graph-convolution: edges lists two of at most {_LARGEST_GRAPH} vertices for each edge, such as [1,2,2,3]",
-                argument="edges",
+            self.refuse(
+                "edges",
+                f"edges lists two of at most {_LARGEST_GRAPH} vertices for each edge, such as [1,2,2,3]",
             )
         if any(i == j for i, j in zip(self.edges[::2], self.edges[1::2], strict=True)):
-            raise SpecError("graph-convolution: an edge joins two different vertices", argument="edges")
+            self.refuse("edges", "an edge joins two different vertices")
         super().check()
 
     @property

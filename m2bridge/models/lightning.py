@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from m2bridge.errors import InputError, SpecError
+from m2bridge.errors import InputError
 from m2bridge.models.attention import (
     PAPER,
     Attention,
@@ -53,15 +53,15 @@ class LightningNetwork(Attention):
         check_choice(self.family, "parametrization", self.parametrization, self.parametrizations)
         check_choice(self.family, "coordinates", self.coordinate_system, ("segre", "full"))
         if self.parametrization == "virtual" and (self.skip or self.multi_head):
-            raise SpecError(
-                f"{self.family}: virtual weights exist for one head in each layer and no skip connections only",
-                argument="parametrization",
+            self.refuse(
+                "parametrization",
+                "virtual weights exist for one head in each layer and no skip connections only",
             )
         if self.coordinate_system == "segre" and self._default_system != "segre":
-            raise SpecError(
-                f"{self.family}: Segre coordinates compare two tokens of one layer: they need t >= 2, one layer and no skip "
+            self.refuse(
+                "coordinates",
+                "Segre coordinates compare two tokens of one layer: they need t >= 2, one layer and no skip "
                 "connections; use coordinates=full",
-                argument="coordinates",
             )
 
     # -- target -------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from math import comb, prod
 from typing import Any, ClassVar
 
-from m2bridge.errors import SpecError
 from m2bridge.models.base import Formula, NetworkModel, Shape, Symmetry, known
 from m2bridge.models.spec import Arguments, check_degree, check_sizes
 from m2bridge.models.symmetries import Label
@@ -45,8 +44,7 @@ class Perceptron(NetworkModel):
 
     def check(self) -> None:
         if len(self.widths) < 2:
-            message = f"{self.family}: widths lists at least two widths, such as [3,2,3]"
-            raise SpecError(message, argument="widths")
+            self.refuse("widths", "widths lists at least two widths, such as [3,2,3]")
         check_degree(self.family, self.r, self.layers)
 
     @property
@@ -210,9 +208,8 @@ class BiasedMLP(Perceptron):
     def check(self) -> None:
         super().check()
         if len(self.r) != self.layers - 1:
-            raise SpecError(
-                f"mlp: {len(self.r)} exponents for {self.layers - 1} hidden layers; there is one for each",
-                argument="r",
+            self.refuse(
+                "r", f"{len(self.r)} exponents for {self.layers - 1} hidden layers; there is one for each"
             )
 
     @property
@@ -284,15 +281,9 @@ class PolynomialMLP(Perceptron):
     def check(self) -> None:
         c = self.coefficients
         if bool(c) == (self.degree is not None):
-            raise SpecError(
-                "polynomial-mlp: give coefficients=[c_0,c_1,...], or degree= for learned ones",
-                argument="degree",
-            )
+            self.refuse("degree", "give coefficients=[c_0,c_1,...], or degree= for learned ones")
         if c and (len(c) < 2 or not c[-1]):
-            raise SpecError(
-                "polynomial-mlp: the last of the coefficients c_0, ..., c_k is not zero, and k >= 1",
-                argument="coefficients",
-            )
+            self.refuse("coefficients", "the last of the coefficients c_0, ..., c_k is not zero, and k >= 1")
         check_sizes(self.family, coefficients=tuple(abs(n) or 1 for n in c))
         super().check()
 

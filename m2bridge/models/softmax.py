@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from m2bridge.errors import NotPolynomialError, SpecError
+from m2bridge.errors import NotPolynomialError
 from m2bridge.models.attention import (
     PAPER,
     Attention,
@@ -65,9 +65,7 @@ class Softmax(Attention):
         object.__setattr__(self, "temperature", Fraction(self.temperature))
         check_choice(self.family, "parametrization", self.parametrization, ("weights", "attention"))
         if self.temperature <= 0:
-            raise SpecError(
-                f"softmax: temperature should be positive, not {self.temperature}", argument="temperature"
-            )
+            self.refuse("temperature", f"temperature should be positive, not {self.temperature}")
 
     @property
     def lightning(self) -> DeepLightning:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from m2bridge.errors import SpecError
 from m2bridge.models.base import Formula, Model, Shape, Symmetry, coefficient_names, known
 from m2bridge.models.mlp import determinantal
 
@@ -29,9 +28,9 @@ class TensorFormat(Model):
 
     def check(self) -> None:
         if len(self.sizes) < 2 or prod(self.sizes) > MOST_ENTRIES:
-            raise SpecError(
-                f"{self.family}: sizes lists two or more sizes, such as [2,2,2], with at most {MOST_ENTRIES} entries",
-                argument="sizes",
+            self.refuse(
+                "sizes",
+                f"sizes lists two or more sizes, such as [2,2,2], with at most {MOST_ENTRIES} entries",
             )
 
     @property
@@ -64,9 +63,9 @@ class TensorTrain(TensorFormat):
     def check(self) -> None:
         super().check()
         if len(self.ranks) != len(self.sizes) - 1:
-            raise SpecError(
-                f"tensor-train: {len(self.ranks)} ranks for {len(self.sizes)} cores; there is one between two cores",
-                argument="ranks",
+            self.refuse(
+                "ranks",
+                f"{len(self.ranks)} ranks for {len(self.sizes)} cores; there is one between two cores",
             )
 
     @property

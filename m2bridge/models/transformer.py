@@ -121,7 +121,7 @@ class AttentionVariant(OptionalAttention):
 
     def check(self) -> None:
         if self.softmax and self.r > 1:
-            raise SpecError("attention: softmax scores have no power; leave r out", argument="r")
+            self.refuse("r", "softmax scores have no power; leave r out")
         super().check()
 
     @property
