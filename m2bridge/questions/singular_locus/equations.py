@@ -14,8 +14,8 @@ from m2bridge.linear.residues import rational
 from m2bridge.models import Lightning
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, interpolate
-from m2bridge.questions.closure.equations import equation
 from m2bridge.questions.closure.image import image_of
+from m2bridge.questions.closure.result import equation
 
 
 def read(values: Values, count: int, p: int) -> tuple[Equation, ...]:
