@@ -23,7 +23,7 @@ from m2bridge.questions.source import constrained_map, leanest
 
 _HOW = 'write a list of coordinates such as 1,0,-1/2, or {"inputs": [...], "outputs": [...]}, or {"weights": {...}}'
 _BITS = 200
-_STARTS, _STEPS = 12, 120
+_STARTS, _STEPS, _STALLED = 12, 120, 1e-10
 REACHED = 1e-9
 
 
@@ -166,11 +166,13 @@ def least_distance(model: Model, values: Sequence[Fraction], rng: np.random.Gene
             J = np.asarray(model.coordinate_jacobian(weights), dtype=float)
             step = np.linalg.solve(J.T @ J + damping * np.eye(len(w)), -J.T @ gap)
             trial = np.asarray(model.coordinates(model.unflatten(w + step)), dtype=float) - goal
-            if np.linalg.norm(trial) < np.linalg.norm(gap):
-                w, damping, error = w + step, max(damping / 5, 1e-14), float(np.linalg.norm(trial))
+            before, after = float(np.linalg.norm(gap)), float(np.linalg.norm(trial))
+            if after < before:
+                w, damping, error = w + step, max(damping / 5, 1e-14), after
             else:
                 damping *= 4
-            if error < REACHED * scale * 1e-2 or damping > 1e12:
+            stalled = before * (1 - _STALLED) < after < before
+            if error < REACHED * scale * 1e-2 or damping > 1e12 or stalled:
                 break
         best = min(best, error / scale)
         if best < REACHED:
