@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from m2bridge.certificates.points import closure_certificates
 from m2bridge.errors import InputError, LimitError
 from m2bridge.linear.primes import (
     LARGE_PRIME,
@@ -143,9 +144,12 @@ def closure(
     over = "QQ" if field == "QQ" else f"F_{work.prime}"
     options = {"method": method, "max_degree": max_degree, "field": over, "cross_check": cross_check}
     result = work.result(method=done, equations=equations, options=options)
-    if result.homogenized or equations_of_source:
+    if equations_of_source:
         return result
-    return replace(result, names=named_generators(model, work.equations(), work.counts, work.prime, ask.seed))
+    found, p = work.equations(), result.characteristic
+    certificate = closure_certificates(model, found, p, work.degree_bound, seed=ask.seed)
+    names = () if result.homogenized else named_generators(model, found, work.counts, work.prime, ask.seed)
+    return replace(result, names=names, certificate=certificate)
 
 
 def _lucky_prime(image: Image, prime: int, seed: int) -> int:

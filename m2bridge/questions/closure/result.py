@@ -14,7 +14,7 @@ from m2bridge.errors import InputError
 from m2bridge.linear.residues import residue
 from m2bridge.models.polynomials import exponents_of
 from m2bridge.questions.closure import formats
-from m2bridge.results import Result, register_result
+from m2bridge.results import Result, Value, register_result
 from m2bridge.views import View, known
 
 Completeness = Literal["complete", "up-to-degree", "partial", "seen-part"]
@@ -181,10 +181,11 @@ class Closure(Result):
     equations: linear forms first, then the minimal generators; None when they were not asked for.
     variables: what z0, z1, ... stand for; None without equations.
     names: what generators are, where they were recognised: sentences such as ``9 of degree 2 = 2-minors of ...``.
+    certificate: the equations over ZZ, for `m2bridge check`; empty where they are not known there, or are too large.
     """
 
     ANALYSIS: ClassVar[str] = "closure"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
 
     ambient_dim: int
     coordinate_count: int
@@ -206,6 +207,7 @@ class Closure(Result):
     variables: tuple[str, ...] | None = None
     components: tuple[ImageComponent, ...] | None = None
     names: tuple[str, ...] = ()
+    certificate: tuple[Mapping[str, Value], ...] = ()
 
     @property
     def characteristic(self) -> int:

@@ -31,10 +31,9 @@ from m2bridge.programs.program import Program, degrees
 from m2bridge.questions import over_q
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
-from m2bridge.symmetry.bounds import Bounds
-from m2bridge.symmetry.flattening import flattening_bound
-from m2bridge.symmetry.known import declared_fields, known_fields
-from m2bridge.symmetry.relaxed import relaxed_bound
+from m2bridge.symmetry.bounds import Bounds, relaxed_bound
+from m2bridge.symmetry.equations import flattening_bound
+from m2bridge.symmetry.names import declared_fields, known_fields
 from m2bridge.symmetry.search import Search
 
 MOST_SYMMETRY_ENTRIES = 10_000_000
@@ -79,8 +78,8 @@ def found_bounds(
     best = None
     for degree in (0, 1, 2) if model.symmetries else (1, 2):
         search.run(degree, degree or 1)
-        found = search.guess()
-        bound = Bounds(p=p, seed=seed, seconds=seconds / 2).best(program, found.fields, lower)
+        search.guess()
+        bound = Bounds(p=p, seed=seed, seconds=seconds / 2).best(program, search.fields, lower)
         if best is None or bound.value < best.value:
             best = bound
         if best.value <= lower or time.perf_counter() - start > seconds:
@@ -88,12 +87,12 @@ def found_bounds(
     assert best is not None
     evidence = replace(
         _bound(
-            "found", best.method, best.value, fields=len(found.fields), orbit_dim=found.rank, unverified=found.unverified
+            "found", best.method, best.value, fields=len(search.fields), orbit_dim=search.rank, unverified=search.unverified
         ),
         prime=p, seconds=time.perf_counter() - start,
         ancestry="program",  # like the rank: both prove something about the program that was recorded
     )  # fmt: skip
-    return FoundBounds(evidence=evidence, argument=best.document, orbit_dim=found.rank)
+    return FoundBounds(evidence=evidence, argument=best.document, orbit_dim=search.rank)
 
 
 def _relaxed_bounds(program: Program, *, p: int, seed: int, lower: int, seconds: float) -> FoundBounds | None:
@@ -101,11 +100,13 @@ def _relaxed_bounds(program: Program, *, p: int, seed: int, lower: int, seconds:
     found = relaxed_bound(program, lower=lower, p=p, seed=seed, seconds=seconds)
     if found is None:
         return None
-    value, method = found
     evidence = replace(
-        _bound("found", method, value), prime=p, seconds=time.perf_counter() - start, ancestry="program"
+        _bound("found", found.method, found.value),
+        prime=p,
+        seconds=time.perf_counter() - start,
+        ancestry="program",
     )
-    return FoundBounds(evidence=evidence, argument=None, orbit_dim=program.parameter_count - value)
+    return FoundBounds(evidence=evidence, argument=None, orbit_dim=program.parameter_count - found.value)
 
 
 def span_bound(model: Model) -> Evidence | None:
@@ -161,8 +162,7 @@ def _by_widths(model: Linear | MLP, *, p: int, seed: int) -> Evidence | None:
     flattened = flattening_bound(*widths, r, p=p, seed=seed) if len(widths) == 3 else None
     if flattened is None:
         return None
-    method = f"coordinates minus independent equations: {flattened.name} of rank <= {flattened.rank}"
-    return replace(_bound("literature", method, flattened.value), prime=p)
+    return replace(_bound("literature", flattened.method, flattened.value), prime=p)
 
 
 def symmetry_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:

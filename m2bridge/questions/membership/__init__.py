@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar
 import flint
 import numpy as np
 
+from m2bridge.certificates.points import inside_certificates, outside_certificates
 from m2bridge.errors import InputError, LimitError, NotPolynomialError
 from m2bridge.models import Model
 from m2bridge.models.symbolic import rational_variables
@@ -30,7 +31,7 @@ from m2bridge.questions.membership.points import (
 )
 from m2bridge.questions.source import constrained_map
 from m2bridge.questions.testimony import compared, proves, says
-from m2bridge.results import Certainty, Result, register_result
+from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
 
 TEMPLATE = "membership"
@@ -53,10 +54,11 @@ class ImageMembership(Result):
     fiber_dim, fiber_degree: of the complex fiber, -1 and 0 when it is empty.
     failing_equation: an equation of the closure that the point violates, and its value there.
     reasons: what each answer rests on, in sentences.
+    certificate: exact weights, or the equation that fails, for `m2bridge check`; empty where there is none.
     """
 
     ANALYSIS: ClassVar[str] = "membership"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     point: tuple[Fraction, ...]
     closure: bool | None
@@ -69,6 +71,7 @@ class ImageMembership(Result):
     fiber_degree: int | None
     failing_equation: tuple[str, Fraction] | None
     reasons: tuple[str, ...]
+    certificate: tuple[Mapping[str, Value], ...] = ()
 
     def view(self) -> View:
         held = [
@@ -136,19 +139,21 @@ def membership(
         )
     if point is None:
         raise InputError("membership needs a point: --point 1,0,-1/2, or a .json file", argument="point")
-    asked, values = target_of(model, point)
+    asked, values, of_pairs = target_of(model, point)
     ask.require_engine()
-    return _Search(ask, model, asked, values).answer()
+    return _Search(ask, model, asked, values, of_pairs=of_pairs).answer()
 
 
 class _Search:
     """One point on its way through fiber, real components, closure.
 
-    `model` is the map whose image is asked; for input-output pairs that is another one than the network.
+    `model` is the map whose image is asked: the network by few weights or, `of_pairs`, its outputs at given inputs.
     """
 
-    def __init__(self, ask: Asking, network: Model, model: Model, point: tuple[Fraction, ...]) -> None:
-        self.ask, self.network, self.model, self.point = ask, network, model, point
+    def __init__(
+        self, ask: Asking, network: Model, model: Model, point: tuple[Fraction, ...], *, of_pairs: bool
+    ) -> None:
+        self.ask, self.network, self.model, self.point, self.of_pairs = ask, network, model, point, of_pairs
         self.reasons: list[str] = []
         self.closure: bool | None = None
         self.complex: bool | None = None
@@ -156,6 +161,7 @@ class _Search:
         self.certainty = Certainty.PROVED
         self.found: tuple[AlgebraicPoint, Any] | None = None
         self.failing: tuple[str, Fraction] | None = None
+        self.certificate: tuple[Mapping[str, Value], ...] = ()
 
     def answer(self) -> ImageMembership:
         values, limit = self._fiber(prove=False)
@@ -178,13 +184,16 @@ class _Search:
         else:
             self._from_closure()
         self._numeric()
-        algebraic = self.found[0] if self.found and self.found[0].rational is None else None
+        place = self.found[0] if self.found else None
+        exact = place.rational if place else None
+        if exact is not None and not self.of_pairs:
+            self.certificate = inside_certificates(self.network, self.model, exact, seed=self.ask.seed)
         return self.ask.answer(
             ImageMembership, model=self.network.spec, options={"point": [str(c) for c in self.point]},
             point=self.point, closure=self.closure, complex_image=self.complex, real_image=self.real,
-            parametrization=self.model.spec, weights=self._weights(), algebraic=algebraic,
+            parametrization=self.model.spec, weights=self._weights(), algebraic=place if exact is None else None,
             fiber_dim=values.get("fiber_dim"), fiber_degree=values.get("fiber_degree"),
-            failing_equation=self.failing, reasons=tuple(self.reasons), certainty=self.certainty,
+            failing_equation=self.failing, reasons=tuple(self.reasons), certainty=self.certainty, certificate=self.certificate,
             limit=limit if None in (self.closure, self.complex, self.real) else None,
         )  # fmt: skip
 
@@ -286,6 +295,8 @@ class _Search:
             substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
             self.certainty = Certainty.PROVED if substituted else found.certainty
             self.closure, self.failing = False, (failing.text(), value)
+            if substituted and not self.of_pairs:
+                self.certificate = outside_certificates(self.network, failing, self.point, seed=self.ask.seed)
             if self.complex is None:
                 self.complex = self.real = False
             for name in ("complex_image", "real_image", "closure"):

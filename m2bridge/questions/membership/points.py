@@ -27,8 +27,11 @@ _STARTS, _STEPS, _STALLED = 12, 120, 1e-10
 REACHED = 1e-9
 
 
-def target_of(model: Model, point: Any) -> tuple[Model, tuple[Fraction, ...]]:
-    """The map whose image is asked, and the point: the model by few weights, or its outputs at the given inputs."""
+def target_of(model: Model, point: Any) -> tuple[Model, tuple[Fraction, ...], bool]:
+    """The map whose image is asked, the point, and whether they are of input-output pairs.
+
+    The map is the model by few weights, or its outputs at the given inputs.
+    """
     value, source = written_point(point, _HOW) if isinstance(point, str) else (point, "the point")
     if isinstance(value, Mapping):
         if "weights" in value:
@@ -48,10 +51,10 @@ def target_of(model: Model, point: Any) -> tuple[Model, tuple[Fraction, ...]]:
             f"{source} has {len(numbers)} coordinates; {model.spec} has {model.coordinate_count}, in the order that "
             "`m2bridge describe` prints"
         )
-    return leanest(model), numbers
+    return leanest(model), numbers, False
 
 
-def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> tuple[Model, tuple[Fraction, ...]]:
+def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> tuple[Model, tuple[Fraction, ...], bool]:
     """The outputs at some inputs as a polynomial map of the weights, and the outputs that are wanted."""
     if model.input_shape is None or model.output_shape is None:
         raise InputError(f"{source}: {model.spec} has no inputs; give its coordinates")
@@ -69,7 +72,7 @@ def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> tuple[Model,
         name=f"{model.spec} at {len(X)} inputs", variables=tuple(names),
         polynomials=tuple(terms_of(sparse(f)) for f in forms),
     )  # fmt: skip
-    return asked, tuple(Y.ravel().tolist())
+    return asked, tuple(Y.ravel().tolist()), True
 
 
 def _array(value: Any, shape: tuple[int, ...], source: str) -> np.ndarray:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from m2bridge.cli.common import parse_limits
-from m2bridge.engine import cgroup
+from m2bridge.engine import machine
 
 MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 NO_LIMIT_V1 = 9223372036854771712
@@ -35,15 +35,15 @@ def tree(root: Path, memberships: str, mounts: list[str], files: dict[str, str])
 
 
 def test_without_control_groups_the_machine_is_the_limit(tmp_path: Path) -> None:
-    assert cgroup.allowed_cores(tmp_path) == 8
-    assert cgroup.allowed_memory(tmp_path) == MACHINE
+    assert machine.allowed_cores(tmp_path) == 8
+    assert machine.allowed_memory(tmp_path) == MACHINE
 
 
 def test_version_2_in_a_container(tmp_path: Path) -> None:
     files = {"memory.max": str(300 << 20), "cpu.max": "250000 100000"}
     root = tree(tmp_path, "0::/\n", [V2.format(root="/")], files)
-    assert cgroup.allowed_memory(root) == 300 << 20
-    assert cgroup.allowed_cores(root) == 2
+    assert machine.allowed_memory(root) == 300 << 20
+    assert machine.allowed_cores(root) == 2
 
 
 def test_version_2_takes_the_smallest_limit_above(tmp_path: Path) -> None:
@@ -54,14 +54,14 @@ def test_version_2_takes_the_smallest_limit_above(tmp_path: Path) -> None:
         "a/b/cpu.max": "50000 100000",
     }
     root = tree(tmp_path, "0::/a/b\n", [V2.format(root="/")], files)
-    assert cgroup.allowed_memory(root) == 200 << 20
-    assert cgroup.allowed_cores(root) == 1, "half a core is still one worker"
+    assert machine.allowed_memory(root) == 200 << 20
+    assert machine.allowed_cores(root) == 1, "half a core is still one worker"
 
 
 def test_version_2_without_limits(tmp_path: Path) -> None:
     files = {"a/memory.max": "max", "a/cpu.max": "max 100000"}
     root = tree(tmp_path, "0::/a\n", [V2.format(root="/")], files)
-    assert (cgroup.allowed_cores(root), cgroup.allowed_memory(root)) == (8, MACHINE)
+    assert (machine.allowed_cores(root), machine.allowed_memory(root)) == (8, MACHINE)
 
 
 @pytest.mark.parametrize("mounted", ["/", "/docker/abc"], ids=["whole tree", "own group mounted"])
@@ -80,14 +80,14 @@ def test_version_1(tmp_path: Path, mounted: str) -> None:
         [V1.format(root=mounted, name=name) for name in ("memory", "cpu")],
         files,
     )
-    assert cgroup.allowed_memory(root) == 512 << 20
-    assert cgroup.allowed_cores(root) == 3
+    assert machine.allowed_memory(root) == 512 << 20
+    assert machine.allowed_cores(root) == 3
 
 
 def test_a_group_outside_of_the_mount_reads_the_mount_point(tmp_path: Path) -> None:
     files = {"memory.max": str(100 << 20)}
     root = tree(tmp_path, "0::/../../elsewhere\n", [V2.format(root="/")], files)
-    assert cgroup.allowed_memory(root) == 100 << 20
+    assert machine.allowed_memory(root) == 100 << 20
 
 
 @pytest.mark.parametrize("junk", ["", "x", "0:", "::::", "0::/\n\n4:memory"])
@@ -95,13 +95,13 @@ def test_what_cannot_be_read_is_no_limit(tmp_path: Path, junk: str) -> None:
     root = tree(
         tmp_path, junk, ["", "a b - cgroup2", V2.format(root="/")], {"memory.max": "?", "cpu.max": "1"}
     )
-    assert (cgroup.allowed_cores(root), cgroup.allowed_memory(root)) == (8, MACHINE)
+    assert (machine.allowed_cores(root), machine.allowed_memory(root)) == (8, MACHINE)
 
 
 def test_a_memory_limit_never_exceeds_the_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cgroup, "allowed_memory", lambda: 1000 << 20)
-    assert cgroup.memory_share() == 800 << 20
-    assert cgroup.memory_share(4) == 200 << 20
+    monkeypatch.setattr(machine, "allowed_memory", lambda: 1000 << 20)
+    assert machine.memory_share() == 800 << 20
+    assert machine.memory_share(4) == 200 << 20
     assert parse_limits("10m", "4G").memory_bytes == 800 << 20
     assert parse_limits("10m", "512M").memory_bytes == 512 << 20
     assert parse_limits("10m", "none").memory_bytes is None
