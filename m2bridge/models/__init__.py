@@ -10,7 +10,7 @@ Where to look:
   `ideal_text`), `code` (files that are run), `pytorch` (`torch_graph`, `aten`), `checkpoints` (weights).
 """
 
-from m2bridge.linear.mod import Mod
+from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Formula, Model, Symmetry
 from m2bridge.models.catalogue import FAMILIES, Family, parse_spec
 from m2bridge.models.convolution import Convolution

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from m2bridge.linear.mod import Mod
+from m2bridge.linear.residues import Mod
 from m2bridge.models.base import NetworkModel, Shape, Symmetry, Weights
 from m2bridge.models.symmetries import Label
 from m2bridge.models.virtual import equation_11, virtual_dim, virtual_weights

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
+from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Formula, Model
 from m2bridge.models.code import allowed_model, is_code
 from m2bridge.models.convolution import Convolution, GraphConvolution, GroupConvolution

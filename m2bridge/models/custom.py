@@ -14,14 +14,15 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from m2bridge.errors import InputError, NotPolynomialError, ParseError, SpecError
-from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
+from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Model, Shape, Weights
 from m2bridge.models.polynomials import (
     NAME,
     Polynomial,
     Terms,
+    for_macaulay2,
     parse_polynomial,
     polynomial_text,
     split_at_commas,
@@ -53,17 +54,13 @@ class OwnModel(Model):
 
     @property
     def m2_parameters(self) -> dict[str, object]:
-        """The polynomials as integers: no text of a user reaches a script."""
+        """The polynomials as numbers: no text of a user reaches a script."""
         if not self.polynomial:
             raise NotPolynomialError(f"{self.spec} is not polynomial: Macaulay2 cannot compute with it")
-
-        def listed(terms: Terms) -> list[object]:
-            return [[c.numerator, c.denominator, list(exponents)] for exponents, c in terms]
-
         return {
             "variableCount": self.parameter_count,
-            "polynomialTerms": [listed(terms) for terms in self.polynomials],
-            "constraintTerms": [listed(terms) for terms in self.constraints],
+            "polynomialTerms": [for_macaulay2(dict(terms)) for terms in self.polynomials],
+            "constraintTerms": [for_macaulay2(dict(terms)) for terms in self.constraints],
         }
 
 

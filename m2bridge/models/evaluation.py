@@ -1,6 +1,6 @@
 """A model's network, coordinates and derivatives at given weights, in whatever arithmetic the arrays are of.
 
-Weights and inputs may be float64 arrays, :class:`~m2bridge.linear.mod.Mod` arrays over F_p, integers, or object arrays of
+Weights and inputs may be float64 arrays, :class:`~m2bridge.linear.residues.Mod` arrays over F_p, integers, or object arrays of
 polynomials, rationals or balls. Leading axes are batches. The work is done by interpreting the model's program.
 """
 
@@ -16,14 +16,13 @@ import numpy as np
 from flint import fmpq
 
 from m2bridge.errors import InputError
-from m2bridge.linear.mod import Mod
+from m2bridge.linear.residues import Mod
 from m2bridge.programs.arithmetics import Array, Floats, Objects, Residues, elementwise
-from m2bridge.programs.blocks import jacobian_block
 from m2bridge.programs.coefficients import coefficient_table, output_forms
 from m2bridge.programs.instructions import Shape, flat_parts
-from m2bridge.programs.lettered import Lettered, aligned
+from m2bridge.programs.jacobians import jacobian_block
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import evaluate, tangents
+from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 
 if TYPE_CHECKING:
     from m2bridge.models.base import Model, Weights

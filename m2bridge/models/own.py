@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import OutOfReachError, SpecError
-from m2bridge.linear.mod import Mod
 from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Shape, coefficient_names
 from m2bridge.models.custom import OwnModel, read_map, terms_of
 from m2bridge.models.evaluation import input_forms

@@ -12,8 +12,7 @@ import numpy as np
 from flint import fmpz_mpoly_ctx, nmod_poly
 
 from m2bridge.errors import InputError
-from m2bridge.linear.mod import Mod
-from m2bridge.linear.residues import residue
+from m2bridge.linear.residues import Mod, residue
 from m2bridge.models.evaluation import program_jacobian, run
 from m2bridge.models.polynomials import Polynomial, Terms, polynomial_text
 from m2bridge.programs.instructions import Shape
@@ -30,7 +29,7 @@ class PolynomialSystem:
 
     Examples
     --------
-    >>> from m2bridge.linear.mod import Mod
+    >>> from m2bridge.linear.residues import Mod
     >>> system = PolynomialSystem([{(2, 0): 1, (0, 1): -3}, {(1, 1): 2}], 2)
     >>> system(Mod([[1, 2], [5, 3]], 101)).values.tolist()
     [[96, 4], [16, 30]]

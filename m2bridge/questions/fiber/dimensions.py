@@ -12,7 +12,7 @@ from math import inf, log10
 import numpy as np
 
 from m2bridge.models import Model
-from m2bridge.programs.degrees import degrees
+from m2bridge.programs.program import degrees
 from m2bridge.questions.fiber.differential import (
     UNDECIDED,
     generic_numeric_rank,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_over_q
 from m2bridge.models import Lightning
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.singular_locus.orbits import Orbit, differential

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from m2bridge.linear.integer import rank_over_q
-from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.modular import rank_mod, rank_over_q
 from m2bridge.linear.numeric import NumericRank
 from m2bridge.models import Lightning
 from m2bridge.models.evaluation import output_jacobian
