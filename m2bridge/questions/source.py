@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +30,9 @@ from m2bridge.linear.residues import residue
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.lightning import Lightning
-from m2bridge.models.polynomials import Polynomial, derivative
+from m2bridge.models.polynomials import Polynomial, derivative, for_macaulay2
 from m2bridge.protocol import Values
-from m2bridge.results import Certainty, Evidence, Value, said
+from m2bridge.results import Certainty, Evidence, said
 
 if TYPE_CHECKING:
     from m2bridge.questions.kernel import Asking
@@ -88,6 +87,11 @@ class Source:
     @property
     def field(self) -> str:
         return f"F_{self.characteristic}" if self.characteristic else "QQ"
+
+    @property
+    def terms(self) -> list[list[object]]:
+        """The components' generators, for a template."""
+        return [[for_macaulay2(f) for f in part.generators] for part in self.components]
 
     @property
     def degrees(self) -> dict[int, int]:
@@ -150,7 +154,9 @@ def decomposed(
     if "components" not in values:
         return None
     found = tuple(
-        SourceComponent(dim=dim, degree=degree, generators=tuple(_polynomial(values, f) for f in generators))
+        SourceComponent(
+            dim=dim, degree=degree, generators=tuple(values.polynomials(generators, len(model.variables)))
+        )
         for dim, degree, generators in values["components"]
     )
     if not found:
@@ -189,7 +195,7 @@ def with_points(
     best = source
     for p in primes:
         request = {
-            "p": p, "coverCharacteristic": source.characteristic, "componentTerms": component_terms(source),
+            "p": p, "coverCharacteristic": source.characteristic, "componentTerms": source.terms,
             "numbers": np.random.default_rng([seed, p]).integers(1, p, size=_RANDOM_NUMBERS).tolist(), **model.m2_parameters,
         }  # fmt: skip
         values, limit = asking.ask("source_points", request, seconds=seconds)
@@ -210,24 +216,6 @@ def with_points(
 def _met(points: Sequence[ClosedPoint]) -> int:
     """How many components have a smooth point among these."""
     return len({point.component for point in points if point.smooth})
-
-
-def component_terms(source: Source) -> list[list[list[list[Value]]]]:
-    """The components' generators as integers for a template."""
-    return [
-        [
-            [[Fraction(c).numerator, Fraction(c).denominator, list(m)] for m, c in f.items()]
-            for f in part.generators
-        ]
-        for part in source.components
-    ]
-
-
-def _polynomial(values: Values, terms: Any) -> dict[tuple[int, ...], Any]:
-    try:
-        return {tuple(int(e) for e in exponents): Fraction(text) for text, exponents in terms}
-    except (TypeError, ValueError) as error:
-        raise OutputError(f"components holds no polynomials: {error}", run=values.run) from None
 
 
 def _closed_point(values: Values, item: Any, p: int) -> ClosedPoint:

@@ -14,16 +14,13 @@ from m2bridge.linear.residues import rational
 from m2bridge.models import Lightning
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, interpolate
-from m2bridge.questions.closure.equations import equation
 from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.closure.wire import polynomials_in
+from m2bridge.questions.closure.result import equation
 
 
 def read(values: Values, count: int, p: int) -> tuple[Equation, ...]:
     """The equations in `count` coordinates that the template emitted, over F_p, or over QQ for p = 0."""
-    found = (
-        polynomials_in(values["equations"], count, p, "equations", values) if "equations" in values else []
-    )
+    found = values.polynomials(values.get("equations") or (), count, p)
     return tuple(equation(terms, range(count), p=p) for terms in found)
 
 

@@ -17,7 +17,7 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning, Mod
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, interpolate
-from m2bridge.questions.closure.degrees import formula_degree
+from m2bridge.questions.closure.accounting import formula_degree
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.singular_locus.equations import degree_counts, read
 from m2bridge.questions.testimony import compared, proves, says
