@@ -53,10 +53,6 @@ class Mistakes:
         place = self.places.of(path) if column is None else self.places.inside(path, column)
         self.found.add(Mistake(*place, " ".join(message.split())))
 
-    def has(self, path: Sequence[str | int]) -> bool:
-        """Whether something was written at `path` itself, and not filled in."""
-        return self.places.has(path)
-
     def add_error(self, path: Sequence[str | int], error: InputError) -> None:
         """An error about the value at `path`; one inside an expression keeps its column."""
         column = error.fields.get("column") if "reason" in error.fields else None
