@@ -14,7 +14,7 @@ from m2bridge.batch import registry
 from m2bridge.batch.entries import check_words, culprit, meant_as_list, plain, spec_of, unknown_entries
 from m2bridge.batch.expressions import parse
 from m2bridge.batch.grid import Axis, Grid, axis_of, swept
-from m2bridge.batch.jobfile import JobFile, Section
+from m2bridge.batch.jobfile import JobFile, Place, Section
 from m2bridge.batch.policy import JobLimits
 from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError, OutOfReachError, ParseError
@@ -154,7 +154,7 @@ class _Builder:
         self.file, self.mistakes, self.limits = file, file.mistakes, limits
         self.models: dict[str, tuple[str, Model]] = {}
         self.names: dict[str, str] = {}
-        self.unknown: dict[tuple[str | int, ...], frozenset[str]] = {}
+        self.unknown: dict[Place, frozenset[str]] = {}
 
     def grid(self, section: Section) -> Grid | None:
         """The grid of a section (of a job: one point), or None when it has mistakes that forbid counting."""
@@ -251,7 +251,7 @@ class _Builder:
         arguments, options = self.split(section, point)
         options = {key: plain(key, value) for key, value in options.items()}
         spec, model = self.model(point["spec"] if "spec" in point else spec_of(point["model"], arguments))
-        entries = section.entries
+        entries, variables = section.entries, grid.variables
         limits = JobLimits(
             parse_seconds(entries["timeout"]) if "timeout" in entries else self.limits.wall_seconds,
             parse_bytes(entries["memory"]) if "memory" in entries else self.limits.memory_bytes,
@@ -267,7 +267,7 @@ class _Builder:
             tags=tuple(dict.fromkeys(entries.get("tags", ()))),
             priority=entries.get("priority", 0),
             name=self.names.get(spec),
-            sweep={key: value for key, value in point.items() if key in grid.variables},
+            sweep={key: value for key, value in point.items() if key in variables},
         )
 
     def model(self, text: str) -> tuple[str, Model]:
