@@ -17,11 +17,9 @@ from flint import fmpq, fmpq_mat
 from m2bridge.errors import InputError
 from m2bridge.models import Model, Symmetry
 from m2bridge.programs.arithmetics import elementwise, object_array
-from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.equal import Comparison, compared, same_certificate
-from m2bridge.questions.fiber.points import Point
-from m2bridge.questions.fiber.resolve import one_of, resolve
 from m2bridge.questions.kernel import Asking, question
+from m2bridge.questions.point import AtOption, Point, RationalizeOption, one_of, resolve
 from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
 

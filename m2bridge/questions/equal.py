@@ -15,7 +15,7 @@ from m2bridge.linear.mod import Mod
 from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models import Model
 from m2bridge.programs.arithmetics import elementwise
-from m2bridge.questions.fiber.points import fractions_of, residues
+from m2bridge.questions.point import fractions_of, residues
 from m2bridge.results import Certainty, Value
 
 _TRIES = 3

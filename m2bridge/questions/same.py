@@ -11,11 +11,10 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import Model
-from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.canonical import Move, NormalForm, normal_form
 from m2bridge.questions.equal import Comparison, compared, same_certificate
-from m2bridge.questions.fiber.resolve import one_of, resolve
 from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolve
 from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
 

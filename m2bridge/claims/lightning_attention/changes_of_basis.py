@@ -16,7 +16,7 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.models.virtual import virtual_weights
 from m2bridge.questions import over_q
-from m2bridge.questions.fiber.skew import Matrix, exact
+from m2bridge.questions.fiber.partners import Matrix, exact
 
 
 class NoChangeOfBasisError(InputError):

@@ -15,7 +15,7 @@ from m2bridge.claims.lightning_attention.changes_of_basis import (
     transpose,
     virtual,
 )
-from m2bridge.questions.fiber.skew import Matrix, exact
+from m2bridge.questions.fiber.partners import Matrix, exact
 from m2bridge.results import Certainty
 
 _TRIALS = 5

@@ -15,7 +15,6 @@ from m2bridge.linear.primes import check_prime, given_numbers, prime_for
 from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models import Model, Softmax
 from m2bridge.programs.degrees import degrees
-from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.dimension.at_point import rank_at
 from m2bridge.questions.dimension.checks import checked
 from m2bridge.questions.dimension.constrained import constrained_dimension
@@ -25,6 +24,7 @@ from m2bridge.questions.dimension.result import Dimension, FormulaCheck, Numeric
 from m2bridge.questions.dimension.softmax import THEOREM, virtual_evidence
 from m2bridge.questions.dimension.upper import found_bounds, span_bound, symmetry_rank, upper_bounds
 from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.point import AtOption, RationalizeOption
 from m2bridge.questions.source import constrained_map
 from m2bridge.results import Certainty, Evidence
 
