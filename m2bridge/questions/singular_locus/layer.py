@@ -85,7 +85,10 @@ class Sent:
     def draw(cls, model: Lightning, prime: int, seed: int) -> Sent:
         rng = np.random.default_rng(seed)
         drawn = replace(model, parametrization="weights").draw_weights(rng, prime)
-        weights = {"A": drawn["K"].T @ drawn["Q"], "V": drawn["V"]}  # rk A <= a over ZZ, not only modulo the prime
+        weights = {
+            "A": drawn["K"].T @ drawn["Q"],
+            "V": drawn["V"],
+        }  # rk A <= a over ZZ, not only modulo the prime
         inputs = rng.integers(0, prime, size=(model.d, model.t))
         return cls(model, prime, seed, all_orbits(model.d, model.dp, model.a), weights, inputs)
 
