@@ -73,7 +73,8 @@ def numeric_tangent(model: Lightning, fiber: Sequence[Weights], seed: Sequence[i
     inputs = np.random.default_rng([*seed, 1]).standard_normal((samples, model.d, model.t))
 
     def evaluate(flat: np.ndarray) -> np.ndarray:
-        return np.asarray(free.forward(free.unflatten(flat), inputs)).ravel()
+        batched = {name: value[:, None] for name, value in free.unflatten(flat).items()}
+        return np.asarray(free.forward(batched, inputs)).reshape(len(flat), -1)
 
     def jacobian(flat: np.ndarray) -> np.ndarray:
         return np.asarray(output_jacobian(free, free.unflatten(flat), inputs))

@@ -20,7 +20,7 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers
 from m2bridge.models.base import Model, Weights
-from m2bridge.programs.arithmetics import object_array
+from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure
@@ -159,8 +159,11 @@ class _Span:
 
 def first_order_images(model: Model, weights: Weights) -> list[list[Fraction]]:
     """The derivatives over QQ of the image point by each weight, one row a weight."""
-    base = _flat(model, weights)
-    return [_leading(model, base, unit, orders=(1,)) for unit in np.eye(model.parameter_count, dtype=int)]
+    exact = model.unflatten(np.array([Fraction(x) for x in _flat(model, weights)], dtype=object))
+    found: list[list[Fraction]] = elementwise(
+        Fraction, np.asarray(model.coordinate_jacobian(exact)).T
+    ).tolist()
+    return found
 
 
 def flat_neighbours(model: Model, weights: Weights, images: np.ndarray) -> list[Weights]:
@@ -209,7 +212,8 @@ def numeric_span(
 
     Parameters
     ----------
-    evaluate, jacobian: the map from flat weights to values at sample inputs, and its Jacobian, from the network's forward pass.
+    evaluate, jacobian: the map from flat weights, one a row, to values at sample inputs, and its Jacobian at one of them, from
+        the network's forward pass.
     fiber: flat weights that all map to the point.
     curves: how many random directions in the kernel of the Jacobian to follow at each of them.
     """
@@ -220,13 +224,15 @@ def numeric_span(
         _, values, right = np.linalg.svd(J, full_matrices=True)
         largest = values[0] if len(values) and values[0] > 0 else 1.0
         kernel = right[int(np.sum(values > 1e-9 * largest)) :]
-        value = evaluate(weights)
-        for _ in range(curves if len(kernel) else 0):
-            direction = rng.standard_normal(len(kernel)) @ kernel
-            plus, minus = evaluate(weights + direction), evaluate(weights - direction)
-            second, third = (plus + minus) / 2 - value, (plus - minus) / 2
-            scale = np.linalg.norm(plus) + np.linalg.norm(minus) + np.linalg.norm(value)
-            leading = second if np.linalg.norm(second) > 1e-9 * scale else third
-            if np.linalg.norm(leading) > 1e-9 * scale:
-                vectors.append(leading)
+        if not len(kernel):
+            continue
+        directions = rng.standard_normal((curves, len(kernel))) @ kernel
+        value, plus, minus = (
+            evaluate(weights + step) for step in (0 * directions[:1], directions, -directions)
+        )
+        scale = sum(np.linalg.norm(part, axis=1) for part in (plus, minus, value))
+        second, third = (plus + minus) / 2 - value, (plus - minus) / 2
+        flat = np.linalg.norm(second, axis=1) <= 1e-9 * scale
+        leading = np.where(flat[:, None], third, second)
+        vectors += list(leading[np.linalg.norm(leading, axis=1) > 1e-9 * scale])
     return numeric_rank(np.array(vectors))
