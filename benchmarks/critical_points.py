@@ -21,11 +21,11 @@ from m2bridge.errors import M2BridgeError
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import parse_spec
 from m2bridge.questions.closure import closure
-from m2bridge.questions.closure.image import leanest
 from m2bridge.questions.critical_points.charts import Source
 from m2bridge.questions.critical_points.counting import Counter
 from m2bridge.questions.critical_points.losses import metric_loss
 from m2bridge.questions.kernel import Asking
+from m2bridge.questions.source import leanest
 
 CASES = (
     "map:s,t->s^3;s^2*t;s*t^2;t^3",

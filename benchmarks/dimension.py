@@ -27,11 +27,11 @@ import numpy as np
 
 from m2bridge.models import Model, parse_spec
 from m2bridge.programs.arithmetics import Floats
-from m2bridge.programs.blocks import free_columns, jacobian_block
-from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.jacobians import free_columns, jacobian_block
 from m2bridge.programs.points import NOTHING_HELD
 from m2bridge.programs.proofs import BallProof, prove_rank
 from m2bridge.programs.ranks import GenericRank, generic_rank
+from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.dimension.lower import float_witness
 

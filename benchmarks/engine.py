@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from m2bridge.batch import memory, registry
+from m2bridge.batch import registry
 from m2bridge.engine import (
     Engine,
     EngineInfo,
@@ -31,6 +31,7 @@ from m2bridge.engine import (
     ProcessEngine,
     Run,
     find_engine,
+    machine,
 )
 from m2bridge.engine import server as fork_server
 from m2bridge.models import parse_spec
@@ -83,7 +84,7 @@ def measure(job: Callable[[], object], jobs: int) -> Measured:
 def processor_milliseconds() -> float:
     """What this process, all processes below it and those that ended there have used."""
     ticks = 0
-    for pid in (os.getpid(), *memory.descendants(os.getpid())):
+    for pid in (os.getpid(), *machine.descendants(os.getpid())):
         with contextlib.suppress(OSError):
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             ticks += sum(map(int, fields[11:15]))

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.batch import registry
-from m2bridge.batch.display import Silent
+from m2bridge.batch.display import Display
 from m2bridge.batch.entry import run as run_batch
 from m2bridge.batch.launchers import ProcessHandle
-from m2bridge.batch.recording import stable
+from m2bridge.batch.policy import stable
 from m2bridge.batch.store import Store
 from m2bridge.batch.worker import PROTOCOL
 from m2bridge.engine import find_engine
@@ -126,7 +126,7 @@ class Sleepers:
     """A launcher of simulated workers."""
 
     def __init__(self, directory: Path, seconds: float) -> None:
-        one = run_batch({"job": [ONE]}, directory / "one", workers=1, display=Silent())
+        one = run_batch({"job": [ONE]}, directory / "one", workers=1, display=Display())
         record = next(one.records())
         info = find_engine()
         ready = {
@@ -174,7 +174,7 @@ def child(size: int, workers: int, seconds: float, directory: Path) -> None:
     jobs = {"grid": [{**ONE, "seed": f"0..{size - 1}"}]}
     before, start = time.process_time(), time.perf_counter()
     done = run_batch(
-        jobs, scratch / "store", workers=workers, launcher=launcher, display=Silent(), most_jobs=10**7
+        jobs, scratch / "store", workers=workers, launcher=launcher, display=Display(), most_jobs=10**7
     )
     wall, cpu = time.perf_counter() - start, time.process_time() - before
     assert done.outcomes == {"complete": size}, done.outcomes

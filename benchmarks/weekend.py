@@ -30,9 +30,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from m2bridge.batch import memory
 from m2bridge.batch.store import Store
-from m2bridge.engine import find_engine
+from m2bridge.engine import find_engine, machine
 
 HOSTILE = {
     "m2-endless": {"partial"}, "m2-memory": {"out-of-memory"}, "m2-flood": {"timed-out", "out-of-memory"},
@@ -164,7 +163,7 @@ class Weekend:
             next_blow = time.monotonic() + self.rng.uniform(2, 6)
             while process.poll() is None:
                 time.sleep(0.25)
-                self.resident.append((time.monotonic(), memory.resident(process.pid)))
+                self.resident.append((time.monotonic(), machine.resident(process.pid)))
                 if disturb and time.monotonic() > next_blow:
                     self.blow(process)
                     next_blow = time.monotonic() + self.rng.uniform(1, 6)
@@ -178,7 +177,7 @@ class Weekend:
     def blow(self, process: subprocess.Popen[bytes]) -> None:
         """One thing that goes wrong."""
         what = self.rng.choices(["kill", "runner", "disk", "version"], [20, 1, 1, 1])[0]
-        below = memory.descendants(process.pid)
+        below = machine.descendants(process.pid)
         if what == "kill" and below:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.rng.choice(below), signal.SIGKILL)
@@ -276,7 +275,7 @@ class Weekend:
             if count > 1 and title.startswith("dimension")
         }
         self.claim("nothing doubled: no good job was finished twice", not twice, len(twice))
-        alive = [pid for pid in memory.descendants(os.getpid()) if memory.living(pid)]
+        alive = [pid for pid in machine.descendants(os.getpid()) if machine.living(pid)]
         self.claim("no process is left", not alive, len(alive))
         sizes = [size for _, size in self.resident if size > 2**20]
         quarter = max(1, len(sizes) // 4)
@@ -305,7 +304,7 @@ class Weekend:
         while len(list(Store.open(self.store).all_keys())) < before + 5 and process.poll() is None:
             time.sleep(0.1)
         self.engine.unlink()
-        for pid in memory.descendants(process.pid):
+        for pid in machine.descendants(process.pid):
             with contextlib.suppress(OSError):
                 if "keeping" in Path(f"/proc/{pid}/cmdline").read_text():
                     os.kill(pid, signal.SIGKILL)

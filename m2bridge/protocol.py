@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from m2bridge.engine.base import Outcome, Run
@@ -25,6 +26,7 @@ from m2bridge.errors import (
     ScriptError,
     TimeLimitError,
 )
+from m2bridge.models.polynomials import exponents_of
 
 TAGS = "a tag is a lower-case letter, then lower-case letters, digits and underscores"
 _VALUE = re.compile(r"@m2b ([a-z][a-z0-9_]*) (.*)")
@@ -94,6 +96,22 @@ class Values(Mapping[str, Any]):
                 f"{tag} should be a list of strings, the script emitted {value!r}", run=self.run
             )
         return tuple(value)
+
+    def polynomials(self, listed: Any, count: int, p: int = 0) -> list[dict[tuple[int, ...], Any]]:
+        """Polynomials in `count` variables, emitted by ``listsOf`` of the partial _emit: residues for p > 0, else Fractions."""
+        try:
+            return [
+                {
+                    exponents_of(variables, count): int(text) % p if p else Fraction(text)
+                    for text, variables in zip(coefficients, monomials, strict=True)
+                }
+                for coefficients, monomials in listed
+            ]
+        except (ValueError, TypeError, IndexError) as error:
+            name = self.run.script.name
+            raise OutputError(
+                f"script {name} emitted what is no list of polynomials: {error}", run=self.run
+            ) from None
 
 
 def step_of(line: str) -> str | None:

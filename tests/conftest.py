@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.engine import Engine, EngineInfo, ReplayEngine, find_engine, open_engine
+from m2bridge.engine import Engine, EngineInfo, find_engine, open_engine
 from m2bridge.errors import M2BridgeError
+from tests.replay import ReplayEngine
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 

@@ -16,11 +16,10 @@ from typing import Any, Self
 
 from m2bridge import records
 from m2bridge.batch import registry
-from m2bridge.batch.limits import JobLimits
-from m2bridge.batch.memory import oom_kills
-from m2bridge.batch.outcomes import NO_ENGINE, JobOutcome
+from m2bridge.batch.policy import NO_ENGINE, JobLimits, JobOutcome
 from m2bridge.engine import Engine, EngineInfo, Limits, Listener, Outcome, Run
 from m2bridge.engine.discovery import prove
+from m2bridge.engine.machine import oom_kills
 from m2bridge.errors import (
     CrashError,
     DisagreementError,

@@ -22,10 +22,9 @@ import dask
 from distributed import Client, Future, LocalCluster, Security
 
 from m2bridge.batch import companion
-from m2bridge.batch.breaker import MOST_FAILURES
 from m2bridge.batch.dask_tls import security_of
-from m2bridge.batch.launchers import WorkerHandle
-from m2bridge.engine.cgroup import allowed_cores
+from m2bridge.batch.launchers import MOST_FAILURES, WorkerHandle
+from m2bridge.engine.machine import allowed_cores
 from m2bridge.errors import M2BridgeError
 
 PATIENCE = 120.0

@@ -1,14 +1,17 @@
-"""Batch: what a person sees while a batch runs: a live picture on a terminal, plain lines elsewhere."""
+"""Batch: where a run stands, and what a person sees of it: a live picture on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import contextlib
 import html
 import importlib
+import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -17,32 +20,85 @@ from rich.table import Table
 from rich.text import Text
 
 from m2bridge.batch.plan import Job
-from m2bridge.batch.state import RunState
 from m2bridge.errors import visible
 
 _STYLES = {
-    "complete": "green",
-    "partial": "yellow",
-    "timed-out": "yellow",
-    "out-of-memory": "yellow",
-    "crashed": "red",
-    "disagreement": "bold red",
-    "bad-job": "magenta",
-}
+    "complete": "green", "partial": "yellow", "timed-out": "yellow", "out-of-memory": "yellow", "crashed": "red",
+    "disagreement": "bold red", "bad-job": "magenta",
+}  # fmt: skip
 
 
-class Display(Protocol):
-    """Something that shows how a run goes."""
+@dataclass(slots=True)
+class Running:
+    """One job that is at work."""
 
-    def shown(self, state: RunState) -> contextlib.AbstractContextManager[None]: ...
+    job: str
+    seconds: float
+    step: str
+    attempt: int
 
-    def update(self, state: RunState) -> None: ...
 
-    def finished(self, job: Job, record: dict[str, Any], state: RunState) -> None: ...
+@dataclass(slots=True)
+class Host:
+    """A machine on which workers run: its Macaulay2, how many workers are there now, how many jobs they answered."""
+
+    engine: str = ""
+    workers: int = 0
+    jobs: int = 0
 
 
-class Silent:
-    """Shows nothing."""
+@dataclass(slots=True)
+class RunState:
+    """Where a run stands.
+
+    Attributes
+    ----------
+    total: jobs of the plan; cached: answered from the store; done: outcomes of this run.
+    elsewhere: jobs that another runner of the store is at work on.
+    stopping: why no new job is begun, if so.
+    hosts: where workers run, by name; excluded: workers that are not used, each with the reason;
+    locks: whether they hold between hosts.
+    """
+
+    source: str
+    total: int
+    workers: int
+    cached: Counter[str] = field(default_factory=Counter)
+    done: Counter[str] = field(default_factory=Counter)
+    elsewhere: int = 0
+    running: list[Running] = field(default_factory=list)
+    seconds: float = 0.0
+    memory_bytes: int = 0
+    eta_seconds: float | None = None
+    stopping: str | None = None
+    hosts: dict[str, Host] = field(default_factory=dict)
+    excluded: list[str] = field(default_factory=list)
+    locks: str = ""
+
+    @property
+    def finished(self) -> int:
+        return self.cached.total() + self.done.total()
+
+    @property
+    def failed(self) -> int:
+        both = self.cached + self.done
+        return sum(count for outcome, count in both.items() if outcome != "complete")
+
+    def document(self) -> dict[str, Any]:
+        return {
+            **{f.name: getattr(self, f.name) for f in fields(self)},
+            "running": [asdict(running) for running in self.running],
+            "hosts": {name: asdict(host) for name, host in self.hosts.items()},
+            "waiting": self.total - self.finished - len(self.running) - self.elsewhere,
+            "seconds": round(self.seconds, 1),
+            "eta_seconds": None if self.eta_seconds is None else round(self.eta_seconds, 1),
+            "host": socket.gethostname(),
+            "beat": time.monotonic_ns(),
+        }
+
+
+class Display:
+    """Shows how a run goes. This one shows nothing."""
 
     @contextlib.contextmanager
     def shown(self, state: RunState) -> Iterator[None]:
@@ -55,7 +111,7 @@ class Silent:
         pass
 
 
-class Lines(Silent):
+class Lines(Display):
     """One line for each finished job, for logs and pipes."""
 
     def __init__(self, console: Console) -> None:
@@ -85,15 +141,14 @@ class Lines(Silent):
 
     def finished(self, job: Job, record: dict[str, Any], state: RunState) -> None:
         note = f"  {record['message']}" if record["message"] else ""
-        self._print(
-            f"[{state.finished}/{state.total}] {record['outcome']}  {job.title}  {record['seconds']:.2f} s{note}"
-        )
+        done = f"[{state.finished}/{state.total}] {record['outcome']}"
+        self._print(f"{done}  {job.title}  {record['seconds']:.2f} s{note}")
 
     def _print(self, line: str) -> None:
         self._console.print(visible(line), markup=False, soft_wrap=True)
 
 
-class Picture(Silent):
+class Picture(Display):
     """A live picture: done, running with elapsed time and step, failed, cached, memory, time left."""
 
     def __init__(self, console: Console) -> None:
@@ -119,7 +174,7 @@ class Picture(Silent):
             self._console.print(line, overflow="ellipsis", no_wrap=True)
 
 
-class Notebook(Silent):
+class Notebook(Display):
     """A progress bar below the cell of a notebook, with one line of counts."""
 
     def __init__(self, show: Any) -> None:
@@ -158,7 +213,7 @@ def suitable_display() -> Display:
     if shell is not None and "IPKernelApp" in shell.config:
         return Notebook(importlib.import_module("IPython.display").display)
     console = Console(stderr=True, highlight=False)
-    return Picture(console) if console.is_terminal else Silent()
+    return Picture(console) if console.is_terminal else Display()
 
 
 def picture(state: RunState) -> Group:
@@ -205,9 +260,7 @@ def host_lines(hosts: dict[str, dict[str, Any]]) -> list[str]:
     ]
 
 
-def _clock(seconds: float | None) -> str:
-    if seconds is None:
-        return "?"
+def _clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import threading
@@ -11,17 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.batch import jobfile
-from m2bridge.batch.display import Display, suitable_display
+from m2bridge.batch.display import Display, RunState, suitable_display
 from m2bridge.batch.launchers import CommandLauncher, Launcher
-from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds, share_of_memory
-from m2bridge.batch.outcomes import exit_code
 from m2bridge.batch.plan import MOST_JOBS, Plan, expand
+from m2bridge.batch.policy import JobLimits, Settings, exit_code
 from m2bridge.batch.runner import Runner
-from m2bridge.batch.state import RunState
 from m2bridge.batch.store import Store
-from m2bridge.batch.triage import Settings
 from m2bridge.engine import find_engine
-from m2bridge.engine.cgroup import allowed_cores
+from m2bridge.engine.base import parse_bytes, parse_seconds
+from m2bridge.engine.machine import allowed_cores, memory_share
 from m2bridge.errors import InputError
 
 Jobs = Path | str | Mapping[str, Any]
@@ -67,17 +66,17 @@ def plan_of(
 ) -> Plan:
     """The plan of a job file, or of its content as a mapping; `timeout` and `memory` are for jobs that name none.
 
-    With a `shard`, such as ``2/8``, every eighth job from the second on.
+    Without a `memory` so many jobs as there are `workers` fit into the machine, with at most 4 GB each: Macaulay2 and Python may
+    each use as much, rarely both at once. With a `shard`, such as ``2/8``, every eighth job from the second on.
     """
-    part = None if shard is None else parse_shard(shard)
-    allowed = share_of_memory(workers) if memory is None else parse_bytes(memory, "--memory")
+    part = slice(None) if shard is None else parse_shard(shard)
+    usual = min(4 * 2**30, memory_share(workers))
+    allowed = usual if memory is None else parse_bytes(memory, "--memory")
     limits = JobLimits(parse_seconds(timeout, "--timeout"), allowed)
-    inline = Path("jobs.json")
-    file = (
-        jobfile.read_text(json.dumps(jobs), inline) if isinstance(jobs, Mapping) else jobfile.read(Path(jobs))
-    )
+    inline = json.dumps(jobs) if isinstance(jobs, Mapping) else None
+    file = jobfile.read(Path(str(jobs))) if inline is None else jobfile.read_text(inline, Path("jobs.json"))
     plan = expand(file, limits=limits, most_jobs=most_jobs)
-    return plan if part is None else replace(plan, jobs=plan.jobs[part])
+    return replace(plan, jobs=plan.jobs[part])
 
 
 def parse_shard(text: str) -> slice:
@@ -145,20 +144,12 @@ def run(
     count = workers or allowed_cores()
     plan = plan or plan_of(jobs, workers=count, timeout=timeout, memory=memory, most_jobs=most_jobs)
     info = find_engine(engine)
+    source = "jobs" if isinstance(jobs, Mapping) else Path(jobs).name
     settings = Settings(
-        engine_version=info.version,
-        workers=count,
-        retry=retry,
-        escalate=escalate,
-        source="jobs" if isinstance(jobs, Mapping) else Path(jobs).name,
-        stop=stop,
+        engine_version=info.version, workers=count, retry=retry, escalate=escalate, source=source, stop=stop
     )
-    opened = Store.open_for_writing(Path(store))
-    try:
-        runner = Runner(
-            plan, opened, settings, launcher or CommandLauncher(str(info.path)), display or suitable_display()
-        )
+    launcher = launcher or CommandLauncher(str(info.path))
+    with contextlib.closing(Store.open_for_writing(Path(store))) as opened:
+        runner = Runner(plan, opened, settings, launcher, display or suitable_display())
         state = runner.run()
-    finally:
-        opened.close()
     return BatchResult(Path(store), state, runner.interrupted, plan.duplicates)

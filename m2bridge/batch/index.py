@@ -14,14 +14,14 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from m2bridge.batch.store import Store, decode, shaped
-from m2bridge.engine.places import cache_directory
+from m2bridge.engine.machine import cache_directory
 from m2bridge.errors import M2BridgeError, RecordError
 from m2bridge.models.spec import read as read_spec
 
@@ -59,21 +59,28 @@ class Index:
         self.path = path_of(store)
         self.damaged: list[str] = []
         self._now: int | None = None
-        try:
-            self._connection = self._open()
-            self.refresh()
-        except (sqlite3.Error, OSError):
-            self._begin_again()
+        self._begin(self._open, self._open_anew, _in_memory)
 
     # -- making ----------------------------------------------------------------------------------------------
+
+    def _begin(self, *ways: Callable[[], sqlite3.Connection]) -> None:
+        """Open and refresh in the first of these ways that succeeds; an index in memory always does."""
+        for way in ways:
+            self.close()
+            self.damaged = []
+            try:
+                self._connection = way()
+                self.refresh()
+                return
+            except (sqlite3.Error, OSError):
+                if way is ways[-1]:
+                    raise
 
     def _open(self) -> sqlite3.Connection:
         if not self.path.exists():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _forget_stores_that_are_gone(self.path.parent.parent)
             (self.path.parent / "store").write_text(str(self.store.directory.resolve()), encoding="utf-8")
-        elif _truncated(self.path):
-            raise sqlite3.DatabaseError("the index is truncated")
         connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("pragma synchronous = off")  # it can be made again
@@ -87,23 +94,11 @@ class Index:
             raise
         return connection
 
-    def _begin_again(self) -> None:
-        """Make a damaged index again; where that cannot be done, or another process holds it, make one in memory."""
-        self.close()
-        self.damaged = []
-        try:
-            for name in (
-                self.path.name,
-                f"{self.path.name}-journal",
-            ):  # whoever has it open keeps what is there
-                self.path.with_name(name).unlink(missing_ok=True)
-            self._connection = self._open()
-            self.refresh()
-        except (OSError, sqlite3.Error):
-            self.damaged = []
-            self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            self._connection.executescript(_TABLES)
-            self.refresh()
+    def _open_anew(self) -> sqlite3.Connection:
+        """In the place of a damaged one; whoever has that open keeps what is there."""
+        for name in (self.path.name, f"{self.path.name}-journal"):
+            self.path.with_name(name).unlink(missing_ok=True)
+        return self._open()
 
     def refresh(self) -> None:
         """Bring the rows up to date with the records; written in portions, so that others need not wait long."""
@@ -155,21 +150,17 @@ class Index:
     def _apply(self, changes: _Changes) -> None:
         if not changes.directories:
             return
-        with self._transaction() as connection:
+        connection = self._connection
+        connection.execute("begin immediate")
+        try:
             connection.executemany("delete from jobs where key = ?", changes.gone)
             connection.executemany(_INSERT, changes.rows)
             connection.executemany("insert or replace into directories values (?, ?)", changes.directories)
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._connection.execute("begin immediate")
-        try:
-            yield self._connection
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
-                self._connection.execute("rollback")
+                connection.execute("rollback")
             raise
-        self._connection.execute("commit")
+        connection.execute("commit")
 
     def close(self) -> None:
         with contextlib.suppress(AttributeError, sqlite3.Error):
@@ -208,11 +199,17 @@ class Index:
         try:
             return self._connection.execute(query, parameters).fetchall()
         except sqlite3.Error:
-            self._begin_again()
+            self._begin(self._open_anew, _in_memory)
             return self._connection.execute(query, parameters).fetchall()
 
 
 _INSERT = f"insert or replace into jobs values ({', '.join('?' * 13)})"
+
+
+def _in_memory() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    connection.executescript(_TABLES)
+    return connection
 
 
 def row_of(record: dict[str, Any], stamp: str) -> tuple[Any, ...]:
@@ -234,13 +231,10 @@ def facts_of(record: dict[str, Any]) -> dict[str, Any]:
     job = record["job"]
     facts: dict[str, Any] = {**_arguments(job["model"]), **job["parameters"], **job.get("sweep", {})}
     for name, value in (record["result"] or {}).items():
-        if (
-            value is None
-            or isinstance(value, (bool, int, float))
-            or (isinstance(value, str) and len(value) <= _LONGEST_FACT)
-        ):
+        short = isinstance(value, str) and len(value) <= _LONGEST_FACT
+        if short or isinstance(value, bool | int | float | None):
             facts.setdefault(name, value)
-    facts |= {
+    return facts | {
         "name": job.get("name"),
         "tags": job["tags"],
         "message": (record["message"] or "")[:_LONGEST_FACT] or None,
@@ -248,7 +242,6 @@ def facts_of(record: dict[str, Any]) -> dict[str, Any]:
         "finished": record["finished"],
         "peak_memory_bytes": record["peak_memory_bytes"],
     }
-    return facts
 
 
 @lru_cache(maxsize=4096)
@@ -262,7 +255,7 @@ def _arguments(spec: str) -> dict[str, Any]:
         return {}
     lists = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
     return {
-        name: value if isinstance(value, (int, str, list)) else str(value) for name, value in lists.items()
+        name: value if isinstance(value, int | str | list) else str(value) for name, value in lists.items()
     }
 
 
@@ -282,12 +275,3 @@ def _forget_stores_that_are_gone(indexes: Path) -> None:
         with contextlib.suppress(OSError):
             if not Path(note.read_text(encoding="utf-8")).exists():
                 shutil.rmtree(note.parent, ignore_errors=True)
-
-
-def _truncated(path: Path) -> bool:
-    """Whether an SQLite file is shorter than its header says."""
-    with path.open("rb") as file:
-        header = file.read(100)
-        size = os.fstat(file.fileno()).st_size
-    page = int.from_bytes(header[16:18], "big")
-    return size > 0 and size < int.from_bytes(header[28:32], "big") * (65536 if page == 1 else page)

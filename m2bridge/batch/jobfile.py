@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from m2bridge.batch.limits import parse_bytes, parse_seconds
 from m2bridge.batch.places import Places
+from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError, ParseError
 from m2bridge.models.spec import suggestion
 

@@ -1,8 +1,11 @@
-"""Batch: who starts workers. A launcher starts ``m2bridge worker`` somewhere; the runner talks to it through two pipes.
+"""Batch: who starts workers, and where. A launcher starts ``m2bridge worker``; the runner talks to it through two pipes.
 
 A launcher is anything with :meth:`Launcher.start`. :class:`CommandLauncher` starts the worker on this machine, or through any
 command that passes standard input and output on, such as ``srun -n1`` or ``ssh node``. The end of a worker's output is the end
 of the worker, wherever it ran. :mod:`m2bridge.batch.dask_launcher` has the launcher for Dask; :func:`chosen` knows them all.
+
+A batch has as many places for workers as it runs jobs at once; a launcher may put them on different machines. The
+:class:`Breaker` knows which places can be used.
 """
 
 from __future__ import annotations
@@ -18,19 +21,24 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from m2bridge.batch import memory
-from m2bridge.batch.triage import Task
-from m2bridge.errors import InputError
+from m2bridge.batch import registry
+from m2bridge.batch.policy import Task
+from m2bridge.batch.worker import PROTOCOL
+from m2bridge.engine import machine
+from m2bridge.errors import InputError, M2BridgeError, NoEngineError
 
 _CHUNK = 1 << 18
 _ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "FLINT_NUM_THREADS"), "1"
 )
 _LAST_WORDS = 4000
+MOST_FAILURES = 3
+"""So many workers in a row that cannot start, or lose their Macaulay2, close their place: one may be killed by accident."""
 
 
 class Launcher(Protocol):
@@ -75,16 +83,10 @@ def chosen(
 ) -> Iterator[tuple[Launcher | None, int | None]]:
     """The launcher that was asked for, None for this machine, and how many workers it has, None when it has no opinion.
 
-    Parameters
-    ----------
-    engine
-        The path of the Macaulay2 that workers use; None for the first that works where they run.
-    command, dask, dask_slurm, certificates
-        What stands after ``--launcher``, ``--dask``, ``--dask-slurm`` and ``--dask-tls``.
-    workers
-        How many workers are wanted; None for as many as there are.
-    show
-        Is told what is about to be submitted in the user's name.
+    `engine` is the path of the Macaulay2 that workers use, None for the first that works where they run; `command`, `dask`,
+    `dask_slurm` and `certificates` are what stands after ``--launcher``, ``--dask``, ``--dask-slurm`` and ``--dask-tls``;
+    `workers` is how many are wanted, None for as many as there are. `show` is told what is about to be submitted in the user's
+    name.
     """
     if sum(choice is not None for choice in (command, dask, dask_slurm)) > 1:
         raise InputError("choose one of --launcher, --dask and --dask-slurm")
@@ -138,7 +140,7 @@ class WorkerHandle(ABC):
 
     def give(self, task: Task) -> None:
         """Send a job; the worker reads at once, whatever it is doing."""
-        task.started, task.step, task.oom_kills = time.monotonic(), "starting", memory.oom_kills()
+        task.started, task.step, task.oom_kills = time.monotonic(), "starting", machine.oom_kills()
         self.task = task
         self.send({**task.job.document(), "limits": task.limits.document(), "id": task.key})
 
@@ -174,12 +176,9 @@ class ProcessHandle(WorkerHandle):
         super().__init__()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the handle
         self._process = subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
             env={**os.environ, **_ONE_THREAD},
-        )
+        )  # fmt: skip
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
@@ -196,7 +195,7 @@ class ProcessHandle(WorkerHandle):
 
     @property
     def resident_bytes(self) -> int:
-        return memory.resident(self.pid) if self._local else 0
+        return machine.resident(self.pid) if self._local else 0
 
     def send(self, request: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):  # a dead worker is noticed by the end of its output
@@ -240,3 +239,46 @@ class ProcessHandle(WorkerHandle):
             self._errors.seek(0, os.SEEK_END)
             self._errors.seek(max(0, self._errors.tell() - _LAST_WORDS))
             return status, self._errors.read().decode("utf-8", "replace").strip()
+
+
+class Breaker:
+    """Knows the places where workers can run. A place whose workers cannot be used is closed; with the last one the batch ends,
+    and nothing is recorded about the jobs that are left.
+    """
+
+    def __init__(self, places: int, engine_version: str) -> None:
+        self.places = set(range(places))
+        self._engine_version = engine_version
+        self._failures: Counter[int] = Counter()
+
+    def stranger(self, ready: dict[str, Any]) -> str | None:
+        """Why a worker would answer other questions than the keys of this batch say; None when it is one of us."""
+        host, engine = ready.get("host"), ready.get("engine") or {}
+        if ready.get("protocol") != PROTOCOL:
+            return f"the worker on {host} speaks protocol {ready.get('protocol')!r}, not {PROTOCOL}"
+        if engine.get("version") != self._engine_version:
+            return f"{host} has Macaulay2 {engine.get('version')}, the batch was begun with {self._engine_version}"
+        if ready.get("digest") == registry.digest():
+            return None
+        ours, theirs = registry.versions(), ready.get("versions") or {}
+        other = [name for name in ours if ours[name] != theirs.get(name)]
+        return f"the worker on {host} has other {', '.join(other)} than this batch was begun with"
+
+    def worked(self, place: int) -> None:
+        """A worker in this place has answered."""
+        self._failures[place] = 0
+
+    def failed(self, place: int, why: str, *, no_engine: bool) -> bool:
+        """A worker in this place could not start or lost its Macaulay2; whether the place was closed for that."""
+        self._failures[place] += 1
+        if self._failures[place] < MOST_FAILURES:
+            return False
+        self.close(place, why, no_engine=no_engine)
+        return True
+
+    def close(self, place: int, why: str, *, no_engine: bool) -> None:
+        """Close one place; an M2BridgeError when it was the last one, a NoEngineError for want of a Macaulay2."""
+        self.places.discard(place)
+        if not self.places:
+            message = f"{why}; no worker is left, and nothing was recorded about the jobs that are left"
+            raise (NoEngineError(message, candidates=()) if no_engine else M2BridgeError(message))

@@ -16,6 +16,7 @@ import re
 import struct
 from pathlib import Path
 
+from m2bridge.engine.machine import mounts
 from m2bridge.errors import InputError
 
 _FLOCK = struct.Struct("hhqqi4x")  # struct flock on 64-bit Linux
@@ -40,9 +41,7 @@ class Locks:
     def take(self, name: str) -> bool:
         """Take a lock; False when another holds it."""
         offset = _offset(name)
-        if offset in self._held:
-            return False
-        if not self._lock(offset, fcntl.F_WRLCK):
+        if offset in self._held or not self._lock(offset, fcntl.F_WRLCK):
             return False
         self._held.add(offset)
         return True
@@ -62,10 +61,10 @@ class Locks:
             request = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, offset, 1, 0)
             answer = fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, request)
             return bool(_FLOCK.unpack(answer)[0] != fcntl.F_UNLCK)
-        if not self._lock(offset, fcntl.F_RDLCK):
-            return True
-        self._lock(offset, fcntl.F_UNLCK)
-        return False
+        free = self._lock(offset, fcntl.F_RDLCK)
+        if free:
+            self._lock(offset, fcntl.F_UNLCK)
+        return not free
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -78,12 +77,8 @@ class Locks:
                 request = _FLOCK.pack(kind, os.SEEK_SET, offset, 1, 0)
                 fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, request)
             else:  # locks of the process: fine for one runner a process
-                words = {
-                    fcntl.F_WRLCK: fcntl.LOCK_EX,
-                    fcntl.F_RDLCK: fcntl.LOCK_SH,
-                    fcntl.F_UNLCK: fcntl.LOCK_UN,
-                }
-                fcntl.lockf(self._file, words[kind] | fcntl.LOCK_NB, 1, offset)
+                words = {fcntl.F_WRLCK: fcntl.LOCK_EX, fcntl.F_RDLCK: fcntl.LOCK_SH}
+                fcntl.lockf(self._file, words.get(kind, fcntl.LOCK_UN) | fcntl.LOCK_NB, 1, offset)
         except OSError as error:
             if error.errno in _BUSY:
                 return False
@@ -99,23 +94,13 @@ def _offset(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big")
 
 
-def scope_of(directory: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str:
+def scope_of(directory: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> str:
     """Whether locks below a directory hold between hosts, by its file system; nothing to say about one of this machine alone."""
-    try:
-        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+    here = f"{directory.resolve()}/"
+    around = [mount for mount in mounts(mountinfo) if here.startswith(f"{mount.point.rstrip('/')}/")]
+    mount = max(reversed(around), key=lambda mount: len(mount.point), default=None)
+    if mount is None or mount.kind not in _BETWEEN_HOSTS:
         return ""
-    here, best, found = f"{directory.resolve()}/", "", ("", "")
-    for line in lines:
-        before, _, after = line.partition(" - ")
-        words, kinds = before.split(), after.split()
-        if len(words) > 4 and len(kinds) > 2:
-            place = words[4].encode().decode("unicode_escape").rstrip("/") + "/"
-            if here.startswith(place) and len(place) >= len(best):
-                best, found = place, (kinds[0], f"{words[5]},{kinds[2]}" if len(words) > 5 else kinds[2])
-    kind, options = found
-    if kind not in _BETWEEN_HOSTS:
-        return ""
-    if _ONLY_HERE.search(options) or not _BETWEEN_HOSTS[kind]:
-        return f"do not hold between hosts ({kind}): run one batch at a time, or give each its shard"
-    return f"hold between hosts ({kind})"
+    if _ONLY_HERE.search(mount.options) or not _BETWEEN_HOSTS[mount.kind]:
+        return f"do not hold between hosts ({mount.kind}): run one batch at a time, or give each its shard"
+    return f"hold between hosts ({mount.kind})"

@@ -23,7 +23,8 @@ from m2bridge.batch.entries import (
 from m2bridge.batch.expressions import parse
 from m2bridge.batch.grid import Axis, Computed, Grid, axis_of
 from m2bridge.batch.jobfile import JobFile, Section
-from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds
+from m2bridge.batch.policy import JobLimits
+from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError, OutOfReachError, ParseError
 from m2bridge.models import Model, OwnNetwork, parse_spec
 from m2bridge.models.code import is_code, parts_of

@@ -18,25 +18,24 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from m2bridge.batch import memory
-from m2bridge.batch.breaker import Breaker
-from m2bridge.batch.display import Display
-from m2bridge.batch.estimates import Estimates
+from m2bridge.batch.display import Display, Host, Running, RunState
 from m2bridge.batch.index import Index
-from m2bridge.batch.launchers import Launcher, WorkerHandle
-from m2bridge.batch.outcomes import (
+from m2bridge.batch.launchers import Breaker, Launcher, WorkerHandle
+from m2bridge.batch.plan import Plan
+from m2bridge.batch.policy import (
     ATTEMPTS_AFTER_A_CRASH,
     ATTEMPTS_AFTER_A_KILL,
     NO_ENGINE,
     Attempt,
+    Estimates,
     JobOutcome,
-    new_limits,
+    Settings,
+    Task,
+    record_of,
+    triage,
 )
-from m2bridge.batch.plan import Plan
-from m2bridge.batch.recording import record_of
-from m2bridge.batch.state import Host, Running, RunState, publish
 from m2bridge.batch.store import Store
-from m2bridge.batch.triage import Settings, Task, triage
+from m2bridge.engine import machine
 from m2bridge.errors import M2BridgeError
 
 _TICK = 0.2
@@ -179,9 +178,7 @@ class Runner:
                 continue
             record = self.store.read_or_set_aside(task.key)
             if record is not None:
-                again = new_limits(
-                    record, task.job.limits, retry=self.settings.retry, escalate=self.settings.escalate
-                )
+                again = self.settings.limits_again(record, task.job)
                 if again is None:  # another runner has done it since we looked
                     self.locks.release(f"job:{task.key}")
                     self.state.cached[record["outcome"]] += 1
@@ -201,10 +198,10 @@ class Runner:
         free = set(self.elsewhere) - set(held)
         self.queue.extend(task for task in self.elsewhere if task in free)
         self.elsewhere = held
-        if free and not self.workers and (task := self._claim()) is not None:
-            self.queue.appendleft(
-                task
-            )  # what needed no worker, because it was finished elsewhere, is out now
+        if (
+            free and not self.workers and (task := self._claim()) is not None
+        ):  # which drops what was finished elsewhere
+            self.queue.appendleft(task)
 
     # -- hearing of them -------------------------------------------------------------------------------------
 
@@ -243,7 +240,12 @@ class Runner:
             worker.ready = False
             worker.kill("retired")
         self._assign()  # first, so that the worker need not wait for the disk
-        self._finish(task, _attempt(task, event), worker.engine)
+        attempt = Attempt(
+            outcome=JobOutcome(event["outcome"]), seconds=event["seconds"], limits=task.limits,
+            message=event.get("message"), result=event.get("result"), killed=event.get("killed", False),
+            peak_memory_bytes=event.get("peak_memory_bytes"),
+        )  # fmt: skip
+        self._finish(task, attempt, worker.engine)
 
     def _failed(self, worker: WorkerHandle, why: str, *, no_engine: bool) -> None:
         """A worker cannot be used. Another is tried in its place, until the place is closed; the other places go on."""
@@ -266,9 +268,8 @@ class Runner:
         last = words.splitlines()[-1][:500] if words else ""
         if task is None:
             if not worker.ready and worker.killed_for is None:
-                self._failed(
-                    worker, f"a worker cannot be started: {last or f'exit status {status}'}", no_engine=False
-                )
+                why = f"a worker cannot be started: {last or f'exit status {status}'}"
+                self._failed(worker, why, no_engine=False)
             return
         outcome, killed = JobOutcome.CRASHED, status == -signal.SIGKILL
         message = f"the worker died with status {status}" + (f": {last}" if last else "")
@@ -276,7 +277,7 @@ class Runner:
             outcome, message, killed = JobOutcome.TIMED_OUT, f"stopped after {task.elapsed:.0f} s", False
         elif worker.killed_for == "memory" or (not killed and _NO_MEMORY.search(words)):
             outcome, message, killed = JobOutcome.OUT_OF_MEMORY, "Python used more memory than allowed", False
-        elif killed and memory.oom_kills() > task.oom_kills:
+        elif killed and machine.oom_kills() > task.oom_kills:
             outcome, killed = JobOutcome.OUT_OF_MEMORY, False
             message = "the machine or its control group ran out of memory and the kernel killed Python"
         attempt = Attempt(
@@ -337,9 +338,9 @@ class Runner:
         self.display.update(state)
         if force or time.monotonic() >= self._next_publish:
             self._next_publish = time.monotonic() + 1.0
-            state.memory_bytes = memory.resident_tree(os.getpid())
+            state.memory_bytes = machine.resident_tree(os.getpid())
             state.eta_seconds = self._eta()
-            publish(self.store, state)
+            self.store.publish(state.document())
 
     def _eta(self) -> float | None:
         """Seconds that the rest may take: from estimates, and the mean of this run where there is none."""
@@ -356,7 +357,7 @@ class Runner:
     def _end_workers(self) -> None:
         """End every worker and wait until nothing of theirs is left."""
         pids = [worker.pid for worker in self.workers if worker.pid is not None]
-        below = [pid for parent in pids for pid in memory.descendants(parent)]
+        below = [pid for parent in pids for pid in machine.descendants(parent)]
         for worker in self.workers:
             worker.kill()
         for worker in self.workers:
@@ -364,17 +365,5 @@ class Runner:
         self.workers.clear()
         self._selector.close()
         deadline = time.monotonic() + 5.0
-        while time.monotonic() < deadline and any(map(memory.living, below)):
+        while time.monotonic() < deadline and any(map(machine.living, below)):
             time.sleep(0.02)
-
-
-def _attempt(task: Task, event: dict[str, Any]) -> Attempt:
-    return Attempt(
-        outcome=JobOutcome(event["outcome"]),
-        seconds=event["seconds"],
-        limits=task.limits,
-        message=event.get("message"),
-        result=event.get("result"),
-        killed=event.get("killed", False),
-        peak_memory_bytes=event.get("peak_memory_bytes"),
-    )

@@ -29,33 +29,26 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.batch.locks import Locks, scope_of
-from m2bridge.batch.outcomes import JobOutcome
+from m2bridge.batch.policy import STORE_VERSION, JobOutcome
 from m2bridge.errors import InputError, M2BridgeError, RecordError
 from m2bridge.records import sync_directory, write_atomically
 
-STORE_VERSION = 1
 KIND = "m2bridge batch store"
 _KEY = re.compile(r"[0-9a-f]{64}")
 _FIRST = re.compile(rb'\{"sha256":"([0-9a-f]{64})",\n')
 _SUBDIRECTORIES = tuple(f"{i:02x}" for i in range(256))
 _BEATS = 2.5
 """Seconds in which a runner that lives publishes its state at least once."""
-_PARTS: dict[str, tuple[type, ...]] = {
-    "job": (dict,),
-    "outcome": (str,),
-    "message": (str, type(None)),
-    "result": (dict, type(None)),
-    "limits": (dict,),
-    "seconds": (int, float),
-    "attempts": (list,),
-    "engine": (dict, type(None)),
-}
-_PARTS_OF_A_JOB: dict[str, tuple[type, ...]] = {
-    "analysis": (str,),
-    "model": (str,),
-    "parameters": (dict,),
-    "size": (int,),
-    "tags": (list,),
+_PARTS: dict[str, Any] = {
+    "job": dict, "outcome": str, "message": str | None, "result": dict | None, "limits": dict, "seconds": int | float,
+    "attempts": list, "engine": dict | None,
+}  # fmt: skip
+_PARTS_OF_A_JOB: dict[str, Any] = {
+    "analysis": str,
+    "model": str,
+    "parameters": dict,
+    "size": int,
+    "tags": list,
 }
 
 
@@ -97,28 +90,6 @@ class Store:
                 f"{directory} is a store of version {document.get('store_version')!r}; this m2bridge uses {STORE_VERSION}"
             )
         return cls(directory)
-
-    def rows(self, where: str | None = None) -> list[dict[str, Any]]:
-        """One flat dictionary for each record, as ``m2bridge results`` lists them; `where` as for that command."""
-        from m2bridge.batch import expressions, index, listing  # they read stores
-
-        opened = index.Index(Store.open(self.directory))
-        try:
-            return listing.select(opened, None if where is None else expressions.parse(where))
-        finally:
-            opened.close()
-
-    def frame(self, where: str | None = None) -> Any:
-        """The records as a pandas DataFrame; where there is no pandas, as a dictionary of columns."""
-        rows = self.rows(where)
-        columns = {
-            name: [row.get(name) for row in rows] for name in dict.fromkeys(n for row in rows for n in row)
-        }
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError:
-            return columns
-        return pandas.DataFrame(columns)
 
     @classmethod
     def open_for_writing(cls, directory: Path) -> Store:
@@ -162,22 +133,46 @@ class Store:
         Such a runner shows itself by its heartbeat, for which we wait only where there is one to wait for.
         """
         assert self.locks is not None
-
-        def beats() -> dict[str, tuple[str, Any]]:
-            found = {}
-            for path in self.runners.glob("*.json"):
-                with contextlib.suppress(OSError, ValueError, RecursionError, AttributeError):
-                    state = json.loads(path.read_text(encoding="utf-8"))
-                    if state.get("host") not in (None, socket.gethostname()):
-                        found[path.stem] = (str(state["host"]), state.get("beat"))
-            return found
-
-        before = {name: beat for name, beat in beats().items() if not self.locks.is_held(f"runner:{name}")}
+        before = {
+            name: state
+            for name, state in self._states().items()
+            if state.get("host") not in (None, socket.gethostname()) and not self.locks.is_held(f"runner:{name}")
+        }  # fmt: skip
         if not before:
             return {}
         time.sleep(_BEATS)
-        after = beats()
-        return {name: beat[0] for name, beat in before.items() if after.get(name, beat) != beat}
+        after = self._states()
+        return {
+            name: str(state["host"])
+            for name, state in before.items()
+            if after.get(name, state).get("beat") != state.get("beat")
+        }
+
+    def _states(self) -> dict[str, dict[str, Any]]:
+        """What every runner that is or was here said last."""
+        found = {}
+        for path in sorted(self.runners.glob("*.json")):
+            with contextlib.suppress(OSError, ValueError, RecursionError):
+                state = json.loads(path.read_text(encoding="utf-8"))
+                if isinstance(state, dict):
+                    found[path.stem] = state
+        return found
+
+    def publish(self, state: dict[str, Any]) -> None:
+        """Say what this runner is doing; a full disk is no reason to stop."""
+        temporary = self.directory / "tmp" / f"{self.runner_id}.state"
+        with contextlib.suppress(OSError):
+            temporary.write_text(json.dumps(state, ensure_ascii=False), encoding="utf-8")
+            os.replace(temporary, self.runners / f"{self.runner_id}.json")
+
+    def living(self) -> list[dict[str, Any]]:
+        """What every runner that is alive said last. A runner lives while its lock is held."""
+        try:
+            locks = Locks(self.directory / "locks", readonly=True)
+        except OSError:
+            return []
+        with contextlib.closing(locks):
+            return [state for name, state in self._states().items() if locks.is_held(f"runner:{name}")]
 
     def close(self) -> None:
         """Leave: the runner's file goes, and with the locks everything it had claimed."""
@@ -212,19 +207,15 @@ class Store:
         return shaped(decode(data, key))
 
     def read_or_set_aside(self, key: str) -> dict[str, Any] | None:
-        """Like :meth:`read`; a damaged record is moved to ``damaged/`` and counts as missing."""
+        """Like :meth:`read`; a damaged record is moved to ``damaged/``, where it is kept, and counts as missing."""
         try:
             return self.read(key)
         except RecordError:
-            self.set_aside(key)
+            self._count += 1
+            name = f"{key}.{self.runner_id or 'reader'}.{self._count}.json"
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(self.path_of(key), self.directory / "damaged" / name)
             return None
-
-    def set_aside(self, key: str) -> None:
-        """Move a damaged record out of the way, keeping it."""
-        self._count += 1
-        name = f"{key}.{self.runner_id or 'reader'}.{self._count}.json"
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(self.path_of(key), self.directory / "damaged" / name)
 
     def write(self, key: str, record: dict[str, Any]) -> None:
         """Write a record, atomically and durably: when this returns, it survives a power cut.
@@ -255,6 +246,24 @@ class Store:
                     if _KEY.fullmatch(name.removesuffix(".json")):
                         yield name.removesuffix(".json")
 
+    def rows(self, where: str | None = None) -> list[dict[str, Any]]:
+        """One flat dictionary for each record, as ``m2bridge results`` lists them; `where` as for that command."""
+        from m2bridge.batch import expressions, index, listing  # they read stores
+
+        with contextlib.closing(index.Index(Store.open(self.directory))) as opened:
+            return listing.select(opened, None if where is None else expressions.parse(where))
+
+    def frame(self, where: str | None = None) -> Any:
+        """The records as a pandas DataFrame; where there is no pandas, as a dictionary of columns."""
+        rows = self.rows(where)
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError:
+            return columns
+        return pandas.DataFrame(columns)
+
 
 def _mark(directory: Path) -> None:
     """Make an empty directory a store; several runners may do so at once, and any of them may be killed while at it."""
@@ -278,15 +287,13 @@ def decode(data: bytes, key: str) -> dict[str, Any]:
     """The record in these bytes, if they are whole and belong to `key`."""
     first = _FIRST.match(data)
     if first is None or hashlib.sha256(data[first.end() :]).hexdigest().encode() != first[1]:
-        raise RecordError(f"record {key[:12]} is damaged: its checksum does not match")
+        raise _damaged(key, "its checksum does not match")
     try:
         record: dict[str, Any] = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise RecordError(
-            f"record {key[:12]} is damaged: it cannot be read ({type(error).__name__})"
-        ) from None
+        raise _damaged(key, f"it cannot be read ({type(error).__name__})") from None
     if record.get("key") != key:
-        raise RecordError(f"record {key[:12]} is damaged: it holds the key {str(record.get('key'))[:12]}")
+        raise _damaged(key, f"it holds the key {str(record.get('key'))[:12]}")
     if record.get("store_version") != STORE_VERSION:
         raise RecordError(f"record {key[:12]} is of store version {record.get('store_version')!r}")
     return record
@@ -297,11 +304,11 @@ def shaped(record: dict[str, Any]) -> dict[str, Any]:
     for parts, where in ((_PARTS, record), (_PARTS_OF_A_JOB, record.get("job"))):
         for name, kinds in parts.items():
             if not isinstance(where, dict) or not isinstance(where.get(name, ...), kinds):
-                raise RecordError(
-                    f"record {str(record.get('key'))[:12]} is damaged: {name} is missing or wrong"
-                )
+                raise _damaged(record["key"], f"{name} is missing or wrong")
     if record["outcome"] not in set(JobOutcome):
-        raise RecordError(
-            f"record {record['key'][:12]} is damaged: there is no outcome {record['outcome'][:40]!r}"
-        )
+        raise _damaged(record["key"], f"there is no outcome {record['outcome'][:40]!r}")
     return record
+
+
+def _damaged(key: str, how: str) -> RecordError:
+    return RecordError(f"record {key[:12]} is damaged: {how}")

@@ -17,7 +17,7 @@ from m2bridge.certificates.statements import FORMAT, VERSION
 from m2bridge.models import Model
 from m2bridge.programs import Program
 from m2bridge.programs.arithmetics import Floats
-from m2bridge.programs.blocks import columns_by_weight, flat_columns
+from m2bridge.programs.jacobians import columns_by_weight, flat_columns
 from m2bridge.programs.points import INPUTS, WEIGHTS, Held, Integers
 from m2bridge.programs.proofs import BallProof, DyadicPoint, enclosure
 from m2bridge.programs.ranks import GenericRank

@@ -10,18 +10,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.batch.display import Display, Lines, Picture, Silent
+from m2bridge.batch.display import Display, Lines, Picture, RunState
 from m2bridge.batch.entry import plan_of, run
-from m2bridge.batch.estimates import Estimates
 from m2bridge.batch.index import Index
 from m2bridge.batch.launchers import chosen
 from m2bridge.batch.plan import MOST_JOBS, Plan
-from m2bridge.batch.state import RunState
+from m2bridge.batch.policy import Estimates, Settings, Triage, triage
 from m2bridge.batch.store import Store
-from m2bridge.batch.triage import Settings, Triage, triage
 from m2bridge.cli import common
 from m2bridge.engine import find_engine
-from m2bridge.engine.cgroup import allowed_cores
+from m2bridge.engine.machine import allowed_cores
 from m2bridge.errors import InputError, NoEngineError, ParseError, visible
 from m2bridge.models.code import allowing
 
@@ -183,7 +181,7 @@ def _engine_version(engine: str | None) -> str:
 
 def _display(*, quiet: bool) -> Display:
     if quiet:
-        return Silent()
+        return Display()
     err = common.console(stderr=True)
     return Picture(err) if err.is_terminal else Lines(err)
 

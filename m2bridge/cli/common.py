@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from m2bridge import records
-from m2bridge.engine import cgroup
+from m2bridge.engine import machine
 from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError
 from m2bridge.results import Result
@@ -36,8 +36,7 @@ TimeoutOption = Annotated[
 MemoryOption = Annotated[
     str,
     typer.Option(
-        "--memory",
-        help="Memory limit: 512M, 4G; at most four fifths of what the machine or container has.",
+        "--memory", help="Memory limit: 512M, 4G; at most four fifths of what the machine or container has."
     ),
 ]
 EngineOption = Annotated[
@@ -102,13 +101,13 @@ def print_json(document: Any) -> None:
 def parse_limits(timeout: str, memory: str) -> Limits:
     """Limits from the texts of ``--timeout`` and ``--memory``; ``none`` lifts a limit.
 
-    More memory than :func:`m2bridge.engine.cgroup.memory_share` is not granted: the kernel would end the whole container where a
+    More memory than :func:`m2bridge.engine.machine.memory_share` is not granted: the kernel would end the whole container where a
     limit of ours ends one run and says so.
     """
     size = parse_bytes(memory, "--memory")
     return Limits(
         wall_seconds=parse_seconds(timeout, "--timeout"),
-        memory_bytes=None if size is None else min(size, cgroup.memory_share()),
+        memory_bytes=None if size is None else min(size, machine.memory_share()),
     )
 
 

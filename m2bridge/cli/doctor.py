@@ -11,7 +11,7 @@ import typer
 from m2bridge._version import __version__
 from m2bridge.cli.common import EngineOption, JsonOption, console, print_json
 from m2bridge.cli.engine import candidate_document, candidate_table
-from m2bridge.engine import cgroup
+from m2bridge.engine import machine
 from m2bridge.engine.discovery import ADVICE, candidates
 from m2bridge.engine.install import wheel_available
 from m2bridge.engine.keeping.sandbox import measured
@@ -35,8 +35,8 @@ def register(app: typer.Typer) -> None:
             "platform": platform.platform(),
             "warm_engine": sys.platform == "linux",
             "memory_limit": sys.platform == "linux",
-            "allowed_cores": cgroup.allowed_cores(),
-            "allowed_memory_bytes": cgroup.allowed_memory(),
+            "allowed_cores": machine.allowed_cores(),
+            "allowed_memory_bytes": machine.allowed_memory(),
             "sandbox": measured(),
             "candidates": [candidate_document(candidate) for candidate in found],
             "used": candidate_document(used) if used is not None else None,
@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
             out = console()
             out.print(f"m2bridge {__version__}, Python {platform.python_version()}", markup=False)
             out.print(platform.platform(), markup=False)
-            cores, memory = document["allowed_cores"], cgroup.allowed_memory() / 2**30
+            cores, memory = document["allowed_cores"], machine.allowed_memory() / 2**30
             out.print(f"may use: cores {cores}, memory {memory:.1f} GB", markup=False)
             if sys.platform != "linux":
                 out.print(

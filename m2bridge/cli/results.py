@@ -11,8 +11,8 @@ import typer
 from m2bridge.batch import listing
 from m2bridge.batch.expressions import parse
 from m2bridge.batch.index import Index
+from m2bridge.batch.listing import fit
 from m2bridge.batch.store import Store
-from m2bridge.batch.tables import fit
 from m2bridge.cli import common
 from m2bridge.errors import InputError, RecordError
 

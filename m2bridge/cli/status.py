@@ -10,7 +10,6 @@ from rich.console import Console
 
 from m2bridge.batch.display import host_lines
 from m2bridge.batch.index import Index
-from m2bridge.batch.state import living
 from m2bridge.batch.store import Store
 from m2bridge.cli import common
 from m2bridge.errors import visible
@@ -25,7 +24,7 @@ def register(app: typer.Typer) -> None:
         """What the batches of a store are doing now, and how many records of each outcome it has."""
         store = Store.open(directory)
         index = Index(store)
-        runners, counts = living(store), index.counts()
+        runners, counts = store.living(), index.counts()
         index.close()
         if as_json:
             common.print_json({"runners": runners, "records": counts})

@@ -14,28 +14,15 @@ import sys
 
 from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
 from m2bridge.engine.discovery import Candidate, candidates, find_engine
-from m2bridge.engine.process import ProcessEngine
-from m2bridge.engine.replay import ReplayEngine, Transcript
+from m2bridge.engine.keeper import ProcessEngine
 from m2bridge.engine.server import ForkServerEngine
 
 log = logging.getLogger(__name__)
 
 __all__ = [
-    "Candidate",
-    "Engine",
-    "EngineInfo",
-    "ForkServerEngine",
-    "Limits",
-    "Listener",
-    "Outcome",
-    "ProcessEngine",
-    "ReplayEngine",
-    "Run",
-    "Transcript",
-    "candidates",
-    "find_engine",
-    "open_engine",
-]
+    "Candidate", "Engine", "EngineInfo", "ForkServerEngine", "Limits", "Listener", "Outcome", "ProcessEngine", "Run",
+    "candidates", "find_engine", "open_engine",
+]  # fmt: skip
 
 
 def open_engine(explicit: str | None = None, *, warm: bool = False) -> Engine:

@@ -1,17 +1,18 @@
-"""Engine stage: one job's exchange with the keeper. Bytes enter, output and a `Fate` leave."""
+"""Engine stage: one job's exchange with the keeper. Bytes enter; the output, a `Fate` and what it means leave."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
 import selectors
 import signal
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from m2bridge.engine.base import Limits, Listener
-from m2bridge.engine.outcome import SEGMENTATION_FAULT, Fate
+from m2bridge.engine.base import Limits, Listener, Outcome
 
 if TYPE_CHECKING:
     from m2bridge.engine.keeper import KeeperProcess
@@ -24,6 +25,69 @@ _GRACE = 8.0
 _START_PATIENCE = 150.0
 VERSION_LINE = "@m2b-engine "
 """Every Macaulay2 says its version in a line of this form before it takes a script."""
+_OUT_OF_MEMORY = re.compile(
+    r"^(?: \*\*\* out of memory trying to allocate \d+ bytes, exiting \*\*\*$|GC Warning: Out of Memory"
+    r"|\*\*\*Emergency Exit: Out of Memory|GNU MP: Cannot (?:re)?allocate memory"
+    r"|terminate called after throwing an instance of 'std::bad_a"
+    r"|.*: error: (?:out of memory|std::bad_alloc)\s*$)",
+    re.MULTILINE,
+)
+_FLINT_OUT_OF_MEMORY = re.compile(
+    r"^(?:Exception \(FLINT.*|    )Unable to allocate memory \(\d+\)\.$", re.MULTILINE
+)
+SEGMENTATION_FAULT = re.compile(rb"^-- SIGSEGV\b", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """The end of a job as the keeper saw it.
+
+    `status` is the status of waitpid; `stopped` says why the keeper killed the job (``wall``, ``asked``), if
+    it did; `passed_gate` is false when the process ended before it came to the script.
+    """
+
+    status: int
+    seconds: float
+    stopped: str | None = None
+    cpu: float | None = None
+    cpu_limit: int | None = None
+    maxrss: int | None = None
+    passed_gate: bool = True
+
+
+def outcome(
+    fate: Fate, stdout: str, stderr: str, *, output_limit_reached: bool
+) -> tuple[Outcome, int | None, int | None]:
+    """The outcome of a run, its exit status and the signal it died of.
+
+    Macaulay2 installs a handler for SIGSEGV that prints a trace and exits, or hangs, and its garbage collector
+    swallows SIGXCPU, so neither shows in the status: the first is known by its trace, and the CPU limit kills with
+    SIGKILL, known by the CPU time used.
+    """
+    exit_status = os.WEXITSTATUS(fate.status) if os.WIFEXITED(fate.status) else None
+    died_of = os.WTERMSIG(fate.status) if os.WIFSIGNALED(fate.status) else None
+    crashing = SEGMENTATION_FAULT.search(stderr.encode()) is not None
+    cpu_used_up = fate.cpu_limit is not None and fate.cpu is not None and fate.cpu >= fate.cpu_limit - 0.5
+    lacked_memory = _OUT_OF_MEMORY.search(stderr) or (
+        died_of == signal.SIGABRT and _FLINT_OUT_OF_MEMORY.search(stdout[-1000:])
+    )
+    if output_limit_reached:
+        result = Outcome.TOO_MUCH_OUTPUT
+    elif fate.stopped == "wall":
+        result = Outcome.CRASHED if crashing else Outcome.TIMED_OUT
+    elif exit_status == 0:
+        result = Outcome.FINISHED
+    elif died_of in (signal.SIGXCPU, signal.SIGKILL) and cpu_used_up:
+        result = Outcome.TIMED_OUT
+    elif lacked_memory:
+        result = Outcome.OUT_OF_MEMORY
+    elif died_of is not None or crashing:
+        result = Outcome.CRASHED
+    else:
+        result = Outcome.SCRIPT_ERROR
+    if result is Outcome.CRASHED and crashing and (died_of is None or fate.stopped == "wall"):
+        died_of = int(signal.SIGSEGV)
+    return result, exit_status, died_of
 
 
 class KeeperLostError(Exception):
@@ -62,14 +126,12 @@ class Conversation:
                 if not ready:
                     self.nudge()
                 for key, _ in ready:
-                    if key.data is not None:
-                        if not self.read(key.data):
-                            selector.unregister(key.fileobj)
-                        continue
-                    for report in self.reports():
-                        fate = self.hear(report)
-                        if fate is not None:
-                            return fate
+                    if key.data is None:
+                        for report in self.reports():
+                            if (fate := self.hear(report)) is not None:
+                                return fate
+                    elif not self.read(key.data):
+                        selector.unregister(key.fileobj)
 
     def nudge(self) -> None:
         """The keeper is silent: wake it if it was stopped, and do not wait for it for ever."""

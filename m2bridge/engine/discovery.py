@@ -2,24 +2,28 @@
 
 The order is: the one named by ``--engine`` or ``M2BRIDGE_M2``, ``M2`` on PATH, the one of the PyPI wheel in
 this Python's site-packages, the one that ``m2bridge engine install`` put into the user's data directory. Each
-is proved by running it before it is used; what is broken is passed over, with a reason.
+is proved by running it before it is used; what is broken is passed over, with a reason. Success is remembered in the user's
+cache, for as long as the file stays the same.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import os
 import shutil
 import signal
 import sysconfig
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from m2bridge.engine import probe_cache
 from m2bridge.engine.base import EngineInfo, Limits, Outcome, Run
 from m2bridge.engine.install import WHEEL_BINARY, installed
-from m2bridge.engine.keeper import UNKNOWN
-from m2bridge.engine.process import ProcessEngine
+from m2bridge.engine.keeper import UNKNOWN, ProcessEngine
+from m2bridge.engine.machine import cache_directory
 from m2bridge.errors import InputError, NoEngineError
 from m2bridge.scripts import Script
 
@@ -98,12 +102,12 @@ def prove(origin: str, path: Path, *, fresh: bool = False) -> Candidate:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Candidate(path=path, origin=origin, reason=reason.lower())
     # Macaulay2's starter finds its libraries beside itself, so it must not be called through a symbolic link.
-    version: str | None = None if fresh else probe_cache.recall(real)
+    version: str | None = None if fresh else _recall(real)
     why: str | None = None
     if version is None:
         version, why = _probe(real)
         if version is not None:
-            probe_cache.remember(real, version)
+            _remember(real, version)
     info = EngineInfo(version=version, origin=origin, path=real) if version is not None else None
     return Candidate(path=path, origin=origin, info=info, reason=why)
 
@@ -112,10 +116,9 @@ def _probe(path: Path) -> tuple[str | None, str | None]:
     run = ProcessEngine(EngineInfo(version=UNKNOWN, origin="option", path=path)).run(PROBE, PROBE_LIMITS)
     if run.outcome is not Outcome.FINISHED:
         return None, _why(run)
-    words = next(
-        (line.split()[1:] for line in run.stdout.splitlines() if line.startswith("@m2b-probe ")), None
-    )
-    if words is None or len(words) != 3:
+    said = [line.split()[1:] for line in run.stdout.splitlines() if line.startswith("@m2b-probe ")]
+    words = said[0] if said else []
+    if len(words) != 3:
         return None, "not a Macaulay2: it ended without running the test script"
     version, gb_size, degree = words
     try:
@@ -125,10 +128,8 @@ def _probe(path: Path) -> tuple[str | None, str | None]:
     if number < OLDEST:
         return None, f"version {version} is too old; 1.21 or newer is needed"
     if (gb_size, degree) != ("3", "3"):
-        return (
-            None,
-            f"it computes wrongly: a Groebner basis of {gb_size} elements and degree {degree}, not 3 and 3",
-        )
+        wrong = f"a Groebner basis of {gb_size} elements and degree {degree}, not 3 and 3"
+        return None, f"it computes wrongly: {wrong}"
     return version, None
 
 
@@ -146,6 +147,37 @@ def _why(run: Run) -> str:
     if run.outcome is Outcome.SCRIPT_ERROR:
         return f"it stopped with exit status {run.exit_status}{tail}"
     return f"it failed the test script: {run.outcome}{tail}"
+
+
+def _note_of(path: Path) -> Path:
+    """Where it is noted that a Macaulay2 works: under a hash of what tells its starter and its program from replacements."""
+    parts: list[list[str | int]] = []
+    for file in (path, path.with_name("M2-binary")):
+        with contextlib.suppress(OSError):
+            stat = file.stat()
+            parts.append([str(file), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino])
+    parts.append([*os.uname()[1:]])  # in a home directory that machines share, another one may not run it
+    return cache_directory() / "engines" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
+
+
+def _recall(path: Path) -> str | None:
+    """The version of the Macaulay2 at `path` if this very file was seen to work."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        entry = json.loads(_note_of(path).read_text(encoding="utf-8"))
+        if entry["path"] == str(path) and isinstance(entry["version"], str):
+            return str(entry["version"])
+    return None
+
+
+def _remember(path: Path, version: str) -> None:
+    """Note that the Macaulay2 at `path` works; a cache that cannot be written is no error."""
+    note = _note_of(path)
+    with contextlib.suppress(OSError):
+        note.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=note.parent) as scratch:
+            part = Path(scratch) / "note"
+            part.write_text(json.dumps({"path": str(path), "version": version}), encoding="utf-8")
+            part.replace(note)
 
 
 def candidates(explicit: str | None = None, *, fresh: bool = False) -> tuple[Candidate, ...]:

@@ -9,15 +9,14 @@ import contextlib
 import importlib.util
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from m2bridge.engine.places import data_directory
+from m2bridge.engine.machine import data_directory
 from m2bridge.errors import M2BridgeError, NoEngineError
 
 PYTHON = sys.executable
@@ -59,10 +58,8 @@ def wheel_available() -> tuple[bool, str]:
         if machine not in ("x86_64", "aarch64"):
             return False, f"there is no wheel for Linux on {machine}; there are wheels for {PLATFORMS}"
         if libc != "glibc" or tuple(int(n) for n in release.split(".")[:2]) < (2, 28):
-            return (
-                False,
-                f"the wheel needs glibc 2.28 or newer, here is {libc or 'another libc'} {release}".strip(),
-            )
+            here = f"{libc or 'another libc'} {release}".strip()
+            return False, f"the wheel needs glibc 2.28 or newer, here is {here}"
         return True, f"{PACKAGE} {VERSION} for Linux {machine}"
     if system == "Darwin":
         release = platform.mac_ver()[0]
@@ -97,48 +94,49 @@ def install(progress: Progress = lambda _: None, *, again: bool = False) -> Path
         raise NoEngineError(f"{why}; {OTHER_WAYS}", candidates=())
     try:
         engines_directory().mkdir(parents=True, exist_ok=True)
-        with _scratch(engines_directory()) as scratch:
+        with _scratch() as name:
+            scratch = Path(name)
             wheel = _download(scratch, progress)
             progress(f"unpacking {wheel.stat().st_size >> 20} MB")
             _unpack(wheel, scratch / "engine")
             progress("running it once")
-            candidate = prove("installed", scratch / "engine" / WHEEL_BINARY, fresh=True)
-            if not candidate.works:
-                raise NoEngineError(
-                    f"the downloaded Macaulay2 does not run here: {candidate.reason}", candidates=(candidate,)
-                )
-            _replace(scratch / "engine", target, scratch / "old")
+            _proved(scratch / "engine", "downloaded")
+            if target.exists():
+                os.rename(target, scratch / "old")
+            os.rename(scratch / "engine", target)
     except OSError as error:
         raise M2BridgeError(f"the engine cannot be installed in {engines_directory()}: {error}") from error
-    candidate = prove("installed", target / WHEEL_BINARY, fresh=True)
-    if not candidate.works:
-        raise NoEngineError(
-            f"the installed Macaulay2 does not run: {candidate.reason}", candidates=(candidate,)
-        )
-    progress(f"Macaulay2 {candidate.info and candidate.info.version} is installed in {target}")
+    progress(f"Macaulay2 {_proved(target, 'installed')} is installed in {target}")
     return target / WHEEL_BINARY
+
+
+def _proved(directory: Path, word: str) -> str:
+    """The version of the Macaulay2 in a directory, which is run."""
+    from m2bridge.engine.discovery import prove
+
+    candidate = prove("installed", directory / WHEEL_BINARY, fresh=True)
+    if candidate.info is None:
+        raise NoEngineError(
+            f"the {word} Macaulay2 does not run here: {candidate.reason}", candidates=(candidate,)
+        )
+    return candidate.info.version
 
 
 def remove() -> tuple[Path, ...]:
     """Remove every engine that :func:`install` put there; the directories that were removed."""
     gone = []
     for directory in sorted(engines_directory().glob("*")):
-        with _scratch(engines_directory()) as scratch:
+        with _scratch() as scratch:
             # Renamed first, so that an interrupted removal leaves nothing that looks like an engine.
-            directory.rename(scratch / "old")
+            directory.rename(f"{scratch}/old")
         gone.append(directory)
     with contextlib.suppress(OSError):
         engines_directory().rmdir()
     return tuple(directory for directory in gone if directory.name.startswith(PACKAGE))
 
 
-@contextlib.contextmanager
-def _scratch(parent: Path) -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix=".part-", dir=parent))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix=".part-", dir=engines_directory(), ignore_cleanup_errors=True)
 
 
 def _download(directory: Path, progress: Progress) -> Path:
@@ -146,9 +144,7 @@ def _download(directory: Path, progress: Progress) -> Path:
         raise NoEngineError(f"this Python has no pip to download Macaulay2 with; {OTHER_WAYS}", candidates=())
     progress(f"downloading {PACKAGE} {VERSION} (75 MB, 330 MB unpacked)")
     wanted = directory / "wanted.txt"
-    wanted.write_text(
-        " ".join([f"{PACKAGE}=={VERSION}", *(f"--hash=sha256:{value}" for value in HASHES)]) + "\n"
-    )
+    wanted.write_text(" ".join([f"{PACKAGE}=={VERSION}", *(f"--hash=sha256:{value}" for value in HASHES)]))
     command = [
         PYTHON, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps", "--require-hashes",
         "--only-binary=:all:", "--progress-bar=off", "--dest", str(directory), "--requirement", str(wanted),
@@ -168,9 +164,8 @@ def _download(directory: Path, progress: Progress) -> Path:
             raise
     wheels = list(directory.glob("*.whl"))
     if pip.returncode != 0 or len(wheels) != 1:
-        reason = next(
-            (line for line in reversed(said) if line.lower().startswith("error")), (said or ["no output"])[-1]
-        )
+        errors = [line for line in said if line.lower().startswith("error")]
+        reason = (errors or said or ["no output"])[-1]
         raise NoEngineError(
             f"pip could not download {PACKAGE} {VERSION}: {reason}; {OTHER_WAYS}", candidates=()
         )
@@ -185,9 +180,3 @@ def _unpack(wheel: Path, directory: Path) -> None:
             path = directory / entry.filename
             if path.is_file() and (mode & 0o111 or path.parent == directory / WHEEL_BINARY.parent):
                 path.chmod(0o755)
-
-
-def _replace(new: Path, target: Path, aside: Path) -> None:
-    if target.exists():
-        os.rename(target, aside)
-    os.rename(new, target)

@@ -1,8 +1,7 @@
 """Engine stage: the caller's side of the keeper, the small process that stands between Python and Macaulay2.
 
-A script, limits and the command that starts Macaulay2 enter; output and
-:class:`~m2bridge.engine.outcome.Fate` leave. The socket to the keeper is held by this process alone; when it
-closes, the keeper kills all that it started.
+A script, limits and the command that starts Macaulay2 enter, a :class:`Run` leaves. The socket to the keeper is held by this
+process alone; when it closes, the keeper kills all that it started. :class:`ProcessEngine` has a keeper for each script.
 """
 
 from __future__ import annotations
@@ -26,16 +25,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from m2bridge.engine.base import EngineInfo, Limits, Listener, Outcome, Run
-from m2bridge.engine.conversation import VERSION_LINE, Conversation, KeeperLostError
-from m2bridge.engine.outcome import Fate, outcome
+from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
+from m2bridge.engine.conversation import VERSION_LINE, Conversation, Fate, KeeperLostError, outcome
+from m2bridge.errors import InputError
 from m2bridge.scripts import Script
 
 log = logging.getLogger(__name__)
 
 PYTHON = sys.executable
 _PROGRAM = Path(__file__).with_name("keeping")
-_CHUNK = 1 << 16
+FIXED_SEED = "setRandomSeed 0;"
+"""Both engines begin every script with Macaulay2's random numbers in the same state."""
 _WARM_HEAP = 160 * 2**20
 """Heap of a warm Macaulay2 from its start. With room left in it, a child fills new pages instead of copying its parent's, and
 does not begin by collecting its parent's garbage."""
@@ -83,26 +83,18 @@ class KeeperProcess:
     """One keeper process. Not thread-safe but for :meth:`kill`: one job at a time."""
 
     def __init__(self) -> None:
-        with (
-            _no_fork
-        ):  # a copy of the caller made now would hold both ends of the socket, and no end would ever close
+        # A copy of the caller that is forked meanwhile would hold both ends of the socket, and no end would ever close.
+        with _no_fork:
             self._start()
 
     def _start(self) -> None:
         self.caller, theirs = socket.socketpair()
+        kept = {key: os.environ[key] for key in ("PATH", "TMPDIR", "LD_LIBRARY_PATH") if key in os.environ}
         try:
             self._process = subprocess.Popen(
-                [PYTHON, "-I", "-S", "-B", str(_PROGRAM)],
-                stdin=theirs.fileno(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                env={
-                    key: value
-                    for key, value in os.environ.items()
-                    if key in ("PATH", "TMPDIR", "LD_LIBRARY_PATH")
-                },
-            )
+                [PYTHON, "-I", "-S", "-B", str(_PROGRAM)], stdin=theirs.fileno(), stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, start_new_session=True, env=kept,
+            )  # fmt: skip
         except BaseException:
             self.caller.close()
             raise
@@ -161,19 +153,12 @@ class KeeperProcess:
         result, exit_status, signal_number = outcome(
             fate, stdout, stderr, output_limit_reached=conversation.output_limit_reached
         )
+        unit = 1 if sys.platform == "darwin" else 1024
         return Run(
-            script=script,
-            engine=info,
-            outcome=result,
-            stdout=stdout,
-            stderr=stderr,
-            seconds=fate.seconds,
-            limits=limits,
-            peak_memory_bytes=_bytes(fate.maxrss),
-            exit_status=exit_status,
-            signal=signal_number,
+            script=script, engine=info, outcome=result, stdout=stdout, stderr=stderr, seconds=fate.seconds, limits=limits,
+            peak_memory_bytes=fate.maxrss * unit if fate.maxrss else None, exit_status=exit_status, signal=signal_number,
             began=fate.passed_gate or fate.stopped is not None,
-        )
+        )  # fmt: skip
 
     def note_version(self, said: str) -> None:
         """Remember the version that the Macaulay2 below has said before it took its first script."""
@@ -272,21 +257,33 @@ def attempted(
 def lost_run(script: Script, info: EngineInfo, limits: Limits, reason: str, *, began: bool) -> Run:
     """The run of a script that was lost with its keeper, or (not `began`) that no Macaulay2 took."""
     return Run(
-        script=script,
-        engine=info,
-        outcome=Outcome.CRASHED,
-        stdout="",
-        stderr=f"{reason}\n",
-        seconds=0.0,
-        limits=limits,
+        script=script, engine=info, outcome=Outcome.CRASHED, stdout="", stderr=f"{reason}\n", seconds=0.0, limits=limits,
         began=began,
-    )
+    )  # fmt: skip
 
 
-def _bytes(maxrss: int | None) -> int | None:
-    if not maxrss:
-        return None
-    return maxrss if sys.platform == "darwin" else maxrss * 1024
+class ProcessEngine(Engine):
+    """Runs each script in a Macaulay2 of its own; any number of threads may run scripts at once."""
+
+    def __init__(self, info: EngineInfo) -> None:
+        self._info, self._path = info, path_of(info)
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._info
+
+    def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:
+        """Run `script` to its end or to the first limit reached; thread-safe."""
+        expression = f'get "../gate"; {FIXED_SEED} load "./{file_name(script)}"; exit 0'
+        command = Command(path=self._path, preload=script.preload, expression=expression)
+        return attempted(KeeperProcess, command, script, limits or Limits(), listener, self._info)
+
+
+def path_of(info: EngineInfo) -> Path:
+    """The path of a Macaulay2, which it must have."""
+    if info.path is None:
+        raise InputError("an engine that runs Macaulay2 needs its path")
+    return info.path
 
 
 _living: weakref.WeakSet[KeeperProcess] = weakref.WeakSet()

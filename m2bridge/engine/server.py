@@ -7,6 +7,7 @@ that.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -15,15 +16,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
-from m2bridge.engine.keeper import Command, KeeperProcess, attempted
-from m2bridge.engine.process import FIXED_SEED
+from m2bridge.engine.keeper import FIXED_SEED, Command, KeeperProcess, attempted, path_of
 from m2bridge.errors import EngineError, InputError, M2BridgeError
-from m2bridge.literals import literal
 from m2bridge.scripts import Script
 
 SERVER = """-- A warm Macaulay2. It forks a child for each job, ahead of time; the child waits at the
 -- gate until it has its limits and is told the script, which it loads as a fresh Macaulay2 would.
-scan(@PACKAGES@, name -> needsPackage name);
 @COLLECT@
 while true do (
     -- from the keeper: names of gates, one for each child; packages to load first
@@ -60,26 +58,18 @@ class ForkServerEngine(Engine):
     ----------
     info
         The Macaulay2 to keep warm.
-    packages
-        Packages to load before the first fork. Their symbols are visible to every script, so a script must
-        load what it needs by itself nevertheless, or it will not run in a fresh process. The packages that Macaulay2
-        loads for its prompt are there from the first script on that asks for them (:attr:`Script.preload`).
+        The packages that it loads for its prompt are there from the first script on that asks for them (:attr:`Script.preload`).
     recycle_after
         After so many jobs the warm Macaulay2 is replaced by a new one.
     """
 
-    def __init__(
-        self, info: EngineInfo, *, packages: tuple[str, ...] = (), recycle_after: int = 1000
-    ) -> None:
-        if info.path is None:
-            raise InputError("an engine that runs Macaulay2 needs its path")
+    def __init__(self, info: EngineInfo, *, recycle_after: int = 1000) -> None:
         if sys.platform != "linux":
             raise InputError("the fork server needs Linux; elsewhere use the one-shot process (warm=False)")
         collect = "collectGarbage();" if version_number(info.version) >= COLLECT_SINCE else "null;"
-        expression = SERVER.replace("@PACKAGES@", literal(packages)).replace("@SEED@", FIXED_SEED)
-        expression = expression.replace("@COLLECT@", collect)
-        self._command = Command(path=info.path, expression=expression, preload=False, warm=True)
-        self._info, self._packages, self._recycle_after = info, packages, recycle_after
+        expression = SERVER.replace("@SEED@", FIXED_SEED).replace("@COLLECT@", collect)
+        self._command = Command(path=path_of(info), expression=expression, preload=False, warm=True)
+        self._info, self._recycle_after = info, recycle_after
         self._begin_afresh()
         _living.add(self)
 
@@ -110,16 +100,15 @@ class ForkServerEngine(Engine):
         with self._turn:
             if self._closed:
                 raise M2BridgeError(f"script {script.name} was not run: the engine is closed")
-            run = self._attempt(script, limits, listener)
+            if script.preload and not self._command.preload:
+                self._command = replace(self._command, preload=True)
+                self._drop()
+            run = attempted(
+                self._ready_keeper, self._command, script, limits, listener, self._info, keep=True
+            )
         if self._closed and run.outcome is Outcome.CRASHED:
             raise EngineError(f"script {script.name} was called off: the engine was closed", run=run)
         return run
-
-    def _attempt(self, script: Script, limits: Limits, listener: Listener | None) -> Run:
-        if script.preload and not self._command.preload:
-            self._command = replace(self._command, preload=True)
-            self._drop()
-        return attempted(self._ready_keeper, self._command, script, limits, listener, self._info, keep=True)
 
     def _ready_keeper(self) -> KeeperProcess:
         """The keeper, or a new one when there is none or it has had its share of jobs."""
@@ -145,11 +134,7 @@ class ForkServerEngine(Engine):
             self._drop()
 
     def __reduce__(self) -> tuple[Callable[..., ForkServerEngine], tuple[object, ...]]:
-        return _rebuild, (self._info, self._packages, self._recycle_after)
-
-
-def _rebuild(info: EngineInfo, packages: tuple[str, ...], recycle_after: int) -> ForkServerEngine:
-    return ForkServerEngine(info, packages=packages, recycle_after=recycle_after)
+        return functools.partial(ForkServerEngine, recycle_after=self._recycle_after), (self._info,)
 
 
 def version_number(version: str) -> tuple[int, ...]:

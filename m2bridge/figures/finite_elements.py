@@ -13,8 +13,8 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.models import Model
 from m2bridge.programs.arithmetics import Floats
-from m2bridge.programs.blocks import jacobian_block
-from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.jacobians import jacobian_block
+from m2bridge.programs.run import Lettered
 
 PRECISIONS = ("float32", "float64")
 INPUTS = 250

@@ -320,3 +320,17 @@ def _eliminate_large(array: NDArray[Any], p: int) -> Elimination:
     _, columns = _flint_echelon(array, p)
     _, rows = _flint_echelon(array[:, columns].T, p)
     return Elimination(rank=len(columns), pivot_rows=rows, pivot_columns=columns, p=p)
+
+
+def rank_over_q(matrix: Any) -> int:
+    """Rank over QQ of a matrix of integers of any size, exact.
+
+    Examples
+    --------
+    >>> rank_over_q([[1, 2], [3, 6 + 10007]]), rank_over_q([[2, 4], [3, 6]])
+    (2, 1)
+    """
+    array = integer_matrix(matrix)
+    if 0 in array.shape:
+        return 0
+    return int(flint.fmpz_mat(*array.shape, array.ravel().tolist()).rank())

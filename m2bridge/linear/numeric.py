@@ -8,11 +8,13 @@ there is no answer: the largest gap is never searched for, because that rule cou
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.errors import InputError
+from m2bridge.linear.residues import FloatArray
 
 LEAST_GAP = 1e4
 
@@ -73,3 +75,109 @@ def equilibrate(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     columns = np.linalg.norm(matrix, axis=0)
     scaled: NDArray[np.float64] = matrix[:, columns > 0] / columns[columns > 0]
     return scaled
+
+
+UNIT = 2.0**-53
+TINY = 1e-290
+"""More than what underflow can add to any sum that fits in memory."""
+_LARGEST_QR = 1500
+_WIDEST = 1e-4
+"""Balls wider than this, in a matrix with rows and columns of norm 1, are not worth an inverse."""
+
+
+def gamma(n: int) -> float:
+    """An upper bound of n u / (1 - n u), rounding of the bound itself included; n < 2^40."""
+    return (n + 2) * UNIT * (1 + 2.0**-10)
+
+
+def outward(bound: Any, n: int) -> Any:
+    """A float64 evaluation of a sum of n products of non-negative numbers, enlarged to an upper bound of it."""
+    return bound * (1 + 4 * gamma(n + 8)) + TINY
+
+
+@dataclass(frozen=True, slots=True)
+class Ball:
+    """An array of balls [mid - rad, mid + rad]."""
+
+    mid: FloatArray
+    rad: FloatArray
+
+    @classmethod
+    def exact(cls, array: FloatArray) -> Ball:
+        return cls(array, np.zeros_like(array))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.mid.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.mid.ndim
+
+    def reshape(self, *shape: Any) -> Ball:
+        return Ball(self.mid.reshape(*shape), self.rad.reshape(*shape))
+
+    def transpose(self, *axes: int) -> Ball:
+        return Ball(self.mid.transpose(*axes), self.rad.transpose(*axes))
+
+    def __getitem__(self, key: Any) -> Ball:
+        return Ball(self.mid[key], self.rad[key])
+
+    def __neg__(self) -> Ball:
+        return Ball(-self.mid, self.rad)
+
+    def __len__(self) -> int:
+        return len(self.mid)
+
+
+def ball_of_arb(array: NDArray[np.object_]) -> Ball:
+    """Float64 balls that contain those of an object array of `arb`."""
+    flat = array.reshape(-1)
+    mid = np.array([float(value.mid()) for value in flat]).reshape(array.shape)
+    rad = np.array([float(value.rad()) for value in flat]).reshape(array.shape)
+    # both conversions to float64 may round: by less than 2 u of the midpoint, and of the radius itself
+    return Ball(mid, outward(rad * (1 + 2.0**-20) + 2 * UNIT * np.abs(mid), 8))
+
+
+def full_rank_residual(matrix: Ball) -> float:
+    """A proved bound of the largest row sum of |I - C T| for every T in `matrix`; below 1 it proves full column rank.
+
+    C is a float64 approximate left inverse: when C T is that close to the identity it is invertible.
+    """
+    mid, rad = _scaled(matrix)
+    rows, columns = mid.shape
+    if rows < columns or not np.isfinite(rad).all() or rad.max(initial=0.0) > _WIDEST:
+        return float("inf")
+    inverse = _left_inverse(mid)
+    product = inverse @ mid
+    product[np.arange(columns), np.arange(columns)] -= 1.0
+    np.abs(product, out=product)
+    sums = product.sum(axis=1) * (1 + 4 * gamma(columns)) + 4 * np.finfo(float).eps
+    # error of the product and of the enclosure: |C| (gamma |T| + rad) e
+    weight = outward((gamma(rows) * np.abs(mid) + rad).sum(axis=1), columns + 4)
+    sums = sums + outward(np.abs(inverse) @ weight, rows + 4)
+    worst = float(sums.max(initial=0.0) * (1 + 2.0**-40))
+    return worst if np.isfinite(worst) else float("inf")
+
+
+def _left_inverse(mid: FloatArray) -> FloatArray:
+    rows, columns = mid.shape
+    if columns <= _LARGEST_QR or rows == columns:
+        if rows == columns:
+            return np.asarray(np.linalg.inv(mid))
+        q, r = np.linalg.qr(mid)
+        return np.asarray(np.linalg.solve(r, q.T))
+    # normal equations of a well scaled matrix, then one Newton step: two products are cheaper than a QR
+    guess = np.linalg.inv(mid.T @ mid) @ mid.T
+    return np.asarray(guess + (np.eye(columns) - guess @ mid) @ guess)
+
+
+def _scaled(matrix: Ball) -> tuple[FloatArray, FloatArray]:
+    """Rows and columns scaled by powers of two, which is exact."""
+    mid, rad = matrix.mid.copy(), matrix.rad.copy()
+    for axis in (1, 0):
+        norms = np.linalg.norm(mid, axis=axis, keepdims=True)
+        factor = 2.0 ** -np.round(np.log2(np.where(norms > 0, norms, 1.0)))
+        mid *= factor
+        rad *= factor
+    return mid, rad

@@ -8,12 +8,14 @@ How other rooms call this::
     numbers = given_numbers(model, point.weights)          # all that the user wrote
     p = prime_for(numbers, chosen=prime, default=MACAULAY2_PRIME)   # chosen is None unless the user said --prime
     q, r = primes_below(p, count=2, numbers=numbers)       # further ones, for repetition and for lifting
+    q, = primes_below(p, count=1, keeps=lambda q: rank_modulo(q) == rank)  # one modulo which something stays what it is
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -108,25 +110,23 @@ def given_numbers(model: Any = None, weights: Mapping[str, Any] | None = None) -
     return GivenNumbers(found)
 
 
-def primes_below(start: int, *, count: int, without: int = 0, numbers: GivenNumbers = NOTHING) -> list[int]:
-    """The `count` largest primes up to `start` that divide nothing given, one of them left out.
+def primes_below(
+    start: int, *, count: int, without: int = 0, numbers: GivenNumbers = NOTHING, least: int = 2,
+    keeps: Callable[[int], bool] | None = None,
+) -> list[int]:  # fmt: skip
+    """The `count` largest primes from `start` down to `least` that divide nothing given, one of them left out.
+
+    `keeps` says whether what the question is about stays what it is modulo a prime: a rank, a span, entries of a point. Fewer
+    primes come when `least` is reached.
 
     >>> primes_below(30, count=3, without=23)
     [29, 19, 17]
     >>> primes_below(30, count=2, numbers=GivenNumbers([Fraction(1, 29)]))
     [23, 19]
     """
-    found: list[int] = []
-    for p in _descending(start):
-        if len(found) == count:
-            break
-        if p != without and numbers.divided_by(p) is None:
-            found.append(p)
-    return found
-
-
-def _descending(start: int) -> Iterator[int]:
-    return (p for p in range(start, 1, -1) if is_prime(p))
+    primes = (p for p in range(start, least - 1, -1) if p != without and is_prime(p))
+    good = (p for p in primes if numbers.divided_by(p) is None and (keeps is None or keeps(p)))
+    return list(islice(good, count))
 
 
 def prime_for(numbers: GivenNumbers, *, chosen: int | None, default: int, option: str = "--prime") -> int:

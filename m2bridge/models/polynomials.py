@@ -306,6 +306,36 @@ def derivative(polynomial: Polynomial, variable: int) -> dict[Exponents, Coeffic
     }
 
 
+def variables_of(exponents: Exponents) -> tuple[int, ...]:
+    """The variables of a monomial, with repetition.
+
+    >>> variables_of((2, 0, 1))
+    (0, 0, 2)
+    """
+    return tuple(i for i, e in enumerate(exponents) for _ in range(e))
+
+
+def exponents_of(variables: Sequence[int], count: int) -> Exponents:
+    """The exponents of a product of some of `count` variables.
+
+    >>> exponents_of((0, 0, 2), 3)
+    (2, 0, 1)
+    """
+    found = [0] * count
+    for i in variables:
+        found[i] += 1
+    return tuple(found)
+
+
+def for_macaulay2(polynomial: Polynomial) -> list[list[object]]:
+    """How every polynomial travels to a template, as the partial ``_emit`` says: its coefficients, and its monomials.
+
+    >>> for_macaulay2({(2, 0): 1, (0, 1): -3})
+    [[1, -3], [[0, 0], [1]]]
+    """
+    return [list(polynomial.values()), [list(variables_of(m)) for m in polynomial]]
+
+
 def split_at_commas(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
     """Parts between commas outside parentheses, each with its place; subscripts such as ``x_(0,1)`` stay whole."""
     depth = begin = 0

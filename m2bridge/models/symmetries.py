@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from m2bridge.linear.mod import Mod
+from m2bridge.linear.residues import Mod
 from m2bridge.programs.instructions import Shape
 
 Label = int | Literal["*"]

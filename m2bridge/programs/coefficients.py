@@ -19,9 +19,8 @@ import numpy as np
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.programs.arithmetics import Array, Floats
 from m2bridge.programs.instructions import Shape, flat_parts
-from m2bridge.programs.lettered import Lettered, aligned
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import evaluate, tangents
+from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 
 
 @dataclass(frozen=True, slots=True)

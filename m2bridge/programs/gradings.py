@@ -18,9 +18,8 @@ import numpy as np
 
 from m2bridge.programs.arithmetics import Floats
 from m2bridge.programs.instructions import Shape, flat_parts
-from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import evaluate
+from m2bridge.programs.run import Lettered, evaluate
 
 MOST_CHARACTERS = 10_000_000
 """With more numbers than this in the characters of one instruction, no grading is looked for."""

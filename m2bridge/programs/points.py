@@ -1,6 +1,6 @@
 """Points at which programs are evaluated: random weights and inputs that any program can draw again, with some entries held.
 
-The numbers come from :mod:`m2bridge.linear.stream`: stream 1 of a seed gives the flat weights, stream 2 the inputs, sample by
+The numbers come from :mod:`m2bridge.programs.points`: stream 1 of a seed gives the flat weights, stream 2 the inputs, sample by
 sample. A certificate names a point by its seed, and a checker draws it again.
 """
 
@@ -14,7 +14,6 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from m2bridge.linear.stream import integers
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.program import Program
 
@@ -61,3 +60,24 @@ def draw_inputs(program: Program, p: int, seed: int, samples: int) -> dict[str, 
     numbers = integers(seed, INPUTS, samples * program.input_count, p).reshape(samples, program.input_count)
     parts = flat_parts(program.input_shapes)
     return {name: numbers[:, part].reshape(samples, *shape) for name, shape, part in parts}
+
+
+_GAMMA = 0x9E3779B97F4A7C15
+_MASK = 2**64 - 1
+
+
+def integers(seed: int, tag: int, count: int, p: int) -> NDArray[np.int64]:
+    """The first `count` numbers of a stream, modulo p (p < 2^63; the bias below p / 2^64 does not matter here).
+
+    >>> integers(0, 1, 3, 101).tolist()
+    [12, 92, 46]
+    """
+    start = int(_mix(np.array([((seed << 32) + tag) & _MASK], dtype=np.uint64))[0])
+    steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GAMMA) + np.uint64(start)
+    return (_mix(steps) % np.uint64(p)).astype(np.int64)
+
+
+def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

@@ -22,10 +22,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from math import prod
 
+from m2bridge.errors import NotPolynomialError
 from m2bridge.programs.instructions import (
     ANALYTIC,
     NAME,
@@ -242,3 +244,68 @@ class Builder:
 
 def _renumbered(item: Instruction, moved: dict[int, int]) -> Instruction:
     return Instruction(item.operation, item.constants, tuple(moved[k] for k in item.operands), item.shape)
+
+
+def degrees(program: Program) -> tuple[int, int]:
+    """Upper bounds of the degree of the outputs in the weights, and in weights and inputs together.
+
+    >>> from m2bridge.programs import parse_program
+    >>> degrees(parse_program("m2bridge program 1\\n%0 = weight w [2]\\n%1 = power 3 %0\\noutput y %1\\n"))
+    (3, 3)
+    """
+    return degree_in(program, "weight"), degree_in(program, "weight", "input")
+
+
+def degree_in(program: Program, *kinds: str) -> int:
+    """An upper bound of the degree of the outputs in the arrays of the given kinds, "weight" or "input"."""
+    found: list[int] = []
+    for item in program.instructions:
+        operands = [found[k] for k in item.operands]
+        if item.operation in ("multiply", "einsum"):
+            found.append(sum(operands))
+        elif item.operation == "power":
+            found.append(int(item.constants[0]) * operands[0])
+        else:
+            found.append(max(operands, default=int(item.operation in kinds)))
+    return max(found[place] for _, place in program.outputs)
+
+
+def program_for_macaulay2(program: Program) -> dict[str, object]:
+    """The instructions as words and integers for the partial ``_program``: no name of a user reaches a script.
+
+    Raises
+    ------
+    NotPolynomialError
+        The program has an analytic instruction.
+    """
+    if not program.polynomial:
+        raise NotPolynomialError("Macaulay2 interprets polynomial programs only")
+    return {
+        "instructions": [
+            [item.operation, item.shape, item.operands, _constants(item)] for item in program.instructions
+        ],
+        "outputPlaces": [place for _, place in program.outputs],
+    }
+
+
+def _constants(item: Instruction) -> list[object]:
+    if item.operation in ("weight", "input"):
+        return []
+    if item.operation == "einsum":
+        terms, result = item.constants
+        return [[ord(letter) - ord("a") for letter in word] for word in (*terms, result)]
+    return [[c.numerator, c.denominator] if isinstance(c, Fraction) else c for c in item.constants]
+
+
+def multiplications(program: Program) -> int:
+    """An upper bound of the number of entries that are computed when the program runs once."""
+    return sum(_work(program, item) for item in program.instructions)
+
+
+def _work(program: Program, item: Instruction) -> int:
+    if item.operation != "einsum":
+        return item.size
+    lengths: dict[str, int] = {}
+    for term, place in zip(item.constants[0], item.operands, strict=True):
+        lengths |= dict(zip(term, program.instructions[place].shape, strict=True))
+    return prod(lengths.values())

@@ -1,26 +1,113 @@
-"""A proof that the Jacobian of an analytic program has full column rank at a dyadic point, in balls.
-
-At a point whose coordinates are dyadic rationals the Jacobian is enclosed in balls; a float64 approximate left inverse then
-shows that every matrix in the enclosure has full column rank (:func:`m2bridge.linear.balls.full_rank_residual`). The rank of
-an analytic map at one point is a lower bound of its generic rank.
-"""
+"""Checks of a program's derivatives that are made on every run: each compares two computations that could differ."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from m2bridge.linear.balls import Ball, ball_of_arb, full_rank_residual
-from m2bridge.programs.arithmetics import elementwise
-from m2bridge.programs.balls import ARB, Balls, arb_number, precision
-from m2bridge.programs.blocks import LastLayer, columns_by_weight, jacobian_block
-from m2bridge.programs.lettered import Lettered
-from m2bridge.programs.points import Integers
+from m2bridge.linear.numeric import Ball, ball_of_arb, full_rank_residual
+from m2bridge.linear.residues import field_of
+from m2bridge.programs.arithmetics import ARB, Balls, Residues, arb_number, elementwise, precision
+from m2bridge.programs.instructions import LETTERS
+from m2bridge.programs.jacobians import LastLayer, columns_by_weight, cotangents, jacobian_block
+from m2bridge.programs.points import Integers, draw_inputs, draw_weights
 from m2bridge.programs.program import Program
+from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
+
+_SAMPLES = 2
+
+
+class Probe:
+    """A program with its values at random weights and two random inputs over F_p."""
+
+    def __init__(
+        self, program: Program, p: int, seed: int, weights: Mapping[str, Integers] | None = None
+    ) -> None:
+        self.program, self.p, self.seed = program, p, seed
+        rng = None if program.polynomial else np.random.default_rng([seed, 3])
+        self.arithmetic = Residues(field_of(p), rng)
+        self.weights = draw_weights(program, p, seed) if weights is None else dict(weights)
+        inputs = draw_inputs(program, p, seed + 1, _SAMPLES)
+        self.inputs = inputs
+        given = {name: Lettered("", self.arithmetic.integers(value)) for name, value in self.weights.items()}
+        given |= {name: Lettered("N", self.arithmetic.integers(value)) for name, value in inputs.items()}
+        self.values = evaluate(program, self.arithmetic, given)
+
+    def changes(self, directions: Sequence[Mapping[str, Integers]]) -> list[bool]:
+        """For each direction of the weights, whether an output moves in it, by the forward rules: one pass for all of them."""
+        if not directions:
+            return []
+        moved = {}
+        for name, shape in self.program.parameters.items():
+            if any(name in direction for direction in directions):
+                zero = np.zeros(shape, dtype=np.int64)
+                table = np.stack([direction.get(name, zero) for direction in directions])
+                moved[name] = Lettered("T", self.arithmetic.integers(table))
+        found = tangents(self.program, self.arithmetic, self.values, moved)
+        changed = np.zeros(len(directions), dtype=bool)
+        for _, place in self.program.outputs:
+            item = found[place]
+            if item is not None:
+                array = aligned(item, "TN", len(item.core))
+                changed |= self.arithmetic.field.canonical(array).reshape(len(array), -1).any(axis=1)
+        return [bool(change) for change in changed]
+
+    def outputs(self) -> list[list[int]]:
+        """The flat outputs at each input; one list for a map without inputs."""
+        return self._by_input(self.values)
+
+    def derivatives(self, direction: Mapping[str, Integers]) -> list[list[int]]:
+        """The derivative of the flat outputs in a direction of the weights, at each input, by the forward rules."""
+        moved = {name: Lettered("", self.arithmetic.integers(value)) for name, value in direction.items()}
+        return self._by_input(tangents(self.program, self.arithmetic, self.values, moved))
+
+    def _by_input(self, items: Sequence[Lettered | None]) -> list[list[int]]:
+        samples = _SAMPLES if self.program.inputs else 1
+        parts = []
+        for _, place in self.program.outputs:
+            item, size = items[place], self.program.instructions[place].size
+            flat = np.zeros((1, size), dtype=np.int64)
+            if item is not None:
+                array = aligned(item, "N", len(item.core))
+                flat = self.arithmetic.field.canonical(array).reshape(-1, size)
+            parts.append(np.broadcast_to(flat, (samples, size)))
+        listed: list[list[int]] = np.concatenate(parts, axis=1).tolist()
+        return listed
+
+    def random_direction(self) -> dict[str, Integers]:
+        rng = np.random.default_rng([self.seed, self.p, 11])
+        return {name: rng.integers(0, self.p, size=shape) for name, shape in self.program.parameters.items()}
+
+    def both_ways(self) -> tuple[list[int], list[int]]:
+        """A random form of the derivative in a random direction, by the forward and by the reverse rules."""
+        program, arithmetic = self.program, self.arithmetic
+        rng = np.random.default_rng([self.seed, self.p, 12])
+        direction = self.random_direction()
+        moved = {n: Lettered("", arithmetic.integers(value), arithmetic) for n, value in direction.items()}
+        found = tangents(program, arithmetic, self.values, moved)
+        seeds: dict[int, Lettered] = {}
+        pushed = pulled = Lettered("", arithmetic.zeros(()), arithmetic)
+        for _, place in program.outputs:
+            shape = program.instructions[place].shape
+            form = Lettered("R", arithmetic.integers(rng.integers(0, self.p, size=(1, *shape))), arithmetic)
+            seeds[place] = form if place not in seeds else seeds[place] + form
+            item = found[place]
+            if item is not None:
+                letters = LETTERS[: len(shape)]
+                pushed = pushed + item.contract(letters, form, letters, "")
+        for name, item in cotangents(program, arithmetic, self.values, seeds, list(program.weights)).items():
+            if item is not None:
+                letters = LETTERS[: len(program.parameters[name])]
+                pulled = pulled + item.contract(letters, moved[name], letters, "")
+        both = [arithmetic.field.canonical(aligned(part, "NR", 0)).reshape(-1) for part in (pushed, pulled)]
+        size = max(len(part) for part in both)
+        one, other = (np.broadcast_to(part, (size,)).tolist() for part in both)
+        return one, other
+
 
 FLOAT_BITS = 53
 BITS = 20
@@ -130,7 +217,7 @@ def enclosure(
     outputs: int,
     bits: int = FLOAT_BITS,
 ) -> Ball:
-    """Balls around a block of the Jacobian (:func:`m2bridge.programs.blocks.jacobian_block`) at a dyadic point."""
+    """Balls around a block of the Jacobian (:func:`m2bridge.programs.jacobians.jacobian_block`) at a dyadic point."""
     floats = point.floats()
     if bits == FLOAT_BITS:
         given = {name: Lettered(v.lead, Ball.exact(v.array)) for name, v in floats.items()}

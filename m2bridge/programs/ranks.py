@@ -24,19 +24,18 @@ from m2bridge.errors import OutOfReachError
 from m2bridge.linear.modular import Elimination, echelon_residues, eliminate, eliminate_residues
 from m2bridge.linear.residues import DEFAULT_PRIME, LARGEST_BLAS_PRIME, field_of
 from m2bridge.programs.arithmetics import Array, Residues
-from m2bridge.programs.blocks import (
+from m2bridge.programs.jacobians import (
     LastLayer,
     flat_columns,
     free_columns,
+    jacobian_rows,
     last_layer,
     output_seeds,
     token_seeds,
 )
-from m2bridge.programs.lettered import Lettered
 from m2bridge.programs.points import NOTHING_HELD, Held, Integers, draw_inputs, draw_weights
 from m2bridge.programs.program import Program
-from m2bridge.programs.reverse import jacobian_rows
-from m2bridge.programs.run import evaluate
+from m2bridge.programs.run import Lettered, evaluate
 
 MEMORY_LIMIT = 6 * 2**30
 _CHUNK_BYTES = 48 * 2**20

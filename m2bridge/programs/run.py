@@ -1,18 +1,196 @@
-"""Programs interpreted: values, and tangents beside them, over any arithmetic."""
+"""Arrays with named leading axes, so that one set of rules serves values, tangents and cotangents of many inputs at once.
+
+A :class:`Lettered` is an array whose first axes are named by capital letters: N for the samples, R for the rows of a Jacobian,
+T for tangent directions. The axes behind them are those that the program knows. Operations align axes by their letters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from math import prod
 
 import numpy as np
 
-from m2bridge.programs.arithmetics import Floats
-from m2bridge.programs.instructions import Instruction
-from m2bridge.programs.lettered import Lettered, aligned, joined
+from m2bridge.programs.arithmetics import Array, Floats
+from m2bridge.programs.instructions import Instruction, Shape, broadcast_shape
 from m2bridge.programs.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Lettered:
+    """An array of shape (one axis for each letter of `lead`, *core), to be computed with in one arithmetic."""
+
+    lead: str
+    array: Array
+    arithmetic: Floats = None  # type: ignore[assignment]  # given where programs are interpreted
+
+    @property
+    def core(self) -> Shape:
+        return tuple(self.array.shape[len(self.lead) :])
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return dict(zip(self.lead, self.array.shape, strict=False))
+
+    def within(self, arithmetic: Floats) -> Lettered:
+        """The same array, to be computed with in this arithmetic."""
+        return self if self.arithmetic is arithmetic else Lettered(self.lead, self.array, arithmetic)
+
+    def like(self, array: Array) -> Lettered:
+        """Another array behind the same letters."""
+        return Lettered(self.lead, array, self.arithmetic)
+
+    # -- arithmetic: both axes and letters are broadcast --------------------------------------------------
+
+    def __add__(self, other: Lettered) -> Lettered:
+        return self._combined(self.arithmetic.add, other)
+
+    def __mul__(self, other: Lettered) -> Lettered:
+        return self._combined(self.arithmetic.multiply, other)
+
+    def _combined(self, function: Callable[[Array, Array], Array], other: Lettered) -> Lettered:
+        lead, ndim = joined(self.lead, other.lead), max(len(self.core), len(other.core))
+        array = function(aligned(self, lead, ndim), aligned(other, lead, ndim))
+        return Lettered(lead, array, self.arithmetic)
+
+    def __neg__(self) -> Lettered:
+        return self.like(self.arithmetic.negative(self.array))
+
+    def __sub__(self, other: Lettered) -> Lettered:
+        return self + -other
+
+    def scaled(self, factor: Fraction) -> Lettered:
+        return self.like(self.arithmetic.scale(factor, self.array))
+
+    # -- sums and products of entries ---------------------------------------------------------------------
+
+    def contract(self, term: str, other: Lettered, other_term: str, result: str) -> Lettered:
+        """The einsum of two arrays; letters of the leads are kept, and those of both are matched.
+
+        Everything is brought to one product of (stacks of) matrices, which is where the time goes.
+        """
+        arithmetic, lead = self.arithmetic, joined(self.lead, other.lead)
+        plan = _plan(self.lead + term, other.lead + other_term, lead + result)
+        x, y = self.array, other.array
+        x = arithmetic.sum(x, plan.left_sums) if plan.left_sums else x
+        y = arithmetic.sum(y, plan.right_sums) if plan.right_sums else y
+        x = x.transpose(*plan.left_order) if plan.left_order else x
+        y = y.transpose(*plan.right_order) if plan.right_order else y
+        stack, inner = plan.stack, plan.inner
+        outer, rows, columns = (
+            x.shape[:stack],
+            x.shape[stack : len(x.shape) - inner],
+            y.shape[stack + inner :],
+        )
+        if inner:
+            m, k, n = prod(rows), prod(y.shape[stack : stack + inner]), prod(columns)
+            depth = (prod(outer),) if stack else ()
+            product = arithmetic.matmul(x.reshape((*depth, m, k)), y.reshape((*depth, k, n)))
+            product = product.reshape((*outer, *rows, *columns))
+        else:
+            wide = x.reshape((*outer, *rows, *(1,) * len(columns)))
+            product = arithmetic.multiply(wide, y.reshape((*outer, *(1,) * len(rows), *columns)))
+        return Lettered(lead, product.transpose(*plan.out_order) if plan.out_order else product, arithmetic)
+
+    def single(self, term: str, result: str) -> Lettered:
+        """The einsum of one array: a sum over the letters that the result does not have, then a transpose."""
+        before, after = self.lead + term, self.lead + result
+        axes = tuple(k for k, letter in enumerate(before) if letter not in after)
+        array = self.arithmetic.sum(self.array, axes) if axes else self.array
+        order = _order([letter for letter in before if letter in after], after)
+        return self.like(array.transpose(*order) if order else array)
+
+    def kept_sum(self, axis: int) -> Lettered:
+        """The sum over one core axis (counted from the end), which stays with length 1."""
+        core = list(self.core)
+        core[axis] = 1
+        total = self.arithmetic.sum(self.array, (len(self.array.shape) + axis,))
+        return self.like(total).reshaped(tuple(core))
+
+    def summed_to(self, core: Shape) -> Lettered:
+        """The transpose of broadcasting: sums over core axes that an operand of shape `core` did not have."""
+        extra, offset = len(self.core) - len(core), len(self.lead)
+        axes = tuple(
+            offset + k for k, n in enumerate(self.core) if k < extra or (core[k - extra] == 1 and n != 1)
+        )
+        return self.like(self.arithmetic.sum(self.array, axes)).reshaped(core) if axes else self
+
+    # -- the same entries elsewhere -----------------------------------------------------------------------
+
+    def reshaped(self, shape: Shape) -> Lettered:
+        return self.like(self.array.reshape((*self.array.shape[: len(self.lead)], *shape)))
+
+    def indexed(self, key: tuple[object, ...]) -> Lettered:
+        """The array with an index on its core axes only."""
+        return self.like(self.array[(*(slice(None),) * len(self.lead), *key)])
+
+    def repeated(self, core: Shape) -> Lettered:
+        """The array broadcast to a core shape."""
+        shape = broadcast_shape(self.core, core)
+        array = aligned(self, self.lead, len(shape))
+        return self.like(self.arithmetic.broadcast(array, (*array.shape[: len(self.lead)], *shape)))
+
+
+def joined(first: str, second: str) -> str:
+    """The letters of both, those of the first in front."""
+    return first + "".join(letter for letter in second if letter not in first)
+
+
+def aligned(item: Lettered, lead: str, ndim: int) -> Array:
+    """The array with an axis for each letter of `lead` (of length 1 where it has none) and `ndim` core axes."""
+    sizes, core = item.sizes, item.core
+    order = [item.lead.index(letter) for letter in lead if letter in sizes]
+    array = item.array
+    if order != sorted(order):
+        array = array.transpose(*order, *range(len(order), len(array.shape)))
+    shape = (*(sizes.get(letter, 1) for letter in lead), *(1,) * (ndim - len(core)), *core)
+    return array.reshape(shape) if tuple(array.shape) != shape else array
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How an einsum of two arrays becomes a product of matrices; an empty order leaves the axes as they are.
+
+    After sums over letters that occur once the left axes are (stack, rows, inner), the right ones (stack, inner, columns).
+    """
+
+    left_sums: tuple[int, ...]
+    right_sums: tuple[int, ...]
+    left_order: tuple[int, ...]
+    right_order: tuple[int, ...]
+    out_order: tuple[int, ...]
+    stack: int
+    inner: int
+
+
+@lru_cache(maxsize=4096)
+def _plan(a: str, b: str, out: str) -> _Plan:
+    left_sums = tuple(k for k, letter in enumerate(a) if letter not in b and letter not in out)
+    right_sums = tuple(k for k, letter in enumerate(b) if letter not in a and letter not in out)
+    a = "".join(letter for letter in a if letter in b or letter in out)
+    b = "".join(letter for letter in b if letter in a or letter in out)
+    stack = [letter for letter in a if letter in b and letter in out]
+    inner = [letter for letter in a if letter in b and letter not in out]
+    rows = [letter for letter in a if letter not in b]
+    columns = [letter for letter in b if letter not in a]
+    return _Plan(
+        left_sums,
+        right_sums,
+        _order(a, [*stack, *rows, *inner]),
+        _order(b, [*stack, *inner, *columns]),
+        _order([*stack, *rows, *columns], out),
+        len(stack),
+        len(inner),
+    )
+
+
+def _order(before: Sequence[str], after: Sequence[str]) -> tuple[int, ...]:
+    """The permutation of axes from one order of letters to another; empty when nothing moves."""
+    found = tuple(before.index(letter) for letter in after)
+    return () if found == tuple(range(len(found))) else found
 
 
 def evaluate(program: Program, arithmetic: Floats, given: Mapping[str, Lettered]) -> list[Lettered]:

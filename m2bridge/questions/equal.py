@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import M2BridgeError
-from m2bridge.linear.mod import Mod
-from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.linear.residues import DEFAULT_PRIME, Mod
 from m2bridge.models import Model
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions.point import fractions_of, residues

@@ -9,7 +9,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_over_q
 from m2bridge.programs.arithmetics import elementwise, object_array
 
 

@@ -4,6 +4,12 @@ A map with constraints enters; its components over QQ (over F_p where QQ is out 
 computation that together they are all of the source, and with points of each of them over extensions of F_p. Every question
 about such a map answers for each component and for their union: points that are found by solving equations one after another
 lie on some component, and say nothing about the others.
+
+Three choices that questions share stand here too, and in :mod:`m2bridge.linear.primes`::
+
+    source = leanest(model)                                  # a chart: the same image by fewer weights
+    moving = moving_weights(jacobian, p)                     # a slice: hold the others, and the map is finite onto its image
+    p = prime_for(given_numbers(source), chosen=ask.prime, default=MACAULAY2_PRIME)
 """
 
 from __future__ import annotations
@@ -11,7 +17,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +24,15 @@ import numpy as np
 from flint import fmpz_mod_ctx, fmpz_mod_poly_ctx, fq_default_ctx
 
 from m2bridge.errors import InputError, OutputError
+from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.primes import given_numbers, numbers_in, primes_below
 from m2bridge.linear.residues import residue
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.polynomials import Polynomial, derivative
+from m2bridge.models.lightning import Lightning
+from m2bridge.models.polynomials import Polynomial, derivative, for_macaulay2
 from m2bridge.protocol import Values
-from m2bridge.results import Certainty, Evidence, Value, said
+from m2bridge.results import Certainty, Evidence, said
 
 if TYPE_CHECKING:
     from m2bridge.questions.kernel import Asking
@@ -82,6 +89,11 @@ class Source:
         return f"F_{self.characteristic}" if self.characteristic else "QQ"
 
     @property
+    def terms(self) -> list[list[object]]:
+        """The components' generators, for a template."""
+        return [[for_macaulay2(f) for f in part.generators] for part in self.components]
+
+    @property
     def degrees(self) -> dict[int, int]:
         """Dimension -> sum of the degrees of the components of that dimension."""
         total: Counter[int] = Counter()
@@ -104,6 +116,26 @@ def constrained_map(model: Model) -> PolynomialMap | None:
     return free if isinstance(free, PolynomialMap) and free.constraints else None
 
 
+def leanest(model: Model) -> Model:
+    """A model with the same image and fewer weights: attention by (A, V) instead of (Q, K, V) when A is arbitrary."""
+    if isinstance(model, Lightning) and model.a >= model.d:
+        return replace(model, parametrization="attention")
+    return model.free
+
+
+def moving_weights(jacobian: np.ndarray, p: int) -> tuple[int, ...]:
+    """Weights whose differentials are a basis of all: when the others are held at general values, the map stays dominant.
+
+    The remaining map is finite onto a dense part of the image. `jacobian` has one row a coordinate, at a random point over F_p;
+    late weights are preferred.
+
+    >>> moving_weights(np.array([[1, 2, 0], [2, 4, 1]]), 101)
+    (1, 2)
+    """
+    last = jacobian.shape[1] - 1
+    return tuple(sorted(last - i for i in echelon_mod(jacobian[:, ::-1], p)[1]))
+
+
 def decomposed(
     model: PolynomialMap, asking: Asking, *, characteristic: int, seconds: float | None = SECONDS
 ) -> Source | None:
@@ -122,7 +154,9 @@ def decomposed(
     if "components" not in values:
         return None
     found = tuple(
-        SourceComponent(dim=dim, degree=degree, generators=tuple(_polynomial(values, f) for f in generators))
+        SourceComponent(
+            dim=dim, degree=degree, generators=tuple(values.polynomials(generators, len(model.variables)))
+        )
         for dim, degree, generators in values["components"]
     )
     if not found:
@@ -161,7 +195,7 @@ def with_points(
     best = source
     for p in primes:
         request = {
-            "p": p, "coverCharacteristic": source.characteristic, "componentTerms": component_terms(source),
+            "p": p, "coverCharacteristic": source.characteristic, "componentTerms": source.terms,
             "numbers": np.random.default_rng([seed, p]).integers(1, p, size=_RANDOM_NUMBERS).tolist(), **model.m2_parameters,
         }  # fmt: skip
         values, limit = asking.ask("source_points", request, seconds=seconds)
@@ -182,24 +216,6 @@ def with_points(
 def _met(points: Sequence[ClosedPoint]) -> int:
     """How many components have a smooth point among these."""
     return len({point.component for point in points if point.smooth})
-
-
-def component_terms(source: Source) -> list[list[list[list[Value]]]]:
-    """The components' generators as integers for a template."""
-    return [
-        [
-            [[Fraction(c).numerator, Fraction(c).denominator, list(m)] for m, c in f.items()]
-            for f in part.generators
-        ]
-        for part in source.components
-    ]
-
-
-def _polynomial(values: Values, terms: Any) -> dict[tuple[int, ...], Any]:
-    try:
-        return {tuple(int(e) for e in exponents): Fraction(text) for text, exponents in terms}
-    except (TypeError, ValueError) as error:
-        raise OutputError(f"components holds no polynomials: {error}", run=values.run) from None
 
 
 def _closed_point(values: Values, item: Any, p: int) -> ClosedPoint:

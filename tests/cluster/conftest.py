@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from m2bridge.batch.recording import stable
+from m2bridge.batch.policy import stable
 from m2bridge.batch.store import Store
 
 JOBS = """

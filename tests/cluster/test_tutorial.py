@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.batch.recording import stable
+from m2bridge.batch.policy import stable
 from m2bridge.batch.store import Store
 
 pytestmark = pytest.mark.cluster

@@ -21,10 +21,10 @@ from typing import Any
 
 import pytest
 
-from m2bridge.batch import memory
 from m2bridge.batch.index import Index, path_of
-from m2bridge.batch.recording import stable
+from m2bridge.batch.policy import stable
 from m2bridge.batch.store import Store
+from m2bridge.engine import machine
 
 pytestmark = pytest.mark.faults
 
@@ -103,7 +103,7 @@ def records_of(store: Path) -> dict[str, Any]:
 def alive() -> list[int]:
     """Processes below this one that are not dead."""
     found = []
-    for pid in memory.descendants(os.getpid()):
+    for pid in machine.descendants(os.getpid()):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
@@ -170,7 +170,7 @@ def test_engines_and_workers_are_killed(jobs: Path, tmp_path: Path, undisturbed:
     wait_for_records(store, 1)
     killed = 0
     while process.poll() is None and killed < 12:
-        below = [pid for pid in memory.descendants(process.pid) if pid != process.pid]
+        below = [pid for pid in machine.descendants(process.pid) if pid != process.pid]
         if below:
             try:
                 os.kill(rng.choice(below), signal.SIGKILL)

@@ -18,9 +18,17 @@ from typing import Any
 
 import pytest
 
-from m2bridge.batch import memory
 from m2bridge.batch.store import Store, encode
-from m2bridge.engine import EngineInfo, ForkServerEngine, Limits, Outcome, ProcessEngine, Run, find_engine
+from m2bridge.engine import (
+    EngineInfo,
+    ForkServerEngine,
+    Limits,
+    Outcome,
+    ProcessEngine,
+    Run,
+    find_engine,
+    machine,
+)
 from m2bridge.engine.install import installed
 from m2bridge.scripts import Script
 
@@ -111,7 +119,7 @@ def wait_for_records(store: Path, count: int, seconds: float = 90.0) -> None:
 def kill_below(process: subprocess.Popen[str], word: str) -> int:
     """Kill the processes below a batch whose command line has a word; how many there were."""
     found = 0
-    for pid in memory.descendants(process.pid):
+    for pid in machine.descendants(process.pid):
         try:
             if word in Path(f"/proc/{pid}/cmdline").read_text():
                 os.kill(pid, signal.SIGKILL)
@@ -226,7 +234,7 @@ def test_another_macaulay2_on_the_path_is_not_used_in_mid_run(
     process = start(jobs, store, env=environment)
     wait_for_records(store, 5)
     wrapper(tmp_path / "bin" / "M2", other)
-    for worker in memory.descendants(process.pid)[:1]:
+    for worker in machine.descendants(process.pid)[:1]:
         os.kill(worker, signal.SIGKILL)
     _, err = process.communicate(timeout=180)
     assert process.returncode == 0, err
@@ -246,7 +254,7 @@ def test_a_template_edited_in_mid_run_answers_nothing(tmp_path: Path) -> None:
     wait_for_records(store, 5)
     for template in (copy / "m2_templates").glob("*.m2.j2"):
         template.write_text(template.read_text() + "\n-- edited\n")
-    for worker in memory.descendants(process.pid)[:1]:
+    for worker in machine.descendants(process.pid)[:1]:
         os.kill(worker, signal.SIGKILL)
     _, err = process.communicate(timeout=180)
     assert process.returncode in (0, 1), err
@@ -385,7 +393,7 @@ def command_of(pid: int) -> str:
 def test_limits_hold_when_the_keeper_is_stopped(engine_info: EngineInfo, kind: Any) -> None:
     found: list[Run] = []
     script = Script(name="job", text='<< "on" << endl << flush; while true do sleep 1;')
-    before = set(memory.descendants(os.getpid()))
+    before = set(machine.descendants(os.getpid()))
     begun = threading.Event()
 
     def work() -> None:
@@ -395,7 +403,7 @@ def test_limits_hold_when_the_keeper_is_stopped(engine_info: EngineInfo, kind: A
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     assert begun.wait(60)
-    keepers = [pid for pid in set(memory.descendants(os.getpid())) - before if "keeping" in command_of(pid)]
+    keepers = [pid for pid in set(machine.descendants(os.getpid())) - before if "keeping" in command_of(pid)]
     for pid in keepers:
         os.kill(pid, signal.SIGSTOP)
     thread.join(40)
@@ -430,7 +438,7 @@ def test_as_the_first_process_of_a_container_sigterm_is_heard(tmp_path: Path, wh
     unshare = ["unshare", "--pid", "--fork", "--kill-child", COMMAND, *words[what]]
     process = subprocess.Popen(unshare, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(6)
-    (first,) = memory.descendants(process.pid)[:1]
+    (first,) = machine.descendants(process.pid)[:1]
     os.kill(first, signal.SIGTERM)
     try:
         process.communicate(timeout=15)
@@ -474,7 +482,7 @@ print(codes)
     try:
         out, err = process.communicate(timeout=150)
     except subprocess.TimeoutExpired:
-        for pid in (*memory.descendants(process.pid), process.pid):
+        for pid in (*machine.descendants(process.pid), process.pid):
             os.kill(pid, signal.SIGKILL)
         process.communicate()
         pytest.fail("a forked copy hangs")
@@ -539,7 +547,7 @@ def test_blanks_in_a_job_file_take_no_time(tmp_path: Path) -> None:
 
 def test_one_bad_node_is_excluded_and_the_batch_goes_on(tmp_path: Path, real: Path) -> None:
     import m2bridge
-    from m2bridge.batch.display import Silent
+    from m2bridge.batch.display import Display
     from m2bridge.batch.launchers import CommandLauncher
 
     class Nodes:
@@ -559,7 +567,7 @@ def test_one_bad_node_is_excluded_and_the_batch_goes_on(tmp_path: Path, real: Pa
         def start(self, place: int) -> Any:
             return self._launchers[place].start(place)
 
-    class Watching(Silent):
+    class Watching(Display):
         """Lets the third node begin when the others are excluded: it alone would have answered everything before."""
 
         def update(self, state: Any) -> None:

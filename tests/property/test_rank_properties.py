@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from m2bridge.linear.integer import rank_over_q
-from m2bridge.linear.modular import eliminate, kernel_mod, rank_mod
+from m2bridge.linear.modular import eliminate, kernel_mod, rank_mod, rank_over_q
 from m2bridge.linear.residues import Field
 
 primes = st.sampled_from([2, 3, 7, 101, 8388593, 2147483647])

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from m2bridge import from_torch
-from m2bridge.linear.mod import Mod
+from m2bridge.linear.residues import Mod
 from m2bridge.models import parse_spec
 
 P = 2_147_483_629

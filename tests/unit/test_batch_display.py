@@ -7,8 +7,7 @@ from collections import Counter
 
 from rich.console import Console
 
-from m2bridge.batch.display import Lines, picture
-from m2bridge.batch.state import Running, RunState
+from m2bridge.batch.display import Lines, Running, RunState, picture
 
 STATE = RunState(
     source="jobs.toml",

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from m2bridge.batch.display import Lines, picture
+from m2bridge.batch.display import Host, Lines, RunState, picture
 from m2bridge.batch.entry import parse_shard, plan_of
 from m2bridge.batch.launchers import CommandLauncher, chosen
-from m2bridge.batch.state import Host, RunState
 from m2bridge.errors import InputError
 
 GRID = {"grid": [{"analysis": "dimension", "model": "lightning", "d": 2, "dp": [1, 2], "seed": "0..6"}]}

@@ -9,13 +9,20 @@ import pytest
 from pyarrow import parquet
 
 from m2bridge.batch import listing, registry
-from m2bridge.batch.estimates import Estimates
 from m2bridge.batch.expressions import parse
-from m2bridge.batch.limits import JobLimits, parse_bytes, parse_seconds
-from m2bridge.batch.outcomes import Attempt, JobOutcome, exit_code, new_limits
 from m2bridge.batch.plan import Job
-from m2bridge.batch.recording import record_of, stable
-from m2bridge.batch.triage import Task
+from m2bridge.batch.policy import (
+    Attempt,
+    Estimates,
+    JobLimits,
+    JobOutcome,
+    Task,
+    exit_code,
+    new_limits,
+    record_of,
+    stable,
+)
+from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError
 
 SMALL, LONG, LARGE = JobLimits(1.0, 100), JobLimits(2.0, 100), JobLimits(1.0, 200)

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from m2bridge.batch.index import Index
-from m2bridge.batch.limits import JobLimits
 from m2bridge.batch.locks import Locks, scope_of
+from m2bridge.batch.policy import JobLimits
 from m2bridge.batch.store import STORE_VERSION, Store, decode, encode
 from m2bridge.errors import InputError, RecordError
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from m2bridge.batch import tables
+from m2bridge.batch import listing
 from m2bridge.batch.store import STORE_VERSION, Store
 from m2bridge.cli import main
 
@@ -27,7 +27,7 @@ def row(model: str, **changes: Any) -> dict[str, Any]:
     return {"model": model, **plain, **changes}
 
 
-def lines(fitted: tables.Fitted) -> list[str]:
+def lines(fitted: listing.Fitted) -> list[str]:
     console = Console(width=fitted.width)
     with console.capture() as captured:
         console.print(fitted.table)
@@ -44,7 +44,7 @@ DEFAULT = ("analysis", "model", "outcome", "image_dim", "generic_fiber_dim", "co
 
 @pytest.mark.parametrize("width", [60, 70, 80, 90, 100, 130])
 def test_a_table_fits_and_names_what_it_leaves_out(width: int) -> None:
-    fitted = tables.fit(ROWS, DEFAULT, width, asked=False)
+    fitted = listing.fit(ROWS, DEFAULT, width, asked=False)
     printed = lines(fitted)
     assert fitted.width == width
     assert max(map(len, printed)) <= width
@@ -57,26 +57,26 @@ def test_a_table_fits_and_names_what_it_leaves_out(width: int) -> None:
 
 
 def test_the_model_is_folded_last_and_between_its_arguments() -> None:
-    wide = "\n".join(lines(tables.fit(ROWS, DEFAULT, 120, asked=False)))
+    wide = "\n".join(lines(listing.fit(ROWS, DEFAULT, 120, asked=False)))
     assert DEEP in wide
-    narrow = "\n".join(lines(tables.fit(ROWS, DEFAULT, 80, asked=False)))
+    narrow = "\n".join(lines(listing.fit(ROWS, DEFAULT, 80, asked=False)))
     assert "d=[3,3,3],a=[2,2]," in narrow
-    room = tables.fit(ROWS[:1], ("analysis", "model", "message", "codim"), 50, asked=False)
+    room = listing.fit(ROWS[:1], ("analysis", "model", "message", "codim"), 50, asked=False)
     assert "lightning(d=2,dp=1,a=2,t=2)" in "\n".join(lines(room))  # empty columns take no room
-    assert doctest.testmod(tables).failed == 0
+    assert doctest.testmod(listing).failed == 0
 
 
 def test_what_was_asked_for_is_shown_whole_and_words_are_on_the_left() -> None:
     names = ("model", "codim", "message", "image_dim")
-    printed = lines(tables.fit(ROWS, names, 30, asked=True))
+    printed = lines(listing.fit(ROWS, names, 30, asked=True))
     assert "codim" in "\n".join(printed)
     assert any(line.split("│")[2].startswith(" this question is") for line in printed if "│" in line)
     assert any(line.endswith("     5") for line in printed)
-    assert tables.fit(ROWS, names, 30, asked=True).left_out == ()
+    assert listing.fit(ROWS, names, 30, asked=True).left_out == ()
 
 
 def test_nothing_to_show() -> None:
-    assert any("analysis" in line for line in lines(tables.fit([], DEFAULT, 80, asked=False)))
+    assert any("analysis" in line for line in lines(listing.fit([], DEFAULT, 80, asked=False)))
 
 
 @pytest.fixture

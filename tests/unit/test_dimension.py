@@ -17,10 +17,10 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import DEFAULT_PRIME, field_of
 from m2bridge.models import Mod, from_callable, jacobian, parse_spec
 from m2bridge.programs.arithmetics import Residues
-from m2bridge.programs.blocks import flat_columns, free_columns, jacobian_block, last_layer
-from m2bridge.programs.lettered import Lettered
+from m2bridge.programs.jacobians import flat_columns, free_columns, jacobian_block, last_layer
 from m2bridge.programs.points import draw_inputs, draw_weights
 from m2bridge.programs.ranks import generic_rank
+from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension import Dimension, dimension, upper
 from m2bridge.results import Certainty, weigh
 

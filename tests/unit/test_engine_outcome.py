@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from m2bridge.engine import Outcome
-from m2bridge.engine.outcome import Fate, outcome
+from m2bridge.engine.conversation import Fate, outcome
 
 
 def exited(status: int, **fields: object) -> Fate:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from m2bridge import protocol
-from m2bridge.engine import Outcome, ReplayEngine, Transcript
+from m2bridge.engine import Outcome
 from m2bridge.errors import (
     CrashError,
     InputError,
@@ -17,6 +17,7 @@ from m2bridge.errors import (
     TimeLimitError,
 )
 from m2bridge.scripts import Script
+from tests.replay import ReplayEngine, Transcript
 
 
 def test_by_name_and_by_sha256(replay: ReplayEngine) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import pytest
 
 from m2bridge import records, schemas
-from m2bridge.engine import Limits, ReplayEngine, Transcript
+from m2bridge.engine import Limits
 from m2bridge.errors import InputError, LimitError, NoEngineError
 from m2bridge.models import Model
 from m2bridge.questions import find, sentences
@@ -18,6 +18,7 @@ from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.results import RESULT_TYPES, Certainty, Result
 from m2bridge.scripts import Script
 from m2bridge.views import View
+from tests.replay import ReplayEngine, Transcript
 
 LAYER = "lightning(d=2,dp=1)"
 

@@ -17,8 +17,7 @@ from m2bridge.models.evaluation import unit_directions
 from m2bridge.programs import record
 from m2bridge.programs.arithmetics import Residues
 from m2bridge.programs.coefficients import coefficient_table, monomials, output_forms
-from m2bridge.programs.lettered import Lettered, aligned
-from m2bridge.programs.run import evaluate, tangents
+from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 
 PRIMES = (2, 3, 101, 32003, 8388593, 8388617, 67108859, 67108879, 2147483647)
 

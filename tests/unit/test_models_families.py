@@ -7,7 +7,7 @@ import pytest
 from flint import arb, nmod_mat
 
 from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
-from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.residues import field_of
 from m2bridge.models import (
     DeepLightning,
@@ -20,14 +20,13 @@ from m2bridge.models import (
     parse_spec,
     symbolic_map,
 )
-from m2bridge.models.description import describe, span_dim
+from m2bridge.models.catalogue import describe, span_dim
 from m2bridge.models.evaluation import unit_directions
 from m2bridge.models.symbolic import symbolic_weights
 from m2bridge.models.systems import PolynomialSystem
 from m2bridge.models.virtual import equation_11, equation_12, virtual_weights
 from m2bridge.programs.arithmetics import Floats, Residues
-from m2bridge.programs.lettered import Lettered, aligned
-from m2bridge.programs.run import evaluate, tangents
+from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 
 POLYNOMIAL = [
     "lightning(d=2,dp=1,a=2,t=2)",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import InputError, ParseError
-from m2bridge.linear.mod import Mod
+from m2bridge.linear.residues import Mod
 from m2bridge.models.polynomials import ParseLimits, derivative, parse_polynomial, polynomial_text
 from m2bridge.models.systems import PolynomialSystem
 from m2bridge.programs.gradings import gradings

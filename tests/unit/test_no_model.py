@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import m2bridge
-from m2bridge.engine import ReplayEngine
 from m2bridge.errors import InputError
+from tests.replay import ReplayEngine
 
 QUESTIONS: list[Callable[..., Any]] = [
     m2bridge.boundary,

@@ -11,9 +11,10 @@ import pytest
 
 from m2bridge.models import DeepLightning, base, from_callable
 from m2bridge.models.symmetries import Symmetry
-from m2bridge.programs import reverse, run
-from m2bridge.programs.checks import Probe
-from m2bridge.programs.lettered import Lettered
+from m2bridge.programs import jacobians as reverse
+from m2bridge.programs import run
+from m2bridge.programs.proofs import Probe
+from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension import dimension
 from m2bridge.results import Certainty
 from tests.networks import NETWORKS

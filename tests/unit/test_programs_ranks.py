@@ -11,7 +11,7 @@ import pytest
 
 from m2bridge.models import Model, from_callable, parse_spec
 from m2bridge.programs import ranks
-from m2bridge.programs.blocks import last_layer
+from m2bridge.programs.jacobians import last_layer
 from m2bridge.programs.points import Held
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.dimension import dimension

@@ -10,17 +10,23 @@ import flint
 import numpy as np
 import pytest
 
-from m2bridge.linear.balls import Ball
+from m2bridge.linear.numeric import Ball
 from m2bridge.linear.residues import field_of, residue
 from m2bridge.models.evaluation import unit_directions
 from m2bridge.programs import Program, parse_program, record
-from m2bridge.programs.arithmetics import Floats, Objects, Residues, elementwise
-from m2bridge.programs.balls import ARB, Balls, arb_number, precision
-from m2bridge.programs.blocks import output_seeds
+from m2bridge.programs.arithmetics import (
+    ARB,
+    Balls,
+    Floats,
+    Objects,
+    Residues,
+    arb_number,
+    elementwise,
+    precision,
+)
 from m2bridge.programs.coefficients import coefficient_table, output_forms, support
-from m2bridge.programs.lettered import Lettered, aligned
-from m2bridge.programs.reverse import jacobian_rows
-from m2bridge.programs.run import evaluate, tangents
+from m2bridge.programs.jacobians import jacobian_rows, output_seeds
+from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 from tests.unit.dual_numbers import Dual
 from tests.unit.dual_numbers import P as LARGE
 from tests.unit.programs_interpreter import values as interpreted

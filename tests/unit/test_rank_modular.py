@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from m2bridge.errors import InputError
-from m2bridge.linear.integer import rank_over_q
-from m2bridge.linear.modular import echelon_residues, eliminate, kernel_mod, rank_mod
+from m2bridge.linear.modular import echelon_residues, eliminate, kernel_mod, rank_mod, rank_over_q
 from m2bridge.linear.primes import is_prime
 from m2bridge.linear.residues import DEFAULT_PRIME, Field
 

@@ -16,11 +16,11 @@ from m2bridge.claims import claim
 from m2bridge.claims.base import Context
 from m2bridge.claims.ledger import Ledger, verify
 from m2bridge.cli import main
-from m2bridge.engine import ReplayEngine
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.report import ledger_markdown
 from m2bridge.report.explain import explain
 from m2bridge.results import Certainty, Evidence, Result
+from tests.replay import ReplayEngine
 
 SPECS = {
     "lightning(d=2,dp=1)": 5,  # Corollary 3.3

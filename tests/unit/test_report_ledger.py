@@ -15,9 +15,9 @@ from m2bridge.claims import claim
 from m2bridge.claims.base import Context, Status
 from m2bridge.claims.ledger import Ledger, verify
 from m2bridge.cli import main
-from m2bridge.engine import ReplayEngine
 from m2bridge.report import ledger_html, ledger_markdown
 from m2bridge.report.ledger import duration, verdict_words
+from tests.replay import ReplayEngine
 
 CLAIMS = ("lemma-3.1", "lemma-a.3", "section-4-skip")
 VOID = {"meta", "br", "hr", "img", "link", "input"}

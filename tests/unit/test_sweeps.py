@@ -12,12 +12,9 @@ from typer.testing import CliRunner
 
 import m2bridge
 from m2bridge.batch import index, jobfile
-from m2bridge.batch.limits import JobLimits
-from m2bridge.batch.outcomes import Attempt, JobOutcome
 from m2bridge.batch.plan import Plan, expand
-from m2bridge.batch.recording import record_of
+from m2bridge.batch.policy import Attempt, JobLimits, JobOutcome, Task, record_of
 from m2bridge.batch.store import Store
-from m2bridge.batch.triage import Task
 from m2bridge.cli.figure import register
 from m2bridge.errors import InputError, ParseError
 from m2bridge.figures import sweep

@@ -12,7 +12,7 @@ from m2bridge.errors import InputError
 from m2bridge.models import Lightning
 from m2bridge.models.polynomials import parse_polynomial
 from m2bridge.questions.closure import Equation
-from m2bridge.questions.closure.equations import equation as equation_of
+from m2bridge.questions.closure.result import equation as equation_of
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.orbits import Orbit, all_orbits, orbit_dim
 from m2bridge.questions.singular_locus import check_model

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from m2bridge import cli, records
-from m2bridge.batch.recording import stable
+from m2bridge.batch.policy import stable
 from m2bridge.batch.store import Store
 from m2bridge.engine import Engine
 from m2bridge.models import parse_spec

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import m2bridge
-from m2bridge.batch.display import Notebook, Silent, suitable_display
+from m2bridge.batch.display import Display, Notebook, suitable_display
 from m2bridge.batch.entry import BatchResult
 
 COMMAND = Path(sys.executable).with_name("m2bridge")
@@ -92,7 +92,7 @@ def test_a_batch_in_a_thread_can_be_stopped_and_continued(tmp_path: Path) -> Non
     jobs = {"grid": [{**JOBS["grid"][0], "seed": "1..400"}]}
 
     def work() -> None:
-        results.append(m2bridge.batch(jobs, tmp_path / "store", workers=1, stop=stop, display=Silent()))
+        results.append(m2bridge.batch(jobs, tmp_path / "store", workers=1, stop=stop, display=Display()))
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -300,12 +300,6 @@ def test_recycling(engine_info: EngineInfo) -> None:
     assert keepers[0] == keepers[1] != keepers[2]
 
 
-def test_packages_are_loaded_before_the_fork(engine_info: EngineInfo) -> None:
-    with ForkServerEngine(engine_info, packages=("SimpleDoc",)) as engine:
-        run = engine.run(script('<< member("SimpleDoc", toString \\ loadedPackages) << endl;'), QUICK)
-    assert run.stdout == "true\n", run.stderr
-
-
 def test_one_engine_from_many_threads(warm: ForkServerEngine) -> None:
     with ThreadPoolExecutor(8) as threads:
         runs = list(threads.map(lambda n: warm.run(script(f"<< {n}^2;"), QUICK), range(40)))

@@ -13,7 +13,7 @@ from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 
-from m2bridge.linear.integer import rank_over_q
+from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning
 from m2bridge.programs.ranks import generic_rank

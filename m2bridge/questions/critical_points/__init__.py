@@ -23,7 +23,6 @@ from m2bridge.linear.primes import (
     prime_for,
 )
 from m2bridge.models import Model
-from m2bridge.questions.closure.image import leanest
 from m2bridge.questions.critical_points.accounting import (
     FIRST,
     account,
@@ -60,7 +59,7 @@ from m2bridge.questions.critical_points.real import (
 from m2bridge.questions.critical_points.real import TEMPLATE as REAL
 from m2bridge.questions.critical_points.result import CriticalPoints, RealPoint, StratumPoints
 from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.questions.source import constrained_map
+from m2bridge.questions.source import constrained_map, leanest
 from m2bridge.results import Certainty
 
 __all__ = ["CriticalPoints", "StratumPoints", "critical_points"]

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from m2bridge.linear.mod import Mod
 from m2bridge.linear.modular import kernel_mod, rank_mod
+from m2bridge.linear.residues import Mod
 from m2bridge.models import Model, symbolic_map
 from m2bridge.models.custom import PolynomialMap, terms_of
 from m2bridge.questions.over_q import kernel

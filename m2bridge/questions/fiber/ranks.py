@@ -22,7 +22,7 @@ from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.evaluation import output_jacobian
-from m2bridge.programs.degrees import degrees
+from m2bridge.programs.program import degrees
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions import over_q
 from m2bridge.questions.point import Point, random_point, rank_bounds, rank_prime

@@ -16,7 +16,7 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import residue
 from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
 from m2bridge.models.own import OwnNetwork
-from m2bridge.programs.degrees import degrees
+from m2bridge.programs.program import degrees
 from m2bridge.questions.fiber.partners import known_points, partners
 from m2bridge.questions.fiber.ranks import draw_inputs, outputs_at, symmetry_dim
 from m2bridge.questions.point import Point, fractions_of, rank_bounds

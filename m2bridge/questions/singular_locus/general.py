@@ -23,7 +23,6 @@ from m2bridge.protocol import Values
 from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure, Equation, closure
 from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.closure.wire import exponents_of
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.singular_locus.places import places_in_weights
@@ -126,10 +125,8 @@ class InSpan:
         """Values for the template; over QQ (p = 0) only when the equations are."""
         place = {c: i for i, c in enumerate(self.basis)}
         polynomials = [
-            [[c, 1, list(exponents_of([place[i] for i in m], len(place)))]
-             for c, m in zip(f.coefficients, f.monomials, strict=True)]
-            for f in self.equations
-        ]  # fmt: skip
+            [list(f.coefficients), [[place[i] for i in m] for m in f.monomials]] for f in self.equations
+        ]
         numbers = np.random.default_rng([seed, 33]).integers(1, 10_000, size=97).tolist()
         return {
             "p": p, "variableCount": len(self.basis), "polynomials": polynomials, "irreducible": irreducible,

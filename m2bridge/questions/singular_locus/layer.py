@@ -17,16 +17,15 @@ from typing import Any
 import numpy as np
 
 from m2bridge.errors import InputError, OutOfReachError
-from m2bridge.linear.lifting import rational
 from m2bridge.linear.modular import eliminate, rank_mod
 from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.residues import rational
 from m2bridge.models import Lightning, Mod, Model
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, interpolate
-from m2bridge.questions.closure.degrees import formula_degree
-from m2bridge.questions.closure.equations import equation
+from m2bridge.questions.closure.accounting import formula_degree
 from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.closure.wire import polynomials_in
+from m2bridge.questions.closure.result import equation
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.orbits import Orbit, all_orbits
@@ -158,8 +157,7 @@ class Sent:
 
 def read(values: Values, count: int, p: int) -> tuple[Equation, ...]:
     """The equations in `count` coordinates that the template emitted, over F_p, or over QQ for p = 0."""
-    listed = values.get("equations") or []
-    found = polynomials_in(listed, count, p, "equations", values)
+    found = values.polynomials(values.get("equations") or (), count, p)
     return tuple(equation(terms, range(count), p=p) for terms in found)
 
 

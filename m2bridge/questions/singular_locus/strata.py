@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from m2bridge.certificates.points import Arc, singular_point_certificate, smooth_point_certificate
-from m2bridge.linear.integer import rank_over_q
-from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.modular import rank_mod, rank_over_q
 from m2bridge.linear.numeric import NumericRank
 from m2bridge.models import Lightning, PolynomialMap
 from m2bridge.models.custom import terms_of

@@ -1,0 +1,291 @@
+"""Batch: how jobs end, what is recorded of it, and which are to be done, in which order.
+
+Outcomes and limits are data; :func:`new_limits` decides whether a recorded job is tried again, :func:`triage` compares a plan
+with a store, and :func:`record_of` makes the record of a finished job from its attempts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import statistics
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from m2bridge._version import __version__
+from m2bridge.errors import RecordError
+
+if TYPE_CHECKING:
+    from m2bridge.batch.plan import Job, Plan
+    from m2bridge.batch.store import Store
+
+STORE_VERSION = 1
+GRACE = 5.0
+"""Seconds after its time limit at which a worker that does not answer is killed."""
+
+
+class JobOutcome(StrEnum):
+    """How a job ended."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    """A limit was reached; the result holds what was found before."""
+    TIMED_OUT = "timed-out"
+    OUT_OF_MEMORY = "out-of-memory"
+    CRASHED = "crashed"
+    DISAGREEMENT = "disagreement"
+    """Independent witnesses contradict each other: an answer, and an alarm."""
+    BAD_JOB = "bad-job"
+    """The analysis refuses the question."""
+
+
+LIMITED = frozenset({JobOutcome.PARTIAL, JobOutcome.TIMED_OUT, JobOutcome.OUT_OF_MEMORY})
+NO_ENGINE = "no-engine"
+"""Said by a worker, never recorded: its Macaulay2 is gone or another one, and nothing is known about the job."""
+ATTEMPTS_AFTER_A_CRASH = 2
+ATTEMPTS_AFTER_A_KILL = 4
+"""Something outside (a person, the kernel) killed a process with SIGKILL: that says nothing about the job."""
+_VOLATILE = frozenset({"seconds", "peak_memory_bytes", "finished", "attempts", "sha256"})
+
+
+def exit_code(counts: dict[str, int]) -> int:
+    """3 when witnesses disagreed somewhere, else 5 when a limit was met, else 1 after a crash, 2 after a refused job."""
+    if counts.get(JobOutcome.DISAGREEMENT):
+        return 3
+    if any(counts.get(outcome) for outcome in LIMITED):
+        return 5
+    if counts.get(JobOutcome.CRASHED):
+        return 1
+    return 2 if counts.get(JobOutcome.BAD_JOB) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobLimits:
+    """Limits of one job as a whole: wall clock and, for Macaulay2 and Python each, memory. None is no limit."""
+
+    wall_seconds: float | None = 600.0
+    memory_bytes: int | None = 4 * 2**30
+
+    def times(self, factor: float) -> JobLimits:
+        """Both limits multiplied."""
+        return JobLimits(
+            None if self.wall_seconds is None else self.wall_seconds * factor,
+            None if self.memory_bytes is None else math.ceil(self.memory_bytes * factor),
+        )
+
+    def union(self, other: JobLimits) -> JobLimits:
+        """The larger of both, limit by limit."""
+        wall = _exceeds(other.wall_seconds, self.wall_seconds)
+        memory = _exceeds(other.memory_bytes, self.memory_bytes)
+        return JobLimits(
+            (other if wall else self).wall_seconds,
+            (other if memory else self).memory_bytes,
+        )
+
+    def document(self) -> dict[str, Any]:
+        return {"wall_seconds": self.wall_seconds, "memory_bytes": self.memory_bytes}
+
+    @staticmethod
+    def of(document: dict[str, Any]) -> JobLimits:
+        return JobLimits(document.get("wall_seconds"), document.get("memory_bytes"))
+
+
+def _exceeds(new: float | None, old: float | None) -> bool:
+    """Whether one limit is larger than another, None being the largest."""
+    return old is not None and (new is None or new > old)
+
+
+def new_limits(
+    record: dict[str, Any], wanted: JobLimits, *, retry: bool, escalate: float | None
+) -> JobLimits | None:
+    """The limits with which a recorded job is to be tried again, or None: the record stands.
+
+    A job that met a limit is tried again with a larger one, or when asked (`retry`); `escalate` multiplies the limits that it
+    met. A crash or a refused job is tried again only when asked. A complete answer and a disagreement stand.
+    """
+    outcome = JobOutcome(record["outcome"])
+    if outcome in (JobOutcome.COMPLETE, JobOutcome.DISAGREEMENT):
+        return None
+    met = JobLimits.of(record["limits"])
+    if outcome in LIMITED and escalate is not None:
+        return wanted.union(met.times(escalate))
+    helps = (
+        outcome in (JobOutcome.TIMED_OUT, JobOutcome.PARTIAL) and _exceeds(wanted.wall_seconds, met.wall_seconds)
+    ) or (
+        outcome in (JobOutcome.OUT_OF_MEMORY, JobOutcome.PARTIAL) and _exceeds(wanted.memory_bytes, met.memory_bytes)
+    )  # fmt: skip
+    return wanted.union(met) if retry or helps else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What came of one attempt at a job."""
+
+    outcome: JobOutcome
+    seconds: float
+    limits: JobLimits
+    message: str | None = None
+    result: dict[str, Any] | None = None
+    killed: bool = False
+    peak_memory_bytes: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A job on its way: its key, the limits and the number of this attempt, since when, at which step."""
+
+    job: Job
+    key: str
+    limits: JobLimits
+    attempt: int = 1
+    started: float = 0.0
+    step: str = "starting"
+    estimate: float | None = None
+    previous: dict[str, Any] | None = None
+    oom_kills: int = 0
+    queued: bool = False
+    """Handed over, but not known to be begun: its time does not run yet."""
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def overdue(self) -> bool:
+        wall = self.limits.wall_seconds
+        return wall is not None and not self.queued and self.elapsed > wall + GRACE
+
+
+@dataclass(slots=True, kw_only=True)
+class Settings:
+    """How to run: the version of Macaulay2, how many workers, and when to try again."""
+
+    engine_version: str
+    workers: int
+    retry: bool = False
+    escalate: float | None = None
+    source: str = ""
+    stop: threading.Event | None = None
+    """Set by another thread, it stops the run as Ctrl-C does."""
+
+    def limits_again(self, record: dict[str, Any], job: Job) -> JobLimits | None:
+        """The limits with which a recorded job is to be tried again, or None."""
+        return new_limits(record, job.limits, retry=self.retry, escalate=self.escalate)
+
+
+class Estimates:
+    """How long jobs may take: mean seconds of the same analysis of the same model; else a power law in the number of parameters,
+    fitted to the same analysis, when three sizes have been seen.
+    """
+
+    def __init__(self, history: Iterable[tuple[str, str, int, float]] = ()) -> None:
+        self._same: dict[tuple[str, str], tuple[float, int]] = {}
+        self._sizes: dict[str, dict[int, tuple[float, int]]] = {}
+        self._laws: dict[str, tuple[float, float] | None] = {}
+        for analysis, model, size, seconds in history:
+            self.learn(analysis, model, size, seconds)
+
+    def learn(self, analysis: str, model: str, size: int, seconds: float) -> None:
+        total, count = self._same.get((analysis, model), (0.0, 0))
+        self._same[analysis, model] = (total + seconds, count + 1)
+        sizes = self._sizes.setdefault(analysis, {})
+        total, count = sizes.get(size, (0.0, 0))
+        sizes[size] = (total + math.log(max(seconds, 1e-3)), count + 1)
+        self._laws.pop(analysis, None)
+
+    def of(self, job: Job) -> float | None:
+        """Seconds that the job may take."""
+        if found := self._same.get((job.analysis, job.spec)):
+            return found[0] / found[1]
+        if job.analysis not in self._laws:
+            self._laws[job.analysis] = self._fit(job.analysis)
+        law = self._laws[job.analysis]
+        return None if law is None else math.exp(min(law[0] + law[1] * math.log(max(job.size, 1)), 20.0))
+
+    def _fit(self, analysis: str) -> tuple[float, float] | None:
+        """Least squares of log seconds against log size, with a slope that is not negative."""
+        sizes = self._sizes.get(analysis, {})
+        if len(sizes) < 3:
+            return None
+        x = [math.log(max(size, 1)) for size in sizes]
+        y = [total / count for total, count in sizes.values()]
+        slope = max(0.0, statistics.linear_regression(x, y).slope)
+        return statistics.fmean(y) - slope * statistics.fmean(x), slope
+
+
+@dataclass(slots=True)
+class Triage:
+    """A plan compared with a store: what stands, with its outcome, and what is to be done, in the order in which to do it."""
+
+    standing: list[tuple[Job, str]] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
+
+
+def triage(plan: Plan, store: Store | None, estimates: Estimates, settings: Settings) -> Triage:
+    """What of a plan is to be done: by priority, then the longest first, then the largest models."""
+    found = Triage()
+    for job in plan.jobs:
+        key = job.key(settings.engine_version)
+        record: dict[str, Any] | None = None
+        if store is not None:
+            with contextlib.suppress(RecordError):
+                record = store.read(key)
+        limits = job.limits if record is None else settings.limits_again(record, job)
+        if record is not None and limits is None:
+            found.standing.append((job, record["outcome"]))
+        else:
+            found.tasks.append(Task(job, key, limits or job.limits, estimate=estimates.of(job)))
+    unknown = float("inf")
+    found.tasks.sort(
+        key=lambda t: (-t.job.priority, -(unknown if t.estimate is None else t.estimate), -t.job.size)
+    )
+    return found
+
+
+def record_of(
+    task: Task, attempts: Sequence[Attempt], engine_version: str, engine: dict[str, Any] | None
+) -> dict[str, Any]:
+    """The record: the question, the last attempt, and the story of all attempts before it.
+
+    A partial answer is not thrown away when a later attempt, with other limits, brings none.
+    """
+    last = attempts[-1]
+    outcome, message, result = last.outcome, last.message, last.result
+    previous = task.previous or {}
+    if result is None and outcome is not JobOutcome.BAD_JOB and previous.get("outcome") == JobOutcome.PARTIAL:
+        outcome, message, result = JobOutcome.PARTIAL, previous["message"], previous["result"]
+    story = [
+        {"outcome": one.outcome.value, "seconds": round(one.seconds, 4), "message": one.message,
+         "limits": one.limits.document()}
+        for one in attempts
+    ]  # fmt: skip
+    return {
+        "store_version": STORE_VERSION,
+        "key": task.key,
+        "question": task.job.question(engine_version),
+        "job": task.job.document(),
+        "outcome": outcome.value,
+        "message": message,
+        "result": result,
+        "limits": task.limits.document(),
+        "seconds": round(last.seconds, 4),
+        "peak_memory_bytes": last.peak_memory_bytes,
+        "attempts": previous.get("attempts", []) + story,
+        "engine": engine,
+        "package_version": __version__,
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def stable(value: Any) -> Any:
+    """A record without what differs from one undisturbed run to the next: times, memory, the number of attempts."""
+    if isinstance(value, dict):
+        return {key: stable(item) for key, item in value.items() if key not in _VOLATILE}
+    if isinstance(value, list):
+        return [stable(item) for item in value]
+    return value
