@@ -1,7 +1,4 @@
-"""Claims: the ledger of a paper's statements, each a file with a ``CLAIM`` or a tuple ``CLAIMS``.
-
-Papers are subpackages; importing :func:`all_claims` reads every file in them.
-"""
+"""Claims: the ledger of a paper's statements. A paper is a module with a tuple ``CLAIMS``, or a package of such modules."""
 
 from __future__ import annotations
 
@@ -16,22 +13,25 @@ from m2bridge.claims.base import Claim
 from m2bridge.errors import InputError
 
 PAPERS = ("lightning_attention", "polynomial_networks", "loss_landscape")
-"""Subpackages with claims; the first is what ``m2bridge verify`` checks unless told."""
+"""Papers with claims; the first is what ``m2bridge verify`` checks unless told."""
 
 
 @cache
 def claims_of(paper: str) -> tuple[Claim, ...]:
-    """Every claim of a paper, in the order that its package gives its files, then by name."""
+    """Every claim of a paper, in the order that its package gives them."""
     if paper not in PAPERS:
         raise InputError(f"there is no ledger of {paper!r}; there are: {', '.join(PAPERS)}", argument="paper")
     package = importlib.import_module(f"{__name__}.{paper}")
-    order = getattr(package, "ORDER", ())
-    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-    claims: list[Claim] = []
-    for name in sorted(names, key=lambda n: order.index(n) if n in order else len(order)):
-        found = importlib.import_module(f"{package.__name__}.{name}")
-        claims += [replace(c, paper=c.paper or package.PAPER) for c in getattr(found, "CLAIMS", ())]
-    return tuple(claims)
+    files = [module.name for module in pkgutil.iter_modules(getattr(package, "__path__", []))]
+    modules = [package, *(importlib.import_module(f"{package.__name__}.{name}") for name in files)]
+    claims = [claim for module in modules for claim in getattr(module, "CLAIMS", ())]
+    order: tuple[str, ...] = getattr(package, "ORDER", ())
+
+    def place(claim: Claim) -> int:
+        begins = [name for name in order if claim.id.startswith(name)]
+        return order.index(max(begins, key=len)) if begins else len(order)
+
+    return tuple(replace(claim, paper=claim.paper or package.PAPER) for claim in sorted(claims, key=place))
 
 
 def all_claims() -> tuple[Claim, ...]:

@@ -70,17 +70,11 @@ Witnesses = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The outcome of one check.
+    """The outcome of one check: the quantities that were compared (JSON values), for a failure what a reader needs to see it fail,
+    and one sentence for people.
 
-    Attributes
-    ----------
-    status, certainty: what, and how sure.
-    computed: the quantities that were compared, JSON values.
-    witness: for a failure, what a reader needs to see it fail.
-    reason: one sentence, for people.
-    witnesses: by ancestry, where the computation itself named them; else those of the claim.
-    seconds, cached: how long the check took, and whether all of its answers had been computed for an earlier row; filled in by
-        :meth:`Claim.check`.
+    `witnesses` are those that the computation itself named, else those of the claim; `cached` says that all answers had been
+    computed for an earlier row. :meth:`Claim.check` fills in the last two fields.
     """
 
     status: Status
@@ -189,6 +183,11 @@ class Claim:
     def __post_init__(self) -> None:
         if not self.quick:
             object.__setattr__(self, "quick", self.sizes[:1])
+
+    def also(self, **changes: Any) -> Claim:
+        """Another statement with this check, without the quotation and the correction of this one."""
+        fresh: dict[str, Any] = {"quote": None, "correction": None}
+        return replace(self, **fresh | ({"quick": ()} if "sizes" in changes else {}) | changes)
 
     def check(self, size: Size, context: Context) -> Verdict:
         """Run the check at one size, timed; its answer is read for the kind of the statement."""

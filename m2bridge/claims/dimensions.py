@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from m2bridge.claims.base import Context, Verdict, fails, holds, out_of_reach
-from m2bridge.models import Model
+from m2bridge.claims.base import Claim, Context, Size, Verdict, fails, holds, out_of_reach
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.results import Certainty
 
@@ -17,33 +17,37 @@ WITNESSES = {
 ONE_LAYER_WITNESSES = {**WITNESSES, "template": ("Macaulay2's rank of the Jacobian, up to 60 weights",)}
 
 
-def compared(model: Model, printed: int | None, context: Context) -> Verdict:
-    """The computed dimension against a printed one; None is a statement that says nothing here.
+def dimension_claim(
+    family: Callable[..., Any], printed: Callable[[Any], int], *, engine: bool = True, **words: Any
+) -> Claim:
+    """The claim that the model of a size has the printed dimension; `words` are the other fields of the claim.
 
-    Macaulay2 is asked where that is cheap: one layer of at most 60 weights.
+    Where `engine` is false Macaulay2 is not asked; else it is where that is cheap, for one layer of at most 60 weights.
     """
-    return verdict_on(context.once(dimension, model), printed)
 
+    def run(size: Size, context: Context) -> Verdict:
+        model = family(**size)
+        options = {} if engine else {"engine": False}
+        return verdict_on(context.once(dimension, model, **options), printed(model))
 
-def verdict_on(result: Dimension, printed: int | None) -> Verdict:
-    """Whether a printed dimension is the computed one, as sure as the computed one is."""
-    computed: dict[str, Any] = {
-        "image_dim": result.image_dim,
-        "lower_bound": result.lower_bound,
-        "upper_bound": result.upper_bound,
-        "printed": printed,
+    usual = {
+        "checked": "the printed number against a dimension proved from both sides",
+        "witnesses": WITNESSES,
     }
-    if printed is None:
-        return out_of_reach("the statement says nothing at this size")
+    return Claim(run=run, about=ABOUT, **{**usual, **words})
+
+
+def verdict_on(result: Dimension, printed: int) -> Verdict:
+    """Whether a printed dimension is the computed one, as sure as the computed one is."""
+    bounds = {name: getattr(result, name) for name in ("image_dim", "lower_bound", "upper_bound")}
+    computed: dict[str, Any] = {**bounds, "printed": printed}
     if printed == result.image_dim:
-        ground = (
-            "by the theorem of docs/conjecture-3.10.md" if "rests on a theorem" in result.statement else ""
-        )
-        return holds(result.certainty, f"dimension {printed}" + (f", {ground}" if ground else ""), **computed)
+        by_theorem = "rests on a theorem" in result.statement
+        ground = ", by the theorem of docs/conjecture-3.10.md" if by_theorem else ""
+        return holds(result.certainty, f"dimension {printed}{ground}", **computed)
     if result.lower_bound <= printed <= result.upper_bound:
         return out_of_reach(
             f"computed {result.image_dim}, but only proved to lie in an interval that contains {printed}"
         )
     witness = {"image_dim": result.image_dim, "printed": printed, "statement": result.statement}
-    reason = f"computed {result.image_dim}, printed {printed}"
-    return fails(Certainty.PROVED, witness, reason, **computed)
+    return fails(Certainty.PROVED, witness, f"computed {result.image_dim}, printed {printed}", **computed)

@@ -36,8 +36,7 @@ TimeoutOption = Annotated[
 MemoryOption = Annotated[
     str,
     typer.Option(
-        "--memory",
-        help="Memory limit: 512M, 4G; at most four fifths of what the machine or container has.",
+        "--memory", help="Memory limit: 512M, 4G; at most four fifths of what the machine or container has."
     ),
 ]
 EngineOption = Annotated[

@@ -160,14 +160,7 @@ COLUMNS = ("delta", "estimated", "certainty", "agreement", "expected", "measured
 def data(rows: Sequence[Row], *, title: str, models: Sequence[str]) -> tuple[dict[str, Any], list[list[Any]]]:
     """What is drawn, as a JSON document and a table."""
     table = [
-        [
-            row.delta,
-            row.estimated,
-            row.certainty.value,
-            row.agreement,
-            row.expected,
-            row.measured,
-        ]
+        [row.delta, row.estimated, row.certainty.value, row.agreement, row.expected, row.measured]
         for row in rows
     ]
     document = {

@@ -16,13 +16,10 @@ from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence, Result, Value, register_result
-from m2bridge.symmetry.algebra import LieAlgebra, in_span, lie_algebra
 from m2bridge.symmetry.bounds import Bounds
-from m2bridge.symmetry.exchanges import exchanges
-from m2bridge.symmetry.fields import VectorField, orbit_rank
-from m2bridge.symmetry.finite import FiniteSymmetry, permutations
-from m2bridge.symmetry.known import declared_fields, known_fields
-from m2bridge.symmetry.names import field_name
+from m2bridge.symmetry.fields import LieAlgebra, VectorField, in_span, lie_algebra, orbit_rank
+from m2bridge.symmetry.finite import FiniteSymmetry, exchanges, permutations
+from m2bridge.symmetry.names import declared_fields, field_name, known_fields
 from m2bridge.symmetry.search import Search
 from m2bridge.symmetry.signs import signs
 from m2bridge.views import View, cut
@@ -227,7 +224,7 @@ def symmetries(
             )
             for field in fields
         ),
-        finite=(*finite, *exchanges(program, finite)),
+        finite=(*finite, *exchanges(program, finite, p=p)),
         known=_known(known, affine, search, p),
         declared=stated,
         algebra=lie_algebra(affine, orbit_rank(affine, search.point, p), p),

@@ -1,45 +1,42 @@
 """Upper bounds of the dimension of any program, each with the argument that a checker verifies.
 
-A bound is the least of these: the weights; the coordinates; the weights minus the rank of verified vector fields; what is known
-of perceptrons with one hidden layer; the rank of a last linear layer; and for every cut of the
-program the sum of the bounds of its parts minus the rank with which fields of the whole move the pair of parts:
-at a generic point the differential of g(f(x), x) is a linear map of those of f and g, and zero on what a symmetry moves.
+The arguments, tried in this order until a lower bound is met: the weights; the coordinates; the weights minus the rank of
+verified vector fields; equations; a last linear layer; and for every cut of the program the sum of the bounds of its parts
+minus the rank with which fields of the whole move the pair of parts: at a generic point the differential of g(f(x), x) is a
+linear map of those of f and g, and zero on what a symmetry moves.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import comb, prod
 from typing import Any
 
 import numpy as np
 
 from m2bridge.linear.modular import eliminate
+from m2bridge.programs.arithmetics import Objects, object_array
+from m2bridge.programs.instructions import ANALYTIC
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
-from m2bridge.symmetry.cuts import Cut, Part, cuts, place_in_part
-from m2bridge.symmetry.degrees import common_degree, coordinate_count
-from m2bridge.symmetry.equations import equations_bound
+from m2bridge.programs.run import Lettered, evaluate
+from m2bridge.symmetry.equations import Bound, equations_bound, flattening_bound
 from m2bridge.symmetry.fields import VectorField, jacobian_at, product_mod
-from m2bridge.symmetry.flattening import flattening_bound
+from m2bridge.symmetry.names import MATRIX_VECTOR
+from m2bridge.symmetry.parts import Cut, Part, cuts, pieces, rank_of, relaxed
+from m2bridge.symmetry.search import Search
+
+MOST_RELAXED_WEIGHTS = 2500
+MOST_WEIGHTS_OF_A_PIECE = 700
+"""Larger pieces are not searched for symmetries: all their weights count."""
 
 Document = dict[str, Any]
 Fields = Mapping[VectorField, frozenset[int]]
 """Verified fields, each with the instructions that were looked at to verify it; none if that was the whole program."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """An upper bound of the dimension: its value, how it was found in words, and the argument for a certificate.
-
-    `document` is None where certificates have no words for an argument.
-    """
-
-    value: int
-    method: str
-    document: Document | None
+Argument = tuple[int, Callable[[], Bound | None]]
+"""The least value that an argument can give, and how its bound is computed."""
 
 
 class Bounds:
@@ -54,195 +51,159 @@ class Bounds:
         """The least upper bound that is found, given verified fields of the program; a bound that meets `lower` is final."""
         key = (program.text, tuple(fields))
         if key not in self._known:
-            self._known[key] = self._best(program, fields, lower)
-        return self._known[key]
-
-    def _best(self, program: Program, fields: Fields, lower: int) -> Bound:
-        best = self._plain(program, list(fields), lower)
-        if best.value <= lower or not program.parameters:
-            return best
-        for cut in cuts(program):
-            if time.monotonic() > self.until:
-                break
-            for found in (
-                self._behind_hypersurface(program, fields, cut),
-                self._composed(program, fields, cut, best),
-            ):
+            best = Bound(
+                value=program.parameter_count, method="number of weights", document={"kind": "parameters"}
+            )
+            for least, argument in self._arguments(program, fields, lower):
+                if best.value <= lower:
+                    break
+                found = argument() if least < best.value else None
                 if found is not None and found.value < best.value:
                     best = found
-            if best.value <= lower:
-                break
-        return best
+            self._known[key] = best
+        return self._known[key]
 
-    # -- bounds of a program as it stands -----------------------------------------------------------------
-
-    def _plain(self, program: Program, fields: Sequence[VectorField], lower: int) -> Bound:
-        count = program.parameter_count
-        found = [Bound(value=count, method="number of weights", document={"kind": "parameters"})]
-        if not count:
-            return found[0]
-        found.append(
-            Bound(
-                value=coordinate_count(program),
-                method="number of coordinates",
-                document={"kind": "coordinates"},
-            )
-        )
+    def _arguments(self, program: Program, fields: Fields, lower: int) -> Iterator[Argument]:
+        """The arguments in the order in which they are tried, each with the least value that it can give."""
+        if not program.parameters:
+            return
+        over: dict[str, int] = {"p": self.p, "seed": self.seed}
+        yield 0, partial(_by_coordinates, program)
         if fields:
-            found.append(self._by_fields(program, fields))
-        if not program.inputs and min(bound.value for bound in found) > lower:
-            found += self._equations(program, lower)
-        found += [bound for bound in (self._perceptron(program), _span(program)) if bound]
-        return min(found, key=lambda bound: (bound.value, bound.document is None))
+            yield program.parameter_count - len(fields), partial(self._by_fields, program, list(fields))
+        if not program.inputs:
+            yield 0, partial(equations_bound, program, lower=lower, **over)
+        if (shape := one_hidden_layer(program)) is not None:
+            yield 0, partial(flattening_bound, *shape, **over)
+        yield 0, partial(_span, program)
+        for cut in cuts(program):
+            if time.monotonic() > self.until:
+                return
+            yield from self._at_cut(program, fields, cut)
 
-    def point(self, program: Program) -> Integers:
+    def _by_fields(self, program: Program, fields: Sequence[VectorField]) -> Bound:
+        at = self._point(program)
+        used, rank = self._independent(fields, np.stack([field.at(at, self.p) for field in fields]))
+        return Bound(
+            value=program.parameter_count - rank,
+            method=f"weights minus the rank of {rank} verified vector fields",
+            document={"kind": "fields", **self._ranked(used)},
+        )
+
+    def _point(self, program: Program) -> Integers:
         """The point at which fields are ranked; a certificate names it by its seed."""
         return integers(self.seed, WEIGHTS, program.parameter_count, self.p)
 
-    def _named_point(self) -> Document:
-        return {"seed": self.seed, "stream": WEIGHTS, "fixed": []}
+    def _ranked(self, fields: Sequence[VectorField]) -> Document:
+        """What certificates say of fields whose rank is used."""
+        where = {"seed": self.seed, "stream": WEIGHTS, "fixed": []}
+        written = [field.document for field in fields]
+        return {"groups": [], "fields": written, "prime": self.p, "weights": where}
 
-    def _by_fields(self, program: Program, fields: Sequence[VectorField]) -> Bound:
-        at = self.point(program)
-        found = eliminate(np.stack([field.at(at, self.p) for field in fields]), self.p)
-        used = [fields[k] for k in sorted(found.pivot_rows)]
-        return Bound(
-            value=program.parameter_count - found.rank,
-            method=f"weights minus the rank of {len(used)} verified vector fields",
-            document={
-                "kind": "fields",
-                "groups": [],
-                "fields": [field.document for field in used],
-                "prime": self.p,
-                "weights": self._named_point(),
-            },
+    def _independent(self, fields: Sequence[VectorField], rows: Integers) -> tuple[list[VectorField], int]:
+        """Fields whose rows are independent modulo p, and how many they are."""
+        if not fields:
+            return [], 0
+        found = eliminate(rows, self.p)
+        return [fields[k] for k in sorted(found.pivot_rows)], found.rank
+
+    # -- cuts ---------------------------------------------------------------------------------------------
+
+    def _at_cut(self, program: Program, fields: Fields, cut: Cut) -> Iterator[Argument]:
+        inner, second = (
+            self.best(part.program, _restricted(part, fields)) for part in (cut.inner, cut.second)
         )
-
-    def _equations(self, program: Program, lower: int) -> list[Bound]:
-        """Equations of a map without inputs, where they are within reach."""
-        found = equations_bound(program, p=self.p, seed=self.seed, lower=lower)
-        if found is None:
-            return []
-        value, document = found
-        count = len(document["equations"])
-        method = f"coordinates minus the rank of {count} verified equations"
-        return [Bound(value=value, method=method, document=document)]
-
-    def _perceptron(self, program: Program) -> Bound | None:
-        shape = one_hidden_layer(program)
-        found = None if shape is None else flattening_bound(*shape, p=self.p, seed=self.seed)
-        if found is None:
-            return None
-        method = f"coordinates minus independent equations: {found.name} of rank <= {found.rank}"
-        return Bound(value=found.value, method=method, document=found.document)
-
-    # -- bounds from cuts ---------------------------------------------------------------------------------
-
-    def _part_bound(self, part: Part, fields: Fields) -> Bound:
-        return self.best(part.program, self._restricted(part, fields))
-
-    def _restricted(self, part: Part, fields: Fields) -> Fields:
-        """The fields that live in a part and are symmetries of it: all that was looked at to verify them is in the part."""
-        weight = {flat: k for k, flat in enumerate(part.flat)}
-        place = {whole: k for k, whole in enumerate(part.places) if whole is not None}
-        return {
-            VectorField(
-                tuple((weight[i], c, tuple(weight[j] for j in m)) for i, c, m in field.terms)
-            ): frozenset(place[k] for k in carried)
-            for field, carried in fields.items()
-            if all(i in weight and all(j in weight for j in m) for i, _, m in field.terms)
-            and carried
-            and all(k in place for k in carried)
-        }
-
-    def _composed(self, program: Program, fields: Fields, cut: Cut, best: Bound) -> Bound | None:
-        inner, second = self._part_bound(cut.inner, fields), self._part_bound(cut.second, fields)
         sides = [set(cut.inner.flat), set(cut.second.flat)]
         across = [field for field in fields if not any(side.issuperset(field.involved) for side in sides)]
-        if inner.value + second.value - len(across) >= best.value:
-            return None
-        moved, samples = self._moved(program, across, [cut.inner, cut.second])
-        found = eliminate(moved, self.p) if across else None
-        rank = found.rank if found else 0
-        used = [across[k] for k in sorted(found.pivot_rows)] if found else []
+        behind = _behind_hypersurface(program, cut)
+        for bound, moving, parts in (
+            (behind, list(fields), [cut.inner]),
+            (second, across, [cut.inner, cut.second]),
+        ):
+            if bound is not None:
+                least = inner.value + bound.value - len(moving)
+                yield least, partial(self._composed, program, cut, inner, bound, moving, parts)
+
+    def _composed(
+        self,
+        program: Program,
+        cut: Cut,
+        inner: Bound,
+        second: Bound,
+        fields: Sequence[VectorField],
+        parts: Sequence[Part],
+    ) -> Bound:
+        """The sum of the bounds of both sides minus the rank with which the fields move these parts."""
+        moved, samples = self._moved(program, fields, parts)
+        used, rank = self._independent(fields, moved)
+        first = inner.document
+        if (
+            first is not None and cut.early != cut.late
+        ):  # the inner part and a function without weights behind it
+            place = cut.first.places.index(cut.early)
+            first = self._composition(place, first, {"kind": "parameters"}, [], 1)
         document = None
-        first = self._stripped(program, cut, inner)
         if first is not None and second.document is not None:
             document = self._composition(cut.late, first, second.document, used, samples)
-        return Bound(
-            value=inner.value + second.value - rank,
-            method=f"({inner.method}) + ({second.method}) - {rank} at %{cut.late}: "
-            f"{inner.value} + {second.value} - {rank}",
-            document=document,
-        )
+        sizes = f"{inner.value} + {second.value} - {rank}"
+        method = f"({inner.method}) + ({second.method}) - {rank} at %{cut.late}: {sizes}"
+        return Bound(value=inner.value + second.value - rank, method=method, document=document)
 
     def _composition(
         self, cut: int, first: Document, second: Document, used: Sequence[VectorField], samples: int
     ) -> Document:
-        return {
-            "kind": "composition",
-            "cut": cut,
-            "first": first,
-            "second": second,
-            "groups": [],
-            "fields": [field.document for field in used],
-            "prime": self.p,
-            "weights": self._named_point(),
-            "samples": samples,
-        }
-
-    def _stripped(self, program: Program, cut: Cut, inner: Bound) -> Document | None:
-        """The bound of the first part, which is its inner part with a function without weights behind it."""
-        if inner.document is None or cut.early == cut.late:
-            return inner.document
-        place = place_in_part(program, [cut.late], cut.early)
-        return self._composition(place, inner.document, {"kind": "parameters"}, [], 1)
+        parts = {"cut": cut, "first": first, "second": second}
+        return {"kind": "composition", **parts, **self._ranked(used), "samples": samples}
 
     def _moved(
         self, program: Program, fields: Sequence[VectorField], parts: Sequence[Part]
     ) -> tuple[Integers, int]:
         """How the fields move the functions of the parts, at the point and at some inputs: one row a field."""
-        at, columns = self.point(program), [np.zeros((len(fields), 0), dtype=np.int64)]
+        columns = [np.zeros((len(fields), 0), dtype=np.int64)]
         samples = max(1 - (-len(fields) // part.program.output_count) for part in parts)
+        at = self._point(program)
         directions = [field.at(at, self.p) for field in fields]
         for number, part in enumerate(parts if fields else ()):
-            flat = list(part.flat)
+            flat, width = list(part.flat), part.program.input_count
             if not flat:
                 continue
-            width = sum(prod(shape) for shape in part.program.input_shapes.values())
             count = samples if width else 1
             inputs = integers(self.seed + 1 + number, INPUTS, count * width, self.p).reshape(count, width)
             table = jacobian_at(part.program, self.p, at[None, flat], inputs)
             columns.append(product_mod(np.stack(directions)[:, flat], table.reshape(-1, len(flat)).T, self.p))
         return np.concatenate(columns, axis=1), samples
 
-    def _behind_hypersurface(self, program: Program, fields: Fields, cut: Cut) -> Bound | None:
-        """Behind a cut with one entry more than the network has inputs, the second part matters modulo one equation.
 
-        n + 1 forms of degree d in n variables satisfy an equation F of degree D <= d^(n-1) (Bezout). Two second parts of degree e
-        that differ by a multiple of F give the same function, so that each output counts C(e+n, n) - C(e-D+n, n).
-        """
-        inputs = sum(prod(shape) for shape in program.input_shapes.values())
-        entries = sum(prod(shape) for shape in cut.second.program.input_shapes.values())
-        if inputs < 2 or entries != inputs + 1 or len(cut.second.program.inputs) != 1:
-            return None
-        d, e = common_degree(cut.first.program), common_degree(cut.second.program)
-        if not d or not e or e < d ** (inputs - 1):
-            return None
-        n, degree = inputs, d ** (inputs - 1)
-        behind = cut.second.program.output_count * (comb(e + n, n) - comb(e - degree + n, n))
-        inner = self._part_bound(cut.inner, fields)
-        moved, samples = self._moved(program, list(fields), [cut.inner])
-        found = eliminate(moved, self.p) if fields else None
-        rank = found.rank if found else 0
-        used = [list(fields)[k] for k in sorted(found.pivot_rows)] if found else []
-        first = self._stripped(program, cut, inner)
-        second = {"kind": "hypersurface"}
-        return Bound(
-            value=inner.value + behind - rank,
-            method=f"({inner.method}) + forms of degree {e} modulo one of degree {degree} - {rank} at %{cut.late}",
-            document=None if first is None else self._composition(cut.late, first, second, used, samples),
-        )
+def _restricted(part: Part, fields: Fields) -> Fields:
+    """The fields that live in a part and are symmetries of it: all that was looked at to verify them is in the part."""
+    weight = {flat: k for k, flat in enumerate(part.flat)}
+    place = {whole: k for k, whole in enumerate(part.places) if whole is not None}
+    found = {}
+    for field, carried in fields.items():
+        if carried and weight.keys() >= field.involved and place.keys() >= carried:
+            terms = tuple((weight[i], c, tuple(weight[j] for j in m)) for i, c, m in field.terms)
+            found[VectorField(terms)] = frozenset(place[k] for k in carried)
+    return found
+
+
+def _behind_hypersurface(program: Program, cut: Cut) -> Bound | None:
+    """Behind a cut with one entry more than the network has inputs, the second part matters modulo one equation.
+
+    n + 1 forms of degree d in n variables satisfy an equation F of degree D <= d^(n-1) (Bezout). Two second parts of degree e
+    that differ by a multiple of F give the same function, so that each output counts C(e+n, n) - C(e-D+n, n).
+    """
+    n, second = program.input_count, cut.second.program
+    if n < 2 or second.input_count != n + 1 or len(second.inputs) != 1:
+        return None
+    d, e = common_degree(cut.first.program), common_degree(second)
+    if not d or not e or e < d ** (n - 1):
+        return None
+    degree = d ** (n - 1)
+    return Bound(
+        value=second.output_count * (comb(e + n, n) - comb(e - degree + n, n)),
+        method=f"forms of degree {e} modulo one of degree {degree}",
+        document={"kind": "hypersurface"},
+    )
 
 
 # -- programs of known forms -----------------------------------------------------------------------------
@@ -253,8 +214,11 @@ def one_hidden_layer(program: Program) -> tuple[int, int, int, int] | None:
     items = program.instructions
     if [item.operation for item in items] != ["weight", "weight", "input", "einsum", "power", "einsum"]:
         return None
-    matrix = (("ab", "b"), "a")
-    if items[3].constants != matrix or items[5].constants != matrix or len(program.outputs) != 1:
+    if (
+        items[3].constants != MATRIX_VECTOR
+        or items[5].constants != MATRIX_VECTOR
+        or len(program.outputs) != 1
+    ):
         return None
     if (items[3].operands, items[4].operands, items[5].operands) != ((0, 2), (3,), (1, 4)):
         return None
@@ -262,12 +226,17 @@ def one_hidden_layer(program: Program) -> tuple[int, int, int, int] | None:
     return n, k, m, int(items[4].constants[0])
 
 
+def _by_coordinates(program: Program) -> Bound:
+    value = coordinate_count(program)
+    return Bound(value=value, method="number of coordinates", document={"kind": "coordinates"})
+
+
 def _span(program: Program) -> Bound | None:
     """A last linear layer V z: its m outputs are in the span of the n entries of z, an m x M matrix of rank at most n."""
     if len(program.outputs) != 1 or not program.inputs:
         return None
     item = program.instructions[program.outputs[0][1]]
-    if item.operation != "einsum" or item.constants != (("ab", "b"), "a"):
+    if item.operation != "einsum" or item.constants != MATRIX_VECTOR:
         return None
     weight = program.instructions[item.operands[0]]
     if weight.operation != "weight":
@@ -278,3 +247,80 @@ def _span(program: Program) -> Bound | None:
     return Bound(
         value=n * (m + each - n), method=f"{m} outputs in the span of {n} forms", document={"kind": "span"}
     )
+
+
+class _Degrees:
+    """A set of degrees as bits of an integer; sums unite such sets, products add their members."""
+
+    __slots__ = ("bits",)
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def __add__(self, other: _Degrees) -> _Degrees:
+        return _Degrees(self.bits | other.bits)
+
+    def __mul__(self, other: _Degrees) -> _Degrees:
+        found = 0
+        for d in other.members:
+            found |= self.bits << d
+        return _Degrees(found)
+
+    @property
+    def members(self) -> list[int]:
+        return [d for d in range(self.bits.bit_length()) if self.bits >> d & 1]
+
+
+def _output_degrees(program: Program) -> list[list[int]]:
+    """For each flat output, the degrees in the input entries that can occur."""
+    given = {}
+    for shapes, bits in ((program.parameters, 1), (program.input_shapes, 2)):
+        for name, shape in shapes.items():
+            given[name] = Lettered("", object_array([_Degrees(bits)] * prod(shape), shape))
+    values = evaluate(program, Objects(lambda q: _Degrees(1 if q else 0)), given)
+    return [entry.members for _, place in program.outputs for entry in values[place].array.reshape(-1)]
+
+
+def coordinate_count(program: Program) -> int:
+    """How many coefficients the outputs can have: monomials in the inputs of all degrees that can occur."""
+    n = program.input_count
+    if not n:
+        return program.output_count
+    return sum(comb(n + d - 1, d) for members in _output_degrees(program) for d in members)
+
+
+def common_degree(program: Program) -> int | None:
+    """The one degree in which all outputs are homogeneous, or None."""
+    found = {d for members in _output_degrees(program) for d in members}
+    return found.pop() if len(found) == 1 else None
+
+
+# -- analytic programs -----------------------------------------------------------------------------------
+
+
+def relaxed_bound(program: Program, *, lower: int, p: int, seed: int, seconds: float) -> Bound | None:
+    """An upper bound for an analytic program, through the pieces of a polynomial one; None for large ones.
+
+    `lower` is a lower bound: where the pieces' ranks add up to it, cutting loses nothing.
+    """
+    if program.vanishing or program.parameter_count > MOST_RELAXED_WEIGHTS:
+        return None
+    until = time.monotonic() + seconds
+    analytic = {k for k, item in enumerate(program.instructions) if item.operation in ANALYTIC}
+    parts = pieces(relaxed(program, analytic), rank=lower, p=p, seed=seed, until=until)
+    bounds: dict[Program, int] = {}
+    for number, part in enumerate(parts):
+        left = (until - time.monotonic()) / (len(parts) - number)
+        if part not in bounds:
+            bounds[part] = _piece_bound(part, p=p, seed=seed, seconds=left)
+    count = f"{len(parts)} pieces that share no weights, " if len(parts) > 1 else ""
+    method = f"{count}new inputs in the place of analytic steps: weights minus verified vector fields"
+    return Bound(value=sum(bounds[part] for part in parts), method=method, document=None)
+
+
+def _piece_bound(part: Program, *, p: int, seed: int, seconds: float) -> int:
+    if part.parameter_count > MOST_WEIGHTS_OF_A_PIECE or seconds <= 0:
+        return part.parameter_count
+    rank = rank_of(part, p, seed)
+    search = Search(part, p=p, seed=seed, seconds=seconds, corank=part.parameter_count - rank).run(1)
+    return Bounds(p=p, seed=seed, seconds=1.0).best(part, search.fields, rank).value

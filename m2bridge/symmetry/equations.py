@@ -1,48 +1,103 @@
-"""Equations of small degree that hold on the image of a small map, found over F_p, lifted to integers, and verified.
+"""Upper bounds from equations: coordinates minus the number of independent equations at one image point.
 
-A polynomial in the coordinates that vanishes on random image points modulo p is a candidate; it is an equation once it vanishes
-identically after the coordinates are expanded as polynomials in the weights.
+**Small maps.** A polynomial in the coordinates that vanishes on random image points modulo p is a candidate; it is an equation
+once it vanishes identically after the coordinates are expanded as polynomials in the weights.
+
+**Perceptrons with one hidden layer.** The network x -> W_2 (W_1 x)^r has coordinate functions f_j = sum_i c_ji l_i(x)^r, a sum
+of k terms c_i (x) l_i^r. A flattening is a matrix F(f) linear in f; if a single term has F of rank rho, then F has rank at most
+k rho on the whole image. At a point where that rank is met, the image lies in a determinantal variety whose conormal space
+contains the forms f -> n' F(f) n, n and n' in the kernels of F and of its transpose. Their number, computed modulo p, is a
+proved number of independent equations:
+
+    dim image <= coordinates - rank {n' F(e) n}.
+
+Flattenings used: catalecticants (C^m (x) S^s)* -> S^(r-s); for r odd the Koszul flattening that shows Clebsch's and Palatini's
+seven-summand cubics in five variables (G. Ottaviani, *An invariant regarding Waring's problem for cubic polynomials*, 2009);
+and for three quadrics Strassen's block matrix, by which eight terms in six variables do not fill.
 """
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
-from math import comb, prod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, combinations_with_replacement, permutations
+from math import comb, factorial, prod
 from typing import Any
 
 import numpy as np
-from flint import Ordering, fmpq, fmpq_mpoly_ctx
+from flint import fmpq
+from numpy.typing import NDArray
 
-from m2bridge.linear.modular import kernel_mod, rank_mod
-from m2bridge.linear.residues import field_of
-from m2bridge.programs.arithmetics import Objects, Residues, object_array
+from m2bridge.linear.modular import kernel_mod, rank_mod, rank_over_q
+from m2bridge.models.symbolic import rational_variables, variable_array
+from m2bridge.programs.arithmetics import Objects
 from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate
-from m2bridge.symmetry.fields import arrays_at, flat_values, small_integers
+from m2bridge.symmetry.fields import outputs_at, product_mod, small_integers
 
 MOST_MONOMIALS = 700
 MOST_WEIGHTS = 40
 HIGHEST_DEGREE = 4
+MOST_ENTRIES = 4_000_000
+MOST_COORDINATES = 2000
 
 Equation = list[tuple[int, tuple[int, ...]]]
 """Coefficients and monomials: flat outputs in ascending order, repeated."""
+Flattening = NDArray[np.int64]
+"""Shape (coordinates, rows, columns): the matrix of each coordinate function, entries integers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """An upper bound of the dimension: its value, how it was found in words, and the argument for a certificate.
+
+    `document` is None where certificates have no words for an argument.
+    """
+
+    value: int
+    method: str
+    document: dict[str, Any] | None
+
+
+# -- equations of small maps -----------------------------------------------------------------------------
+
+
+def equations_bound(program: Program, *, p: int, seed: int, lower: int) -> Bound | None:
+    """Outputs of a map without inputs minus the rank of the differentials of its equations, of a degree that meets `lower`."""
+    point = integers(seed, WEIGHTS, program.parameter_count, p)
+    best: Bound | None = None
+    for degree in range(1, HIGHEST_DEGREE + 1):
+        found = equations(program, p=p, seed=seed, degree=degree)
+        if not found:
+            continue
+        image = outputs_at(program, p, point[None])[0]
+        value = program.output_count - rank_mod(np.stack([_differential(f, image, p) for f in found]), p)
+        if best is None or value < best.value:
+            written = [[[c, [[i, m.count(i)] for i in sorted(set(m))]] for c, m in f] for f in found]
+            where = {"seed": seed, "stream": WEIGHTS, "fixed": []}
+            best = Bound(
+                value=value,
+                method=f"coordinates minus the rank of {len(found)} verified equations",
+                document={"kind": "equations", "equations": written, "prime": p, "weights": where},
+            )
+        if best.value <= lower:
+            break
+    return best
 
 
 def equations(program: Program, *, p: int, seed: int, degree: int) -> list[Equation]:
     """Verified equations of one degree (with all lower monomials) of the image of a program without inputs."""
-    count = program.output_count
-    if (
-        program.inputs
-        or program.vanishing
-        or not program.polynomial
-        or program.parameter_count > MOST_WEIGHTS
-    ):
+    count, free = program.output_count, program.polynomial and not program.vanishing
+    if program.inputs or not free or program.parameter_count > MOST_WEIGHTS:
         return []
     if comb(count + degree, degree) > MOST_MONOMIALS:
         return []
     monomials = [m for d in range(degree + 1) for m in combinations_with_replacement(range(count), d)]
-    values = _images(program, p, seed, len(monomials) + 12)
+    points = len(monomials) + 12
+    drawn = integers(seed, WEIGHTS + 32, points * program.parameter_count, p).reshape(points, -1)
+    values = outputs_at(program, p, drawn)
     table = np.ones((len(values), len(monomials)), dtype=np.int64)
     for column, monomial in enumerate(monomials):
         for i in monomial:
@@ -53,66 +108,19 @@ def equations(program: Program, *, p: int, seed: int, degree: int) -> list[Equat
         places = np.flatnonzero(row)
         whole = small_integers(row[places], p) or []
         equation = [(c, monomials[k]) for k, c in zip(places, whole, strict=False)]
-        if equation and _vanishes(equation, expanded):
+        if equation and sum((c * prod((expanded[i] for i in m), start=fmpq(1)) for c, m in equation)) == 0:
             found.append(equation)
     return found
 
 
-def equations_bound(program: Program, *, p: int, seed: int, lower: int) -> tuple[int, dict[str, Any]] | None:
-    """Coordinates minus the rank of the differentials of equations at an image point, and the argument of a certificate."""
-    point = integers(seed, WEIGHTS, program.parameter_count, p)
-    best: tuple[int, dict[str, Any]] | None = None
-    for degree in range(1, HIGHEST_DEGREE + 1):
-        found = equations(program, p=p, seed=seed, degree=degree)
-        if not found:
-            continue
-        image = _evaluated(program, point[None], p)[0]
-        value = program.output_count - rank_mod(np.stack([_differential(f, image, p) for f in found]), p)
-        if best is None or value < best[0]:
-            document = {
-                "kind": "equations",
-                "equations": [[[c, [[i, m.count(i)] for i in sorted(set(m))]] for c, m in f] for f in found],
-                "prime": p,
-                "weights": {"seed": seed, "stream": WEIGHTS, "fixed": []},
-            }
-            best = value, document
-        if best[0] <= lower:
-            break
-    return best
-
-
-def _images(program: Program, p: int, seed: int, count: int) -> Integers:
-    drawn = integers(seed, WEIGHTS + 32, count * program.parameter_count, p)
-    return _evaluated(program, drawn.reshape(count, program.parameter_count), p)
-
-
-def _evaluated(program: Program, points: Integers, p: int) -> Integers:
-    """Flat outputs at flat weights, one point a row."""
-    arithmetic = Residues(field_of(p))
-    values = evaluate(program, arithmetic, arrays_at(program.parameters, points, arithmetic))
-    rows = [flat_values(values[place], len(points), arithmetic) for _, place in program.outputs]
-    return np.concatenate(rows, axis=1)
-
-
 def _expanded(program: Program) -> list[Any]:
     """The flat outputs as polynomials in the flat weights over QQ."""
-    ring = fmpq_mpoly_ctx.get([f"w{i}" for i in range(program.parameter_count)], Ordering.lex)
-    variables, given, start = list(ring.gens()), {}, 0
-    for name, shape in program.parameters.items():
-        given[name] = Lettered("", object_array(variables[start : start + prod(shape)], shape))
-        start += prod(shape)
+    variables = rational_variables([f"w{i}" for i in range(program.parameter_count)])
+    given = {
+        name: Lettered("", variable_array(variables, shape)) for name, shape in program.parameters.items()
+    }
     values = evaluate(program, Objects(lambda q: fmpq(q.numerator, q.denominator)), given)
     return [entry for _, place in program.outputs for entry in values[place].array.reshape(-1)]
-
-
-def _vanishes(equation: Equation, expanded: list[Any]) -> bool:
-    total = fmpq(0)
-    for c, monomial in equation:
-        term = fmpq(c)
-        for i in monomial:
-            term = term * expanded[i]
-        total = total + term
-    return bool(total == 0)
 
 
 def _differential(equation: Equation, image: Integers, p: int) -> Integers:
@@ -124,3 +132,142 @@ def _differential(equation: Equation, image: Integers, p: int) -> Integers:
                 value = value * int(image[j]) % p
             row[i] = (row[i] + value) % p
     return row
+
+
+# -- flattenings -----------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def flattening_bound(n: int, k: int, m: int, r: int, *, p: int, seed: int) -> Bound | None:
+    """The best flattening bound of x -> W_2 (W_1 x)^r with n inputs, k hidden neurons and m outputs; None when none applies."""
+    count = comb(n + r - 1, r) * m
+    if r < 2 or p <= r or count > MOST_COORDINATES:
+        return None
+    drawn = integers(seed, 6, k * (n + m), p)
+    forms, outer = drawn[: k * n].reshape(k, n), drawn[k * n :].reshape(m, k)
+    powers = np.stack([_power_coordinates(form, 1, r, p) for form in forms])
+    point = product_mod(outer, powers, p).reshape(-1)
+    one = np.zeros(n, dtype=np.int64)
+    one[0] = 1
+    best: Bound | None = None
+    for name, written, table in _flattenings(n, m, r):
+        rho = rank_over_q(_apply(table, _power_coordinates(one, m, r)))  # exact: it bounds from above
+        matrix = _apply(table, point) % p
+        if k * rho >= min(matrix.shape) or rank_mod(matrix, p) != k * rho:
+            continue
+        independent = _conormal_rank(table, matrix, p)
+        if independent and (best is None or count - independent < best.value):
+            entries = {"entries": drawn.tolist()}
+            best = Bound(
+                value=count - independent,
+                method=f"coordinates minus independent equations: {name} of rank <= {k * rho}",
+                document={"kind": "flattening", "flattening": written, "prime": p, "weights": entries},
+            )
+    return best
+
+
+def _flattenings(n: int, m: int, r: int) -> Iterator[tuple[str, list[Any], Flattening]]:
+    """Flattenings of m forms of degree r in n variables: in words, as certificates name them, and by coefficients."""
+    for s in range(1, r):
+        if m * comb(n + r - 1, r) * m * comb(n + s - 1, s) * comb(n + r - s - 1, r - s) <= MOST_ENTRIES:
+            name = f"catalecticant (C^{m} x S^{s})* -> S^{r - s}"
+            yield name, ["catalecticant", s], _catalecticant(n, m, r, s)
+    if m == 1 and r % 2 == 1 and r >= 3 and n % 2 == 1 and n >= 3:
+        koszul = _koszul(n, r)
+        if koszul is not None:
+            yield f"Koszul flattening with Lambda^{(n - 1) // 2}", ["koszul"], koszul
+    if m == 3 and r == 2 and 27 * n * n * comb(n + 1, 2) <= 4 * MOST_ENTRIES:
+        yield "Strassen flattening", ["strassen"], _strassen(n)
+
+
+def _monomials(n: int, degree: int) -> list[tuple[int, ...]]:
+    """Exponents of degree `degree`, in descending lexicographic order: the order of a model's coordinates."""
+    chosen = combinations_with_replacement(range(n), degree)
+    return [tuple(choice.count(i) for i in range(n)) for choice in chosen]
+
+
+def _catalecticant(n: int, m: int, r: int, s: int) -> Flattening:
+    """Rows: output and differential operators of degree s; columns: of degree r - s. Entry: the coefficient divided by
+    its multinomial, cleared of denominators: times r!.
+    """
+    rows, columns, all_of = _monomials(n, s), _monomials(n, r - s), _monomials(n, r)
+    place = {e: i for i, e in enumerate(all_of)}
+    table = np.zeros((m * len(all_of), m * len(rows), len(columns)), dtype=np.int64)
+    for j in range(m):
+        for a, row in enumerate(rows):
+            for b, column in enumerate(columns):
+                total = tuple(x + y for x, y in zip(row, column, strict=True))
+                table[j * len(all_of) + place[total], j * len(rows) + a, b] = _factorials(total)
+    return table
+
+
+def _koszul(n: int, r: int) -> Flattening | None:
+    """S^s* (x) Lambda^q -> S^(r-1-s) (x) Lambda^(q+1), s = (r-1)/2, q = (n-1)/2: differentiate, then wedge."""
+    s, q = (r - 1) // 2, (n - 1) // 2
+    rows, columns, all_of = _monomials(n, s), _monomials(n, r - 1 - s), _monomials(n, r)
+    place = {e: i for i, e in enumerate(all_of)}
+    small, large = list(combinations(range(n), q)), list(combinations(range(n), q + 1))
+    where = {c: i for i, c in enumerate(large)}
+    height, width = len(columns) * len(large), len(rows) * len(small)
+    if len(all_of) * height * width > 4 * MOST_ENTRIES:
+        return None
+    table = np.zeros((len(all_of), height, width), dtype=np.int64)
+    for a, row in enumerate(rows):
+        for c, chosen in enumerate(small):
+            for i in set(range(n)) - set(chosen):
+                sign = (-1) ** sum(other < i for other in chosen)
+                target = where[tuple(sorted((*chosen, i)))]
+                for b, column in enumerate(columns):
+                    total = tuple(x + y + (v == i) for v, (x, y) in enumerate(zip(row, column, strict=True)))
+                    entry = place[total], b * len(large) + target, a * len(small) + c
+                    table[entry] += sign * _factorials(total)
+    return table
+
+
+def _strassen(n: int) -> Flattening:
+    """V* (x) C^3 -> V (x) Lambda^2 C^3 of three quadrics: the block matrix with A_i in the places of a skew 3 x 3 matrix."""
+    all_of = _monomials(n, 2)
+    table = np.zeros((3 * len(all_of), 3 * n, 3 * n), dtype=np.int64)
+    for i, j, k in permutations(range(3)):
+        sign = 1 if (j - i) % 3 == 1 else -1
+        for place, exponents in enumerate(all_of):
+            a, b = [v for v, e in enumerate(exponents) for _ in range(e)]
+            for row, column in {(a, b), (b, a)}:
+                table[i * len(all_of) + place, j * n + row, k * n + column] = sign * _factorials(exponents)
+    return table
+
+
+def _factorials(exponents: tuple[int, ...]) -> int:
+    return prod(factorial(e) for e in exponents)
+
+
+def _power_coordinates(form: NDArray[np.int64], m: int, r: int, p: int = 0) -> NDArray[np.int64]:
+    """Coefficients of e_1 (x) l^r, modulo p when that is given: by the action of GL(n) x GL(m), every term has flattenings of
+    the same rank.
+    """
+    values = [
+        factorial(r) // _factorials(e) * prod(int(x) ** k for x, k in zip(form, e, strict=True))
+        for e in _monomials(len(form), r)
+    ]
+    values = [value % p for value in values] if p else values
+    return np.array(values + [0] * (len(values) * (m - 1)), dtype=np.int64)
+
+
+def _apply(table: Flattening, point: NDArray[np.int64]) -> NDArray[np.int64]:
+    flat = table.reshape(len(point), -1)
+    total = np.zeros(flat.shape[1], dtype=object)
+    for i in np.flatnonzero(point):
+        entries = np.flatnonzero(flat[i])
+        total[entries] += flat[i][entries].astype(object) * int(point[i])
+    return total.reshape(table.shape[1:])
+
+
+def _conormal_rank(table: Flattening, matrix: NDArray[np.int64], p: int) -> int:
+    """The rank modulo p of the forms n' F(e) n, one row for each coordinate e."""
+    right, left = kernel_mod(matrix, p)[0], kernel_mod(np.ascontiguousarray(matrix.T), p)[0]
+    rows = np.zeros((len(table), len(left), len(right)), dtype=np.int64)
+    for total, e in zip(rows, table, strict=True):
+        for a, b in np.argwhere(e):
+            term = left[:, a, None] * right[None, :, b] % p
+            total[:] = (total + term * (int(e[a, b]) % p)) % p
+    return rank_mod(rows.reshape(len(table), -1), p)

@@ -1,20 +1,21 @@
-"""Polynomial vector fields on the weights of a program, and the places at which they are looked at."""
+"""Polynomial vector fields on the weights of a program: their values at points, their span and their Lie algebra."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import gcd, lcm, prod
 from typing import Any
 
 import numpy as np
 
-from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.modular import echelon_mod, rank_mod
 from m2bridge.linear.residues import Mod, field_of, rational
 from m2bridge.programs.arithmetics import Residues
+from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.jacobians import jacobian_rows, output_seeds
-from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
+from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Program, Shape
 from m2bridge.programs.run import Lettered, aligned, evaluate
 
@@ -23,8 +24,8 @@ Monomial = tuple[int, ...]
 Term = tuple[int, int, Monomial]
 """Flat weight i moves by c times a monomial."""
 
-MOST_ROWS = 24
-"""So many output entries are looked at for each sample."""
+MOST_FIELDS = 60
+"""Brackets of more fields than this are not computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,49 +74,6 @@ def field_from(document: Sequence[Sequence[Any]]) -> VectorField:
     return VectorField(tuple(sorted(terms)))
 
 
-class Samples:
-    """Rows of the Jacobian of a program at random weights, another point for each sample, over F_p.
-
-    A vector field is a symmetry only if each of these rows kills its value at the same point. More samples are drawn on
-    request, always the same ones for one seed.
-    """
-
-    def __init__(self, program: Program, p: int, seed: int) -> None:
-        self.program, self.p, self.seed = program, p, seed
-        self.weights: Integers = np.zeros((0, program.parameter_count), dtype=np.int64)
-        self.rows: Integers = np.zeros((0, self.height, program.parameter_count), dtype=np.int64)
-
-    @cached_property
-    def height(self) -> int:
-        """Rows for each sample."""
-        return min(self.program.output_count, MOST_ROWS)
-
-    def draw(self, count: int) -> None:
-        """Have at least `count` samples."""
-        known = len(self.weights)
-        if count <= known:
-            return
-        size = max(1, (8 << 20) // max(1, self.height * self.program.parameter_count))
-        for start in range(known, count, size):
-            self._append(start, min(size, count - start))
-
-    def _append(self, start: int, count: int) -> None:
-        program, p = self.program, self.p
-        drawn = integers(self.seed, WEIGHTS + 16, (start + count) * program.parameter_count, p)
-        weights = drawn.reshape(-1, program.parameter_count)[start:]
-        width = sum(prod(shape) for shape in program.input_shapes.values())
-        inputs = integers(self.seed, INPUTS + 16, (start + count) * width, p).reshape(start + count, width)[
-            start:
-        ]
-        rng = np.random.default_rng([self.seed, start])
-        entries = np.stack(
-            [np.sort(rng.permutation(program.output_count)[: self.height]) for _ in range(count)]
-        )
-        block = jacobian_at(program, p, weights, inputs, entries)
-        self.weights = np.concatenate([self.weights, weights])
-        self.rows = np.concatenate([self.rows, block])
-
-
 def jacobian_at(
     program: Program, p: int, weights: Integers, inputs: Integers, entries: np.ndarray | None = None
 ) -> Integers:
@@ -125,9 +83,8 @@ def jacobian_at(
     """
     arithmetic = Residues(field_of(p))
     several = weights if len(weights) == len(inputs) else np.repeat(weights, len(inputs), axis=0)
-    given = arrays_at(program.parameters, several, arithmetic) | arrays_at(
-        program.input_shapes, inputs, arithmetic
-    )
+    given = arrays_at(program.parameters, several, arithmetic)
+    given |= arrays_at(program.input_shapes, inputs, arithmetic)
     values = evaluate(program, arithmetic, given)
     seeds = output_seeds(program, arithmetic, entries)
     columns = {name: np.arange(prod(shape)) for name, shape in program.parameters.items()}
@@ -135,13 +92,23 @@ def jacobian_at(
     return arithmetic.field.canonical(np.asarray(block))
 
 
+def outputs_at(program: Program, p: int, weights: Integers, inputs: Integers | None = None) -> Integers:
+    """The flat outputs at flat weights (and flat inputs), one point a row, in 0..p-1."""
+    arithmetic = Residues(field_of(p))
+    given = arrays_at(program.parameters, weights, arithmetic)
+    if inputs is not None:
+        given |= arrays_at(program.input_shapes, inputs, arithmetic)
+    values = evaluate(program, arithmetic, given)
+    rows = [flat_values(values[place], len(weights), arithmetic) for _, place in program.outputs]
+    return np.concatenate(rows, axis=1)
+
+
 def arrays_at(shapes: Mapping[str, Shape], points: Integers, arithmetic: Residues) -> dict[str, Lettered]:
     """Flat points, one a row, as the arrays of a program with an axis N over the points."""
-    found, start = {}, 0
-    for name, shape in shapes.items():
-        part = np.ascontiguousarray(points[:, start : start + prod(shape)]).reshape(len(points), *shape)
-        found[name] = Lettered("N", arithmetic.integers(part))
-        start += prod(shape)
+    found = {}
+    for name, shape, part in flat_parts(shapes):
+        array = np.ascontiguousarray(points[:, part]).reshape(len(points), *shape)
+        found[name] = Lettered("N", arithmetic.integers(array))
     return found
 
 
@@ -149,6 +116,11 @@ def flat_values(item: Lettered, count: int, arithmetic: Residues) -> Integers:
     """The entries of an array at `count` points, one point a row, in 0..p-1."""
     array = arithmetic.field.canonical(np.asarray(aligned(item, "N", len(item.core))))
     return np.broadcast_to(array.reshape(len(array), prod(item.core)), (count, prod(item.core)))
+
+
+def product_mod(left: Integers, right: Integers, p: int) -> Integers:
+    """The product of two matrices modulo p."""
+    return (Mod(left, p) @ Mod(right, p)).values
 
 
 def small_integers(row: Sequence[int] | Integers, p: int) -> list[int] | None:
@@ -171,13 +143,102 @@ def small_integers(row: Sequence[int] | Integers, p: int) -> list[int] | None:
     return best
 
 
+# -- spans and brackets ----------------------------------------------------------------------------------
+
+
 def orbit_rank(fields: Sequence[VectorField], point: Integers, p: int) -> int:
     """The rank modulo p of the fields at one point: a lower bound of the dimension of their generic orbits."""
-    if not fields:
-        return 0
-    return rank_mod(np.stack([field.at(point, p) for field in fields]), p)
+    return rank_mod(np.stack([field.at(point, p) for field in fields]), p) if fields else 0
 
 
-def product_mod(left: Integers, right: Integers, p: int) -> Integers:
-    """The product of two matrices modulo p."""
-    return (Mod(left, p) @ Mod(right, p)).values
+def in_span(field: VectorField, others: Sequence[VectorField], p: int) -> bool:
+    """Whether a field is a combination of others with constant coefficients, modulo p."""
+    table = _coefficients([*others, field], p)
+    return rank_mod(table, p) == (rank_mod(table[:-1], p) if others else 0)
+
+
+def _coefficients(fields: Sequence[VectorField], p: int) -> Integers:
+    """The coefficients of the fields modulo p, one field a row, on all terms that occur."""
+    terms = {(i, m) for field in fields for i, _, m in field.terms}
+    places = {term: k for k, term in enumerate(sorted(terms))}
+    table = np.zeros((len(fields), max(1, len(places))), dtype=np.int64)
+    for row, field in zip(table, fields, strict=True):
+        for i, c, m in field.terms:
+            row[places[i, m]] = c % p
+    return table
+
+
+def bracket(x: VectorField, y: VectorField) -> VectorField:
+    """[x, y] = x(y) - y(x), where a field differentiates the coefficients of another.
+
+    >>> a, b = VectorField(((0, 1, (1,)),)), VectorField(((1, 1, (0,)),))
+    >>> bracket(a, b).terms
+    ((0, -1, (0,)), (1, 1, (1,)))
+    """
+    total: dict[tuple[int, Monomial], int] = defaultdict(int)
+    for first, second, sign in ((x, y, 1), (y, x, -1)):
+        by_weight: dict[int, list[tuple[int, Monomial]]] = defaultdict(list)
+        for j, c, monomial in first.terms:
+            by_weight[j].append((c, monomial))
+        for i, c, monomial in second.terms:
+            for place, j in enumerate(monomial):
+                rest = monomial[:place] + monomial[place + 1 :]
+                for d, other in by_weight.get(j, ()):
+                    total[i, tuple(sorted(rest + other))] += sign * c * d
+    return VectorField(tuple((i, c, m) for (i, m), c in sorted(total.items()) if c))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LieAlgebra:
+    """What the brackets of a basis of fields say, computed modulo p.
+
+    Attributes
+    ----------
+    dim: number of independent fields. orbit_dim: their rank at a generic point.
+    derived_dim, center_dim: of [g, g] and of the center; the algebra is abelian when `derived_dim` is 0.
+    radical_dim: of the largest solvable ideal, by Cartan's criterion. semisimple_dim: dim - radical_dim, of a Levi subalgebra.
+    closed: whether all brackets are combinations of the fields; otherwise nothing else is said.
+    brackets: [i, j, [[k, c], ...]]: the bracket of fields i < j (from 0) is the sum of c times field k; those that are not zero.
+    """
+
+    dim: int
+    orbit_dim: int
+    closed: bool
+    derived_dim: int | None = None
+    center_dim: int | None = None
+    radical_dim: int | None = None
+    semisimple_dim: int | None = None
+    brackets: tuple[tuple[int, int, tuple[tuple[int, str], ...]], ...] = ()
+
+
+def lie_algebra(fields: Sequence[VectorField], orbit_dim: int, p: int) -> LieAlgebra | None:
+    """The Lie algebra that the fields span; None when there are too many or none."""
+    n = len(fields)
+    if not 0 < n <= MOST_FIELDS:
+        return None
+    pairs = [(i, j, bracket(fields[i], fields[j])) for i in range(n) for j in range(i + 1, n)]
+    table = _coefficients([*fields, *(found for _, _, found in pairs)], p)
+    reduced, pivots = echelon_mod(table.T, p)
+    if pivots != tuple(range(n)):
+        return LieAlgebra(dim=n, orbit_dim=orbit_dim, closed=False)
+    structure = np.zeros((n, n, n), dtype=np.int64)
+    for k, (i, j, _) in enumerate(pairs):
+        structure[i, j], structure[j, i] = reduced[:n, n + k], -reduced[:n, n + k] % p
+    derived, adjoint = structure.reshape(n * n, n), structure.transpose(0, 2, 1)
+    killing = product_mod(adjoint.reshape(n, n * n), structure.reshape(n, n * n).T, p)
+    radical = n - rank_mod(product_mod(killing, derived.T, p), p)
+    return LieAlgebra(
+        dim=n,
+        orbit_dim=orbit_dim,
+        closed=True,
+        derived_dim=rank_mod(derived, p),
+        center_dim=n - rank_mod(structure.reshape(n, n * n).T, p),
+        radical_dim=radical,
+        semisimple_dim=n - radical,
+        brackets=tuple((i, j, _combination(structure[i, j], p)) for i, j, found in pairs if found.terms),
+    )
+
+
+def _combination(row: Integers, p: int) -> tuple[tuple[int, str], ...]:
+    fractions = {int(k): rational(int(row[k]), p) for k in np.flatnonzero(row)}
+    return tuple((k, f"{int(row[k])} mod {p}" if f is None else str(f)) for k, f in fractions.items())

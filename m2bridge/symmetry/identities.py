@@ -33,6 +33,7 @@ MOST_CHAINED = 160
 
 Relation = dict[int, list[tuple[int, Fraction]]]
 """For each entry whose derivative is not zero, the combination of entries that it is."""
+Owners = Sequence[tuple[str, int]]
 
 
 class Verifier:
@@ -44,25 +45,17 @@ class Verifier:
         self.carried: dict[VectorField, frozenset[int]] = {}
         """For fields that were verified without looking at the whole program, the instructions that were looked at."""
         self._expansions: dict[tuple[frozenset[str], frozenset[int], frozenset[int], bool], _Expansion] = {}
-        self.spans: list[tuple[int, int, str]] = []
-        begin = 0
-        for name, shape in program.parameters.items():
-            self.spans.append((begin, begin + prod(shape), name))
-            begin += prod(shape)
+        self.owners = [(name, k) for name, shape in program.parameters.items() for k in range(prod(shape))]
+        """For each flat weight its array and its place there."""
         small = [item.size for item in program.instructions if item.size <= MOST_CHAINED]
         self.samples = max(small, default=1) + 6
-        self.weights = integers(seed, 21, self.samples * begin, p).reshape(self.samples, begin)
-        inputs = integers(seed, 22, self.samples * _entries(program), p).reshape(self.samples, -1)
+        self.weights, inputs = (
+            integers(seed, stream, self.samples * width, p).reshape(self.samples, width)
+            for stream, width in ((21, program.parameter_count), (22, program.input_count))
+        )
         given = arrays_at(program.parameters, self.weights, self.arithmetic)
         given |= arrays_at(program.input_shapes, inputs, self.arithmetic)
         self.values = evaluate(program, self.arithmetic, given) if program.polynomial else []
-
-    def name_of(self, flat: int) -> tuple[str, int]:
-        """The weight to which a flat place belongs, and the place within it."""
-        for begin, stop, name in self.spans:
-            if begin <= flat < stop:
-                return name, flat - begin
-        raise IndexError(flat)
 
     def is_symmetry(self, field: VectorField) -> bool | None:
         """True and False are proved; None says that the expansion is out of reach."""
@@ -72,7 +65,7 @@ class Verifier:
         alive = frozenset(moves)
         if any(place in alive for _, place in self.program.outputs):
             return False  # it moves an output at one point modulo p
-        names = frozenset(self.name_of(i)[0] for i in field.involved)
+        names = frozenset(self.owners[i][0] for i in field.involved)
         relations = self._relations(moves)
         verdict: bool | None = False
         for known, whole in ((relations, False), ({}, False), ({}, True)):
@@ -80,7 +73,7 @@ class Verifier:
                 key = (names, alive, frozenset(known), whole)
                 if key not in self._expansions:
                     self._expansions[key] = _Expansion(self.program, names, alive, frozenset(known), whole)
-                if self._expansions[key].vanishes(field, self, known):
+                if self._expansions[key].vanishes(field, self.owners, known):
                     if not whole:
                         self.carried[field] = frozenset(self._expansions[key].carried)
                     return True
@@ -91,19 +84,16 @@ class Verifier:
     def _moves(self, field: VectorField) -> dict[int, Integers]:
         """Derivatives along the field at random points modulo p, flat, for the places where they are not zero."""
         moved = field.at(self.weights, self.p)
-        names = {self.name_of(i)[0] for i in field.moved}
+        names = {self.owners[i][0] for i in field.moved}
         arrays = arrays_at(self.program.parameters, moved, self.arithmetic)
         given = {name: array for name, array in arrays.items() if name in names}
         found = {}
         for place, item in enumerate(tangents(self.program, self.arithmetic, self.values, given)):
             if item is not None:
-                array = self._flat(item)
+                array = flat_values(item, self.samples, self.arithmetic)
                 if array.any():
                     found[place] = array
         return found
-
-    def _flat(self, item: Lettered) -> Integers:
-        return flat_values(item, self.samples, self.arithmetic)
 
     def _relations(self, moves: Mapping[int, Integers]) -> dict[int, Relation]:
         """For computed places, their derivative as combinations of their entries, as far as the samples tell."""
@@ -111,7 +101,8 @@ class Verifier:
         for place, move in moves.items():
             item = self.program.instructions[place]
             if item.operands and item.size <= MOST_CHAINED:
-                relation = self._relation(self._flat(self.values[place]), move)
+                values = flat_values(self.values[place], self.samples, self.arithmetic)
+                relation = self._relation(values, move)
                 if relation is not None:
                     found[place] = relation
         return found
@@ -185,11 +176,11 @@ class _Expansion:
         _refuse_large(item, operands)
         return apply(self.arithmetic, item, operands)
 
-    def vanishes(self, field: VectorField, places: Verifier, relations: Mapping[int, Relation]) -> bool:
+    def vanishes(self, field: VectorField, owners: Owners, relations: Mapping[int, Relation]) -> bool:
         """Whether the derivative along the field is what is expected everywhere: zero, alive, or a combination."""
         moves = {
             self.program.weights[name]: Lettered("", array, self.arithmetic)
-            for name, array in self._directions(field, places).items()
+            for name, array in self._directions(field, owners).items()
         }
         for k in self.carried:
             found = self._moved(k, moves)
@@ -201,7 +192,8 @@ class _Expansion:
             if k in self.chained:
                 if k not in self.values:
                     continue
-                if not _is_combination(found, self._computed(k), relations[k]):
+                expected = _combination(self._computed(k), relations[k]).array.reshape(-1)
+                if any(a - b != 0 for a, b in zip(found.array.reshape(-1), expected, strict=True)):
                     return False
                 moves[k] = _combination(self.values[k], relations[k])
         return True
@@ -217,15 +209,15 @@ class _Expansion:
         found = tangent(self.arithmetic, item, operands, operands[0], directions)
         return found if found is not None and any(e != 0 for e in found.array.reshape(-1)) else None
 
-    def _directions(self, field: VectorField, places: Verifier) -> dict[str, np.ndarray]:
+    def _directions(self, field: VectorField, owners: Owners) -> dict[str, np.ndarray]:
         found: dict[str, np.ndarray] = {}
         for i, c, monomial in field.terms:
-            name, place = places.name_of(i)
+            name, place = owners[i]
             if name not in found:
                 found[name] = self.arithmetic.zeros((prod(self.program.parameters[name]),))
             value = fmpq(c)
             for j in monomial:
-                other, where = places.name_of(j)
+                other, where = owners[j]
                 value = value * self.values[self.program.weights[other]].array.reshape(-1)[where]
             found[name][place] = found[name][place] + value
         return {name: array.reshape(self.program.parameters[name]) for name, array in found.items()}
@@ -241,21 +233,12 @@ def _combination(value: Lettered, relation: Relation) -> Lettered:
     return value.like(object_array(entries, value.array.shape))
 
 
-def _is_combination(move: Lettered, value: Lettered, relation: Relation) -> bool:
-    expected = _combination(value, relation).array.reshape(-1)
-    return all(a - b == 0 for a, b in zip(move.array.reshape(-1), expected, strict=True))
-
-
 def _dependent(program: Program, leaves: set[int]) -> set[int]:
     found = set(leaves)
     for place, item in enumerate(program.instructions):
         if found.intersection(item.operands):
             found.add(place)
     return found
-
-
-def _entries(program: Program) -> int:
-    return sum(prod(shape) for shape in program.input_shapes.values())
 
 
 def _counts(item: Lettered) -> Lettered:

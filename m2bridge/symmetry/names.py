@@ -1,24 +1,155 @@
-"""Names of vector fields, where they are of a kind that people know: scalings, GL between layers, rotations, translations."""
+"""Vector fields that people know: those that a model or a user names, those worth a try, and names of those that were found."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import combinations
 from math import prod
+from typing import Any
 
 import numpy as np
 
+from m2bridge.errors import InputError
+from m2bridge.models import Model
+from m2bridge.models.symbolic import sparse, symbolic_weights
+from m2bridge.models.symmetries import Symmetry
+from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.program import Program, Shape
-from m2bridge.symmetry.fields import VectorField
+from m2bridge.symmetry.fields import VectorField, field_from
 
-Entry = tuple[str, tuple[int, ...]]
-Move = tuple[tuple[int, ...], tuple[int, ...], int]
+MOST_WEIGHTS = 1500
+MATRIX_VECTOR = (("ab", "b"), "a")
+"""The einsum of a matrix and a vector."""
+
+Index = tuple[int, ...]
+Move = tuple[Index, Index, int]
 """An entry of an array, the entry by which it moves, and the factor."""
+
+
+# -- fields that are stated ------------------------------------------------------------------------------
+
+
+def known_fields(model: Model) -> list[tuple[str, VectorField]]:
+    """The infinitesimal generators of the groups that a model names, each with the name of its group."""
+    if model.parameter_count > MOST_WEIGHTS:
+        return []
+    return [
+        (f"{symmetry.group}: {symmetry.name}", field)
+        for symmetry in model.symmetries
+        for field in _generators(model, symmetry)
+    ]
+
+
+def _generators(model: Model, symmetry: Symmetry) -> list[VectorField]:
+    """A basis of the Lie algebra of a group, as vector fields."""
+    found = []
+    for row in symmetry.generators(symbolic_weights(model)[0]):
+        terms = [
+            (i, int(c), tuple(j for j, e in enumerate(exponents) for _ in range(e)))
+            for i, entry in enumerate(row)
+            if not isinstance(entry, int) and entry != 0
+            for exponents, c in sparse(entry).items()
+        ]
+        if terms:
+            found.append(VectorField(tuple(terms)))
+    return found
+
+
+def declared_fields(model: Model, item: Mapping[str, Any]) -> list[VectorField]:
+    """The vector fields of a symmetry as the user wrote it.
+
+    Raises
+    ------
+    InputError
+        It is not written as a group or a field of certificates, or does not fit the weights.
+    """
+    shapes, count = model.parameters, model.parameter_count
+    try:
+        if "field" in item:
+            field = field_from(item["field"])
+            if not field.terms or not all(0 <= i < count for i in field.involved):
+                raise ValueError("a flat weight that does not exist")
+            return [field]
+        kind = item["group"]
+        labels = item["weights"] if kind == "scaling" else item["axes"]
+        axes = {name: (label,) if kind == "scaling" else tuple(label) for name, label in labels.items()}
+        size = 1 if kind == "scaling" else int(item["size"])
+        for name, label in axes.items():
+            if kind not in ("gl", "torus", "scaling") or name not in shapes:
+                raise ValueError(f"the group {kind!r} or the weight {name!r} does not exist")
+            if kind != "scaling" and (
+                len(label) != len(shapes[name])
+                or any(k not in (0, "*") and n != size for k, n in zip(label, shapes[name], strict=True))
+            ):
+                raise ValueError(f"the labels of {name} do not fit its shape {shapes[name]}")
+        group = Symmetry(name="declared", citation="the user", kind=kind, size=size, axes=axes, shapes=shapes)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"a declared symmetry is not written like this: {error}", argument="symmetries"
+        ) from None
+    return _generators(model, group)
+
+
+def rotations(program: Program) -> Iterator[VectorField]:
+    """dw_i = v_j w_j, dw_j = -v_i w_i wherever a program computes sum_i v_i (w_i . h)^2: rotations of the quadratic form v."""
+    items = program.instructions
+    starts = {program.weights[name]: part.start for name, _, part in flat_parts(program.parameters)}
+    for item in items:
+        if item.operation != "einsum" or len(item.operands) != 2 or item.size != 1:
+            continue
+        for v, q in (item.operands, item.operands[::-1]):
+            if v not in starts or items[q].operation != "power" or items[q].constants[0] != 2:
+                continue
+            linear = items[items[q].operands[0]]
+            if linear.operation != "einsum" or linear.constants != MATRIX_VECTOR:
+                continue
+            matrix = linear.operands[0]
+            if matrix not in starts or items[v].size != items[matrix].shape[0]:
+                continue
+            n, width = items[matrix].shape
+            for i, j in combinations(range(n), 2):
+                terms = []
+                for k in range(width):
+                    at_i, at_j = (starts[matrix] + row * width + k for row in (i, j))
+                    terms.append((at_i, 1, tuple(sorted((starts[v] + j, at_j)))))
+                    terms.append((at_j, -1, tuple(sorted((starts[v] + i, at_i)))))
+                yield VectorField(tuple(sorted(terms)))
+
+
+# -- names of fields and entries -------------------------------------------------------------------------
+
+
+def entry(program: Program, flat: int) -> tuple[str, Index]:
+    """The array and the index of a flat weight."""
+    for name, shape, part in flat_parts(program.parameters):
+        if flat < part.stop:
+            return name, tuple(int(k) for k in np.unravel_index(flat - part.start, shape)) if shape else ()
+    raise IndexError(flat)
+
+
+def entry_name(name: str, index: Index) -> str:
+    """An entry as people write it: ``W[0,1]``."""
+    return f"{name}[{','.join(map(str, index))}]" if index else name
+
+
+def slice_name(shape: Shape, indices: list[Index]) -> str | None:
+    """The slice of an array that these entries fill: all of it, or one index on some axes."""
+    fixed = [{index[axis] for index in indices} for axis in range(len(shape))]
+    words = [
+        str(next(iter(values))) if len(values) == 1 and n > 1 else ":"
+        for values, n in zip(fixed, shape, strict=True)
+    ]
+    count = prod(n for word, n in zip(words, shape, strict=True) if word == ":")
+    if count != len(indices):
+        return None
+    return "" if all(word == ":" for word in words) else f"[{','.join(words)}]"
 
 
 def field_name(program: Program, field: VectorField) -> str | None:
     """What people call this field, or None."""
     if all(not monomial for _, _, monomial in field.terms):
-        where = ", ".join(entry_name(entry(program, i)) for i in field.moved[:3])
+        where = ", ".join(entry_name(*entry(program, i)) for i in field.moved[:3])
         return f"{where} is not looked at" if len(field.moved) == 1 else f"translation of {where}"
     if field.degree == 2:
         return _rotation(program, field)
@@ -35,38 +166,10 @@ def field_name(program: Program, field: VectorField) -> str | None:
     return _mixing(program, moves)
 
 
-def entry(program: Program, flat: int) -> Entry:
-    """The array and the index of a flat weight."""
-    for name, shape in program.parameters.items():
-        if flat < prod(shape):
-            return name, tuple(int(k) for k in np.unravel_index(flat, shape)) if shape else ()
-        flat -= prod(shape)
-    raise IndexError(flat)
-
-
-def entry_name(found: Entry) -> str:
-    """An entry as people write it: ``W[0,1]``."""
-    name, index = found
-    return f"{name}[{','.join(map(str, index))}]" if index else name
-
-
-def slice_name(shape: Shape, indices: list[tuple[int, ...]]) -> str | None:
-    """The slice of an array that these entries fill: all of it, or one index on some axes."""
-    fixed = [{index[axis] for index in indices} for axis in range(len(shape))]
-    words = [
-        str(next(iter(values))) if len(values) == 1 and n > 1 else ":"
-        for values, n in zip(fixed, shape, strict=True)
-    ]
-    count = prod(n for word, n in zip(words, shape, strict=True) if word == ":")
-    if count != len(indices):
-        return None
-    return "" if all(word == ":" for word in words) else f"[{','.join(words)}]"
-
-
 def _scaling(program: Program, moves: dict[str, list[Move]]) -> str | None:
     parts = []
     for name, moved in moves.items():
-        by_factor: dict[int, list[tuple[int, ...]]] = defaultdict(list)
+        by_factor: dict[int, list[Index]] = defaultdict(list)
         for target, _, c in moved:
             by_factor[c].append(target)
         for c, indices in by_factor.items():
@@ -81,16 +184,15 @@ def _mixing(program: Program, moves: dict[str, list[Move]]) -> str | None:
     """E_ij along one axis of each array: GL(k) between layers, or a rotation where i and j change places in one array."""
     parts, rotated = [], False
     for name, moved in moves.items():
-        pairs: dict[tuple[int, int, int], list[tuple[int, ...]]] = defaultdict(list)
+        pairs: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         for target, source, c in moved:
             axes = [k for k, (a, b) in enumerate(zip(target, source, strict=True)) if a != b]
             if len(axes) != 1:
                 return None
-            (axis,) = axes
-            pairs[axis, target[axis], source[axis]].append((*target, c))
-        for (axis, i, j), entries in pairs.items():
+            pairs[axes[0], target[axes[0]], source[axes[0]]].append(c)
+        for (axis, i, j), factors in pairs.items():
             rest = prod(n for k, n in enumerate(program.parameters[name]) if k != axis)
-            if len(entries) != rest or len({e[-1] for e in entries}) != 1:
+            if len(factors) != rest or len(set(factors)) != 1:
                 return None
             rotated |= (axis, j, i) in pairs
             parts.append(f"{name} axis {axis}: {i} from {j}")
@@ -103,8 +205,7 @@ def _rotation(program: Program, field: VectorField) -> str | None:
     rows: set[tuple[str, int]] = set()
     for i, _, monomial in field.terms:
         name, target = entry(program, i)
-        sources = [entry(program, j) for j in monomial]
-        own = [index for other, index in sources if other == name]
+        own = [index for other, index in (entry(program, j) for j in monomial) if other == name]
         if len(monomial) != 2 or len(own) != 1 or len(target) != 2 or own[0][1] != target[1]:
             return None
         rows |= {(name, target[0]), (name, own[0][0])}

@@ -15,7 +15,7 @@ from m2bridge.claims import PAPERS, all_claims, claim, claims_of
 from m2bridge.claims import ledger as ledgers
 from m2bridge.claims.base import Claim, Context, Kind, Size, Status, Verdict, by_ancestry, fails, holds
 from m2bridge.claims.ledger import Ledger, baseline, index, select_sizes, verify
-from m2bridge.claims.lightning_attention import theorem_3_7
+from m2bridge.claims.lightning_attention import fibers
 from m2bridge.cli import main
 from m2bridge.errors import InputError, OutOfReachError, OutputError, TimeLimitError
 from m2bridge.models import parse_spec
@@ -487,7 +487,7 @@ ONE = (Evidence(quantity="orbits", witness="macaulay2", method="components", val
 def test_theorem_37_rests_on_what_was_verified(
     changes: dict[str, Any], status: Status, certainty: Certainty
 ) -> None:
-    verdict = theorem_3_7.verdict_on(skew_fiber(**changes))
+    verdict = fibers.verdict_on(skew_fiber(**changes))
     assert (verdict.status, verdict.certainty) == (status, certainty)
 
 
@@ -510,7 +510,7 @@ def test_an_error_inside_a_check_is_no_verdict(
     def broken(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("m2bridge.claims.lightning_attention.lemma_3_1.attention_gauge", broken)
+    monkeypatch.setattr("m2bridge.claims.lightning_attention.virtual.attention_gauge", broken)
     item = claim("lemma-3.1")
     with pytest.raises(type(error)):
         verify([item], context, quick=True)

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from m2bridge.claims.lightning_attention import changes_of_basis as gauge
+from m2bridge.claims.lightning_attention import virtual as gauge
 from m2bridge.errors import InputError
+from m2bridge.models.virtual import virtual_weights
+from m2bridge.questions import over_q
 
 entries = st.integers(-9, 9)
 
@@ -20,35 +22,27 @@ def matrices(rows: int, columns: int) -> st.SearchStrategy[list[list[int]]]:
 
 
 def invertible(n: int) -> st.SearchStrategy[list[list[int]]]:
-    return matrices(n, n).filter(lambda m: gauge.rank(gauge.exact(m)) == n)
+    return matrices(n, n).filter(lambda m: over_q.rank(m) == n)
 
 
 def moved(A, V, C):
     """(A', V') of Equation 9 from invertible C_1, ..., C_(l-1)."""
-    unit = [*map(gauge.exact, C)]
-    undo = [gauge.inverse(c) for c in unit]
-    other_A = [
-        A[0],
-        *(
-            gauge.times(gauge.times(gauge.transpose(u), gauge.exact(a)), u)
-            for a, u in zip(A[1:], undo, strict=True)
-        ),
-    ]
-    other_V = [gauge.exact(v) for v in V]
-    for i, (c, u) in enumerate(zip(unit, undo, strict=True)):
-        other_V[i], other_V[i + 1] = gauge.times(c, other_V[i]), gauge.times(other_V[i + 1], u)
+    change = [gauge.rational(c) for c in C]
+    undo = [gauge.inverse(c) for c in change]
+    other_A = [A[0], *(u.T @ gauge.rational(a) @ u for a, u in zip(A[1:], undo, strict=True))]
+    other_V = [gauge.rational(v) for v in V]
+    for i, (c, u) in enumerate(zip(change, undo, strict=True)):
+        other_V[i], other_V[i + 1] = c @ other_V[i], other_V[i + 1] @ u
     return other_A, other_V
 
 
 @settings(max_examples=40, deadline=None)
 @given(matrices(2, 3), matrices(2, 3), invertible(2))
 def test_lemma_31_recovers_the_change_of_basis(Q, K, C):
-    A = gauge.times(gauge.transpose(gauge.exact(K)), gauge.exact(Q))
-    change = gauge.exact(C)
-    other_K = gauge.times(change, gauge.exact(K))
-    other_Q = gauge.times(gauge.transpose(gauge.inverse(change)), gauge.exact(Q))
-    if gauge.rank(A) == 2:
-        assert gauge.attention_gauge(Q, K, other_Q, other_K) == change
+    change, keys, queries = gauge.rational(C), gauge.rational(K), gauge.rational(Q)
+    other_K, other_Q = change @ keys, gauge.inverse(change).T @ queries
+    if over_q.rank(keys.T @ queries) == 2:
+        assert np.array_equal(gauge.attention_gauge(Q, K, other_Q, other_K), change)
     else:
         with pytest.raises(InputError, match="rk A = a"):
             gauge.attention_gauge(Q, K, other_Q, other_K)
@@ -67,9 +61,9 @@ def test_lemma_35_recovers_every_change_of_basis(data):
     A = [data.draw(matrices(3, 3)), data.draw(matrices(2, 2)), data.draw(matrices(2, 2))]
     C = [data.draw(invertible(2)), data.draw(invertible(2))]
     other_A, other_V = moved(A, V, C)
-    _, L = gauge.virtual([gauge.exact(a) for a in A], [gauge.exact(v) for v in V])
-    if gauge.rank(L) == 2:
-        assert gauge.layer_gauges(A, V, other_A, other_V) == tuple(gauge.exact(c) for c in C)
+    _, L = virtual_weights([gauge.rational(a) for a in A], [gauge.rational(v) for v in V])
+    if over_q.rank(L) == 2:
+        assert np.array_equal(gauge.layer_gauges(A, V, other_A, other_V), [gauge.rational(c) for c in C])
     else:
         with pytest.raises(InputError, match="rk L = 2"):
             gauge.layer_gauges(A, V, other_A, other_V)
@@ -91,8 +85,8 @@ def test_lemma_35_refuses_exchanged_layers():
 @pytest.mark.parametrize("entry", [0.5, True, "x", "1/0", None])
 def test_inexact_entries_are_refused(entry):
     with pytest.raises(InputError):
-        gauge.exact([[entry]])
+        gauge.rational([[entry]])
 
 
 def test_numpy_integers_are_exact():
-    assert gauge.exact(np.array([[1, 2]])) == ((Fraction(1), Fraction(2)),)
+    assert gauge.rational(np.array([[1, 2]])).tolist() == [[Fraction(1), Fraction(2)]]

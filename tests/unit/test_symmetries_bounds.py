@@ -12,10 +12,9 @@ from m2bridge.errors import InputError
 from m2bridge.models import MLP, parse_spec
 from m2bridge.models.own import from_callable
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.symmetry.bounds import Bounds, one_hidden_layer
-from m2bridge.symmetry.cuts import cuts
-from m2bridge.symmetry.degrees import coordinate_count
+from m2bridge.symmetry.bounds import Bounds, coordinate_count, one_hidden_layer
 from m2bridge.symmetry.equations import equations
+from m2bridge.symmetry.parts import cuts
 from m2bridge.symmetry.search import search
 from tests.networks import NETWORKS
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from m2bridge.models import from_callable, parse_spec
-from m2bridge.symmetry.exchanges import exchanges
-from m2bridge.symmetry.finite import permutations
+from m2bridge.symmetry.finite import exchanges, permutations
 
 
 def test_what_the_program_shows_is_not_searched_again() -> None:
@@ -35,3 +34,54 @@ def test_no_exchange_where_the_parts_differ(last: int) -> None:
 
     found = exchanges(from_callable(mixture, {"w": (), "a": (2,)}).program)
     assert [item.acts_on for item in found] == ([("a axis 0", "w -> 1 - w")] if last == 2 else [])
+
+
+def acts_on(function, shapes, inputs=None):  # type: ignore[no-untyped-def]
+    program = from_callable(function, shapes, inputs=inputs).program
+    return [(item.group, item.acts_on) for item in exchanges(program, permutations(program))]
+
+
+@pytest.mark.parametrize("width", [2, 40])
+def test_two_equal_branches_change_places(width: int) -> None:
+    """The neurons of each branch are permuted too, which the program shows; the large one is proved without expansion."""
+
+    def branches(A, W1, B, W2, x):  # type: ignore[no-untyped-def]
+        return A @ (W1 @ x) ** 2 + B @ (W2 @ x) ** 2
+
+    shapes = {"A": (1, width), "W1": (width, 3), "B": (1, width), "W2": (width, 3)}
+    assert acts_on(branches, shapes, {"x": (3,)}) == [("S_2", ("A <-> B", "W1 <-> W2"))]
+
+
+def test_three_equal_branches_are_one_group() -> None:
+    def branches(a, u, b, v, c, w, x):  # type: ignore[no-untyped-def]
+        return a * (u @ x) ** 3 + (b * (v @ x) ** 3 + c * (w @ x) ** 3)
+
+    shapes = {name: () if name in "abc" else (2,) for name in "aubvcw"}
+    assert acts_on(branches, shapes, {"x": (2,)}) == [("S_3", ("a <-> b <-> c", "u <-> v <-> w"))]
+
+
+def test_heads_in_separate_arrays() -> None:
+    def heads(Q1, K1, V1, Q2, K2, V2, X):  # type: ignore[no-untyped-def]
+        return V1 @ X @ (K1 @ X).T @ (Q1 @ X) + V2 @ X @ (K2 @ X).T @ (Q2 @ X)
+
+    found = acts_on(heads, {name: (3, 3) for name in ("Q1", "K1", "V1", "Q2", "K2", "V2")}, {"X": (3, 2)})
+    assert found == [("S_2", ("Q1 <-> Q2", "K1 <-> K2", "V1 <-> V2"))]
+
+
+@pytest.mark.parametrize("last", [3, 2])
+def test_a_mixture_in_separate_arrays(last: int) -> None:
+    """Pearson's mixture of two normal distributions; with a third moment that is wrong for one of them nothing is found."""
+
+    def moments(w, m, n, s, t):  # type: ignore[no-untyped-def]
+        first, second = [m, m**2 + s, m**3 + 3 * m * s], [n, n**2 + t, n**3 + last * n * t]
+        return np.array([w * a + (1 - w) * b for a, b in zip(first, second, strict=True)])
+
+    found = acts_on(moments, {name: () for name in "wmnst"})
+    assert found == ([("S_2", ("m <-> n", "s <-> t", "w -> 1 - w"))] if last == 3 else [])
+
+
+def test_branches_that_differ_do_not_change_places() -> None:
+    def branches(a, u, b, v, x):  # type: ignore[no-untyped-def]
+        return a * (u @ x) ** 2 + 2 * b * (v @ x) ** 2
+
+    assert acts_on(branches, {"a": (), "u": (2,), "b": (), "v": (2,)}, {"x": (2,)}) == []

@@ -8,7 +8,8 @@ import pytest
 from m2bridge import dimension, from_callable
 from m2bridge.models import parse_spec
 from m2bridge.programs.program import check_program
-from m2bridge.symmetry.relaxed import relaxed, relaxed_bound
+from m2bridge.symmetry.bounds import relaxed_bound
+from m2bridge.symmetry.parts import relaxed
 
 P = 8388593
 
@@ -41,7 +42,7 @@ def test_the_bound_is_never_below_the_dimension(spec: str) -> None:
     assert known.certainty.value == "proved"
     found = relaxed_bound(model.program, lower=known.image_dim, p=P, seed=0, seconds=20)
     assert found is not None
-    assert known.image_dim <= found[0] <= model.parameter_count
+    assert known.image_dim <= found.value <= model.parameter_count
 
 
 def test_new_inputs_and_outputs_at_every_place() -> None:
@@ -59,4 +60,4 @@ def test_without_time_all_weights_count() -> None:
     program = from_callable(block, SHAPES, inputs={"X": (3, 3)}).program
     found = relaxed_bound(program, lower=27, p=P, seed=0, seconds=0)
     assert found is not None
-    assert found[0] == 33
+    assert found.value == 33

@@ -17,14 +17,8 @@ import pytest
 
 from m2bridge.claims import all_claims, claim
 from m2bridge.claims.base import Context, Status, Verdict
-from m2bridge.claims.lightning_attention import (
-    changes_of_basis,
-    corollary_3_8,
-    lemma_3_1,
-    lemma_3_6,
-    lemma_a_3,
-    theorem_3_7,
-)
+from m2bridge.claims.lightning_attention import dimensions, fibers, singular
+from m2bridge.claims.lightning_attention import virtual as virtual_claims
 from m2bridge.engine import Engine
 from m2bridge.models import (
     MLP,
@@ -35,17 +29,16 @@ from m2bridge.models import (
     attention,
     base,
     lightning,
-    segre,
     virtual,
 )
 from m2bridge.programs import jacobians as reverse
 from m2bridge.programs import proofs as programs_checks
 from m2bridge.questions import critical_points as landscape
-from m2bridge.questions.boundary import forms
+from m2bridge.questions.boundary import exact
 from m2bridge.questions.critical_points import counting, losses
 from m2bridge.questions.critical_points import strata as landscape_strata
 from m2bridge.questions.fiber import fiber
-from m2bridge.questions.singular_locus import equations, strata
+from m2bridge.questions.singular_locus import layer, strata
 
 Patch = pytest.MonkeyPatch
 
@@ -132,25 +125,29 @@ def no_key_derivative(patch: Patch) -> None:
 
 def dropped_layer(patch: Patch) -> None:
     """A network that is built with one layer less."""
-    patch.setattr(corollary_3_8, "DeepLightning", lambda d, t: DeepLightning(d=d[:-1], t=t))
+    patch.setattr(dimensions, "DeepLightning", lambda d, t: DeepLightning(d=d[:-1], t=t))
 
 
 def transposed_change_of_basis(patch: Patch) -> None:
     """C^T in place of C."""
-    original = changes_of_basis._change
-    patch.setattr(
-        changes_of_basis, "_change", lambda first, second: changes_of_basis.transpose(original(first, second))
-    )
+    original = virtual_claims.change_of_basis
+    patch.setattr(virtual_claims, "change_of_basis", lambda first, second: original(first, second).T)
 
 
 def forgotten_inverse(patch: Patch) -> None:
     """The right inverse of V_1 from its Gram matrix without inverting that."""
-    patch.setattr(lemma_3_1, "inverse", lambda matrix: matrix)
+    patch.setattr(virtual_claims, "inverse", lambda matrix: matrix)
 
 
 def transposed_attention_in_equation_11(patch: Patch) -> None:
-    original = lemma_3_6.equation_11
-    patch.setattr(lemma_3_6, "equation_11", lambda M, L, X: original([m.mT for m in M], L, X))
+    """Equation 11 is given M_1^T, ..., M_l^T."""
+    original = virtual_claims.virtual_weights
+
+    def mutated(A: Any, V: Any) -> Any:
+        M, L = original(A, V)
+        return [m.mT for m in M], L
+
+    patch.setattr(virtual_claims, "virtual_weights", mutated)
 
 
 def dropped_transpose_in_equation_12(patch: Patch) -> None:
@@ -167,9 +164,9 @@ def exchanged_layers(patch: Patch) -> None:
 
 def no_zero_orbits(patch: Patch) -> None:
     """Strata with A = 0 or V = 0 left out."""
-    original = lemma_a_3.orbits
+    original = singular.orbits
     patch.setattr(
-        lemma_a_3, "orbits", lambda *sizes: (ranks for ranks in original(*sizes) if ranks[0] * ranks[1])
+        singular, "orbits", lambda *sizes: (ranks for ranks in original(*sizes) if ranks[0] * ranks[1])
     )
 
 
@@ -180,8 +177,8 @@ def no_crossed_products(patch: Patch) -> None:
         i, j = np.triu_indices(A.shape[-1])
         return A.T[None, :, i] * V[:, None, j]
 
-    patch.setattr(segre, "segre_coordinates", mutated)
-    patch.setattr(lightning, "segre_program", segre.segre_program.__wrapped__)
+    patch.setattr(lightning, "segre_coordinates", mutated)
+    patch.setattr(lightning, "segre_program", lightning.segre_program.__wrapped__)
 
 
 def no_values(patch: Patch) -> None:
@@ -218,14 +215,14 @@ def transposed_attention(patch: Patch) -> None:
 
 def changed_sign_of_e2(patch: Patch) -> None:
     """Definite and indefinite quadrics exchanged."""
-    original = forms.e2
-    patch.setattr(forms, "e2", lambda S: -original(S))
+    original = exact.e2
+    patch.setattr(exact, "e2", lambda S: -original(S))
 
 
 def no_derivative_in_v(patch: Patch) -> None:
     """The differential of (A, V) -> network with V held fixed."""
-    original = lemma_a_3.differential
-    patch.setattr(lemma_a_3, "differential", lambda d, dp, weights: original(d, dp, weights)[:, : d * d])
+    original = singular.differential
+    patch.setattr(singular, "differential", lambda d, dp, weights: original(d, dp, weights)[:, : d * d])
 
 
 def forgotten_entry(patch: Patch) -> None:
@@ -243,24 +240,24 @@ def forgotten_entry(patch: Patch) -> None:
 
 def no_second_layer(patch: Patch) -> None:
     """Virtual weights that forget every layer but the first."""
-    original = theorem_3_7.virtual_weights
+    original = fibers.virtual_weights
 
     def mutated(A: Any, V: Any) -> Any:
         M, L = original(A, V)
         return [M[0], *(0 * m for m in M[1:])], L
 
-    patch.setattr(theorem_3_7, "virtual_weights", mutated)
+    patch.setattr(fibers, "virtual_weights", mutated)
 
 
 def identities_for_attention(patch: Patch) -> None:
     """Virtual weights that are identity matrices, whatever the weights are."""
-    original = theorem_3_7.virtual_weights
+    original = fibers.virtual_weights
 
     def mutated(A: Any, V: Any) -> Any:
         M, L = original(A, V)
         return [np.eye(len(m), dtype=int).astype(object) for m in M], L
 
-    patch.setattr(theorem_3_7, "virtual_weights", mutated)
+    patch.setattr(fibers, "virtual_weights", mutated)
 
 
 def dropped_neuron(patch: Patch) -> None:
@@ -288,8 +285,8 @@ def half_of_the_fiber(patch: Patch) -> None:
 
 def dropped_generator(patch: Patch) -> None:
     """One of Macaulay2's equations is lost on the way."""
-    original = equations.read
-    patch.setattr(equations, "read", lambda *arguments: original(*arguments)[1:])
+    original = layer.read
+    patch.setattr(layer, "read", lambda *arguments: original(*arguments)[1:])
 
 
 def wrong_weights(patch: Patch) -> None:
@@ -298,7 +295,7 @@ def wrong_weights(patch: Patch) -> None:
     def mutated(model: Model, *, at: str, **options: Any) -> Any:
         return fiber(model, at=at.replace("m1=generic", "m1=skew"), **options)
 
-    patch.setattr(theorem_3_7, "fiber", mutated)
+    patch.setattr(fibers, "fiber", mutated)
 
 
 def transposed_pairing(patch: Patch) -> None:

@@ -1,0 +1,372 @@
+"""One layer: critical points of (A, V) -> network (Lemma A.3), singular points, closedness and boundary (Theorem 3.4, Corollaries A.1, A.4
+and A.6), as printed and repaired.
+
+A point of the image is on the relative boundary when it is a limit of points of the closure that are not in the image. What lies in the image
+is decided here by Macaulay2's count of the real points of a fiber, and not by the criterion that the theorem amounts to. One
+point suffices for a whole sequence: the group GL_d x GL_d x GL_d' acts linearly on closure and image, and moves S + T to S + 4^-k T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from m2bridge.claims.base import (
+    Check,
+    Claim,
+    Context,
+    Correction,
+    Kind,
+    Size,
+    Verdict,
+    decided,
+    disagreement,
+    fails,
+    holds,
+    out_of_reach,
+    sizes,
+)
+from m2bridge.claims.lightning_attention import fibers
+from m2bridge.claims.lightning_attention.said import predicts_singular
+from m2bridge.engine import Engine, Limits
+from m2bridge.linear.modular import rank_over_q
+from m2bridge.linear.numeric import numeric_rank
+from m2bridge.models import Lightning
+from m2bridge.protocol import read
+from m2bridge.questions.boundary import TEMPLATE, decide, parameters, place_of_fiber
+from m2bridge.questions.boundary.points import Coordinates, separated
+from m2bridge.questions.singular_locus import Stratum, singular_locus
+from m2bridge.results import Certainty
+from m2bridge.scripts import render
+
+# -- critical points: Lemma A.3 --------------------------------------------------------------------------------------------------
+
+Ranks = tuple[int, int, int]
+"""rk A, rk V and dim(col A, row V meeting)."""
+
+
+def orbits(d: int, dp: int, a: int | None = None) -> Iterator[Ranks]:
+    """Every orbit of pairs (A, V) with rk A <= a, also those that map to zero."""
+    for r in range(min(d, a or d) + 1):
+        for s in range(min(d, dp) + 1):
+            for c in range(max(0, r + s - d), min(r, s) + 1):
+                yield r, s, c
+
+
+def representative(d: int, dp: int, ranks: Ranks) -> dict[str, np.ndarray]:
+    """Matrices of zeros and ones in the orbit."""
+    r, s, c = ranks
+    A, V = np.zeros((d, d), dtype=np.int64), np.zeros((dp, d), dtype=np.int64)
+    A[range(r), range(r)] = 1
+    for n in range(s):
+        V[n, n if n < c else r + n - c] = 1
+    return {"A": A, "V": V}
+
+
+def differential(d: int, dp: int, weights: dict[str, np.ndarray]) -> np.ndarray:
+    """The Jacobian of (A, V) -> network in Segre coordinates, by the program."""
+    model = Lightning(d=d, dp=dp, a=d, parametrization="attention")
+    return np.asarray(model.coordinate_jacobian(weights)).T
+
+
+def differential_ranks(d: int, dp: int) -> tuple[dict[Ranks, int], int]:
+    """The rank over QQ of the differential at every orbit, and the largest of them, which is that at a dense one."""
+    found = {ranks: rank_over_q(differential(d, dp, representative(d, dp, ranks))) for ranks in orbits(d, dp)}
+    return found, max(found.values())
+
+
+def printed(ranks: Ranks) -> bool:
+    """A = k q^T and V = h k^T for some q, k, h: both of rank at most one, sharing k unless one of them is zero."""
+    r, s, c = ranks
+    return r <= 1 and s <= 1 and (r * s == 0 or c == 1)
+
+
+def completed(ranks: Ranks) -> bool:
+    """The same, or A = 0, or V = 0."""
+    return ranks[0] * ranks[1] == 0 or printed(ranks)
+
+
+def check_critical(predicts: Callable[[Ranks], bool]) -> Check:
+    def check(size: Size, context: Context) -> Verdict:
+        d, dp = size["d"], size["dp"]
+        rng = np.random.default_rng(context.seed)
+        found, generic = differential_ranks(d, dp)
+        for ranks, exact in found.items():
+            weights = representative(d, dp, ranks)
+            g, h, k = (rng.standard_normal((n, n)) for n in (d, d, dp))
+            moved = {"A": g @ weights["A"] @ h, "V": k @ weights["V"] @ g.T}
+            numeric = numeric_rank(differential(d, dp, moved)).rank
+            if numeric is not None and numeric != exact:
+                return disagreement([f"float64 says rank {numeric}, QQ says {exact}, at {ranks}"])
+            if (exact < generic) != predicts(ranks):
+                written: dict[str, Any] = {n: w.tolist() for n, w in weights.items()}
+                word = "critical" if exact < generic else "not critical"
+                return fails(
+                    Certainty.PROVED,
+                    {**written, "rank": exact, "generic_rank": generic},
+                    f"{word} at rk A = {ranks[0]}, rk V = {ranks[1]}",
+                )
+        return holds(Certainty.PROVED, generic_rank=generic)
+
+    return check
+
+
+# -- singular points: Theorem 3.4 ------------------------------------------------------------------------------------------------
+
+
+def repaired(model: Lightning, stratum: Stratum) -> bool:
+    """Singular exactly when rk A * rk V <= 1, or a < d and rk A < a."""
+    return predicts_singular(stratum) or (stratum.rank_a < model.a < model.d)
+
+
+def check_singular(predicts: Callable[[Lightning, Stratum], bool]) -> Check:
+    """Every orbit's verdict against the statement's prediction."""
+
+    def check(size: Size, context: Context) -> Verdict:
+        model = Lightning(**size)
+        result = context.once(singular_locus, model)
+        computed: dict[str, Any] = {
+            "strata": [[s.rank_a, s.rank_v, s.meet, s.verdict] for s in result.strata]
+        }
+        for stratum in result.strata:
+            if stratum.verdict != "undecided" and (stratum.verdict == "singular") != predicts(model, stratum):
+                copied = ("rank_a", "rank_v", "meet", "tangent_lower", "tangent_upper")
+                witness = {
+                    **{name: getattr(stratum, name) for name in copied},
+                    **{name: [list(row) for row in rows] for name, rows in stratum.representative.items()},
+                    "image_dim": result.image_dim,
+                }
+                reason = f"computed {stratum.verdict} at rk A = {stratum.rank_a}, rk V = {stratum.rank_v}"
+                return fails(stratum.certainty, witness, reason, **computed)
+        if left := [(s.rank_a, s.rank_v, s.meet) for s in result.strata if s.verdict == "undecided"]:
+            return out_of_reach(
+                f"undecided at (rk A, rk V, meet) = {left}; no other orbit contradicts the statement"
+            )
+        return holds(Certainty.weakest(s.certainty for s in result.strata), **computed)
+
+    return check
+
+
+# -- closedness and boundary: Theorem 3.4, Corollary A.6 -------------------------------------------------------------------------
+
+
+def check_closed(size: Size, context: Context) -> Verdict:
+    """What the compactness argument needs: only A = 0 or V = 0 give the zero function, so there are no base points."""
+    result = fibers.asked({**size, "rank_a": 0, "rank_v": 0, "meet": 0}, context)
+    known, certainty = fibers.components_of(result)
+    if not known:
+        return out_of_reach(fibers.NO_COMPONENTS)
+    model = fibers.model_of(size)
+    bounded = model.attention_rank * (2 * model.d - model.attention_rank)
+    expected = sorted([bounded, model.d * model.dp])
+    found = sorted(component.dim for component in result.components or ())
+    reason = "no base points, so the image is the cone over a compact set (Corollary A.1)"
+    otherwise = "the zero function has other weights: the argument breaks"
+    return decided(found == expected, certainty, reason, otherwise, components=found, printed=expected)
+
+
+def neighbour(model: Lightning, ranks: Ranks, sign: int) -> Coordinates | None:
+    """A point of the closure that the group moves arbitrarily near to a representative of the orbit; None when it has a flattening
+    of rank two.
+
+    Points that are only in the closure have both flattenings of rank one (the proof of Corollary A.6), as a map from columns of A and from
+    rows of V, and so have their limits, unless they are zero. At such a point h (x) q (x) S, S = x_1^2 or x_1 x_2, scalings of x_1 and x_2
+    move S + x_2^2 to S + 4^-k x_2^2. Zero is a limit of multiples of h (x) q (x) (x_1^2 + x_2^2).
+    """
+    A, V = representative(model.d, model.dp, ranks).values()
+    table = np.asarray(model.coordinates({"A": A, "V": V})).reshape(model.dp, model.d, -1)
+    if max(rank_over_q(np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)) for axis in (0, 1)) > 1:
+        return None
+    hessian = np.zeros((model.d, model.d), dtype=int)
+    if ranks[0] * ranks[1]:
+        hessian = np.outer(A[:, 0], V[0]) + np.outer(V[0], A[:, 0])
+    else:
+        hessian[0, 0] = 2
+    hessian[1, 1] += 2 * sign
+    h, q = np.eye(model.dp, dtype=int)[0], np.eye(model.d, dtype=int)[0]
+    return tuple(separated(model, h, q, hessian))
+
+
+def places(
+    model: Lightning, *, engine: Engine, seed: int, limits: Limits, points: list[Coordinates]
+) -> list[str]:
+    """Where points lie, by Macaulay2's count of complex and real points of their fibers over QQ."""
+    given = {**parameters(model, points, seed), "wantsIdeals": False, "wantsKernel": False}
+    script = render(TEMPLATE, {**model.m2_parameters, **given}, partial=model.m2_partial)
+    return [place_of_fiber(fiber) for fiber in read(engine.run(script, limits))["fibers"]]
+
+
+def check_boundary(predicts: Callable[[Lightning, Ranks], bool]) -> Check:
+    """For each orbit, whether it is a limit of points that are only in the closure, against the statement's prediction."""
+
+    def check(size: Size, context: Context) -> Verdict:
+        model = Lightning(**size, parametrization="attention")
+        strata = list(orbits(model.d, model.dp, model.a))
+        near = {(ranks, sign): neighbour(model, ranks, sign) for ranks in strata for sign in (1, -1)}
+        points = list(dict.fromkeys(z for z in near.values() if z is not None))
+        found = dict(zip(points, context.once(places, model, points=points), strict=True))
+        for point, where in found.items():
+            ours = decide(model, point).where
+            if ours != where:
+                return disagreement(
+                    [
+                        f"Macaulay2 says {where}, exact linear algebra {ours}, of the point {[*map(str, point)]}"
+                    ]
+                )
+        rows = []
+        for ranks in strata:
+            beside = [z for sign in (1, -1) if (z := near[ranks, sign]) is not None]
+            on_boundary = any(found[z] == "closure-only" for z in beside)
+            rows.append([*ranks, on_boundary])
+            if on_boundary != predicts(model, ranks):
+                named = zip(("rank_a", "rank_v", "meet"), ranks, strict=True)
+                word = "on" if on_boundary else "not on"
+                reason = f"{word} the boundary at rk A = {ranks[0]}, rk V = {ranks[1]}, meet {ranks[2]}"
+                return fails(Certainty.PROBABLE, {**dict(named), "on_boundary": on_boundary}, reason)
+        reason = "limits by explicit sequences; where there is none, the directions that were tried stay in the image"
+        return holds(Certainty.PROBABLE, reason, orbits=rows)
+
+    return check
+
+
+def critical(model: Lightning, ranks: Ranks) -> bool:
+    """Whether the differential drops its rank at the orbit, over QQ."""
+    found, generic = differential_ranks(model.d, model.dp)
+    return found[ranks] < generic
+
+
+# -- the statements ------------------------------------------------------------------------------------------------------------
+
+_CRITICAL = sizes("d dp", (2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 2))
+_SINGULAR = sizes("d dp a",
+    (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 1, 3), (3, 2, 1), (3, 2, 2), (3, 2, 3), (3, 3, 2), (4, 2, 2)
+)  # fmt: skip
+_BOUNDARY = sizes("d dp a", (2, 1, 2), (2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 2, 2), (3, 3, 3))
+
+_LEMMA_A3 = Claim(
+    id="lemma-a.3",
+    number="Lemma A.3",
+    statement="(A, V) is critical for the parametrization exactly when A = k q^T and V = h k^T for some q, k, h.",
+    checked="the rank of the differential at every orbit of pairs (A, V), A of any rank",
+    witnesses={
+        "program": ("rank over QQ of the differential at every orbit", "float64 rank at a randomly moved point"),
+        "construction": ("the orbits of GL_d x GL_d x GL_d'",),
+    },
+    sizes=_CRITICAL,
+    quick=_CRITICAL[:2],
+    run=check_critical(printed),
+    correction=Correction(
+        smallest="(d, d') = (2, 1), A the identity, V = 0",
+        witness="At V = 0 the differential is (A', V') -> V' X X^T A X: it kills all (A', 0), a space of dimension 4 > 1.",
+        macaulay2="""\
+R = QQ[a_0..a_3,v_0,v_1]; A = genericMatrix(R,a_0,2,2); V = matrix{{v_0,v_1}};
+f = flatten apply(2,m -> {A_(0,m)*v_0, A_(0,m)*v_1+A_(1,m)*v_0, A_(1,m)*v_1});
+J = jacobian matrix{f};
+<< rank J << " generically, " << rank sub(J,{a_0=>1,a_1=>0,a_2=>0,a_3=>1,v_0=>0,v_1=>0}) << " at A = 1, V = 0" << endl;
+""",
+        reason="The proof treats A = 0 and V = 0, and finds them critical; the statement does not list them when the other matrix has rank >= 2.",
+        unaffected="The zero function is a singular point and a boundary point anyway, so Theorem 3.4 and Corollary A.6 do not change "
+        "as statements about functions.",
+        repaired="(A, V) is critical exactly when A = 0, or V = 0, or A = k q^T and V = h k^T for some q, k, h.",
+        claim="lemma-a.3-completed",
+    ),
+)  # fmt: skip
+_THEOREM_34 = Claim(
+    id="theorem-3.4-singular",
+    number="Theorem 3.4, singular points (Corollary A.4)",
+    statement="For t >= 2 and d, d' >= 2 or d, a >= 2, the network of (A, V) is a singular point of the neuromanifold exactly when "
+    "rk A * rk V <= 1.",
+    quote="its singular points are the phi_(A,V) satisfying rk(A) rk(V) <= 1",
+    checked="the verdict of every orbit of (A, V) under GL_d x GL_d x GL_d'",
+    witnesses={
+        "construction": ("curves through each orbit over QQ (lower bound)",),
+        "program": ("equations over ZZ verified by substitution (upper bound)", "NumPy at a randomly moved point"),
+        "template": ("Macaulay2's Jacobian ranks", "fibers, where equations do not decide"),
+    },
+    about=("tangent", "image_dim"),
+    sizes=_SINGULAR,
+    quick=(_SINGULAR[0], _SINGULAR[1], _SINGULAR[6]),
+    run=check_singular(lambda _, stratum: predicts_singular(stratum)),
+    correction=Correction(
+        smallest="(d, d', a) = (3, 2, 2)",
+        witness="A = e1 e1^T (rank 1), V = [e1, e2]^T (rank 2): for every B of rank one, A + sB has rank at most 2, so the whole line of "
+        "networks lies in the neuromanifold. These lines and the derivatives in V span 14 dimensions, one more than the "
+        "neuromanifold has.",
+        macaulay2="""\
+R = QQ[b_0..b_8, c_0..c_5];
+A = matrix{{1,0,0},{0,0,0},{0,0,0}}; V = matrix{{1,0,0},{0,1,0}};
+B = genericMatrix(R,b_0,3,3); C = genericMatrix(R,c_0,2,3);
+coordinates = (A,V) -> flatten flatten apply(2,n -> apply(3,m -> flatten apply(3,i -> apply(toList(i..2),j ->
+  if i==j then A_(i,m)*V_(n,i) else A_(i,m)*V_(n,j)+A_(j,m)*V_(n,i)))));
+-- derivative of the network along (B,C); every B is a sum of B of rank one, and A + s B stays of rank <= 2 for those
+tangent = matrix{coordinates(B,sub(V,R)) + coordinates(sub(A,R),C)};
+<< rank sub(diff(transpose matrix{toList(b_0..b_8)|toList(c_0..c_5)}, tangent), QQ) << endl;  -- 14 > 13
+""",
+        reason="The variety {rk A <= a} is itself singular where rk A < a, so for 1 < a < d the source of the parametrization is not "
+        "smooth there, and the lemma on finite birational maps that the proof cites needs a smooth source.",
+        unaffected="The statement is right for a >= d and for a = 1 (with d' >= 2), in particular for M(2,1,2) of Figure 1; closedness, the "
+        "boundary and all dimension formulas do not use it.",
+        repaired="The point of (A, V) is singular exactly when rk A * rk V <= 1, or a < d and rk A < a.",
+        claim="theorem-3.4-singular-repaired",
+    ),
+)  # fmt: skip
+_BOUNDARY_WITNESSES = {
+    "template": ("Macaulay2: real and complex points of the fibers of nearby points",),
+    "program": ("exact ranks of flattenings over QQ",),
+    "formula": ("the sign of e2, for the same points",),
+    "construction": ("sequences in the closure that are no images",),
+}
+CLAIMS = (
+    _THEOREM_34,
+    _THEOREM_34.also(
+        id="theorem-3.4-singular-repaired",
+        number="Theorem 3.4, singular points, repaired",
+        statement="Under the same hypotheses, singular exactly when rk A * rk V <= 1, or a < d and rk A < a.",
+        run=check_singular(repaired),
+        kind=Kind.REPAIRED,
+    ),
+    Claim(
+        id="theorem-3.4-closed",
+        number="Theorem 3.4, closedness (Corollary A.1)",
+        statement="The neuromanifold of one layer is closed in the Euclidean topology.",
+        checked="the hypothesis of the paper's proof, that only A = 0 or V = 0 give the zero function; a continuous image of a compact set "
+        "is compact, and the neuromanifold is the cone over it",
+        witnesses={
+            "template": ("Macaulay2: components of the zero fiber",), "program": ("the forward pass's equations",),
+        },
+        about=fibers.ABOUT,
+        sizes=_BOUNDARY[:5],
+        run=check_closed,
+    ),
+    Claim(
+        id="theorem-3.4-boundary",
+        number="Theorem 3.4, boundary points",
+        statement="The relative boundary points are those with A = k q^T and V = h k^T.",
+        checked="for every orbit, whether it is a limit of points of the closure whose fibers have no real points",
+        witnesses=_BOUNDARY_WITNESSES,
+        sizes=_BOUNDARY,
+        run=check_boundary(lambda _, ranks: completed(ranks)),  # the zero function is of this form whatever its weights are
+    ),
+    Claim(
+        id="corollary-a.6",
+        number="Corollary A.6",
+        statement="A network is on the relative boundary exactly when its weights are critical for (A, V) -> network.",
+        checked="the same limits, against the rank over QQ of the differential at every orbit",
+        witnesses={
+            **_BOUNDARY_WITNESSES,
+            "program": ("rank over QQ of the differential", *_BOUNDARY_WITNESSES["program"]),
+        },
+        sizes=_BOUNDARY,
+        run=check_boundary(critical),
+    ),
+    _LEMMA_A3,
+    _LEMMA_A3.also(
+        id="lemma-a.3-completed",
+        number="Lemma A.3, completed",
+        statement="(A, V) is critical exactly when A = 0, or V = 0, or A = k q^T and V = h k^T for some q, k, h.",
+        run=check_critical(completed),
+        kind=Kind.REPAIRED,
+    ),
+)  # fmt: skip

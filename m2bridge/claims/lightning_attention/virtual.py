@@ -1,0 +1,320 @@
+"""Factorizations and virtual weights: changes of basis, found exactly over QQ (Lemmas 3.1 and 3.5), and deep networks by their virtual
+weights (Lemma 3.6, Equations 11 to 13). Nothing here rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from m2bridge.claims.base import Check, Claim, Context, Size, Verdict, disagreement, fails, holds, sizes
+from m2bridge.errors import InputError
+from m2bridge.models import DeepLightning, Mod
+from m2bridge.models.symbolic import rational_variables, variable_array
+from m2bridge.models.virtual import equation_11, equation_12, virtual_weights
+from m2bridge.programs.arithmetics import elementwise
+from m2bridge.questions import over_q
+from m2bridge.questions.fiber.partners import exact
+from m2bridge.results import Certainty
+
+Matrix = np.ndarray
+"""An array of Fractions, dtype object."""
+_TRIALS = 5
+
+
+class NoChangeOfBasisError(InputError):
+    """The hypotheses hold and no change of basis exists: the conclusion of a lemma fails. Everything else is another error."""
+
+
+def rational(matrix: Any, name: str = "the matrix") -> Matrix:
+    """A matrix of integers, Fractions or strings such as ``"2/3"`` as Fractions."""
+    return np.array(exact(matrix, name), dtype=object)
+
+
+def inverse(matrix: Matrix) -> Matrix:
+    found = over_q.solve(matrix, np.eye(len(matrix), dtype=int))
+    if found is None:
+        raise InputError("the matrix is not invertible")
+    return found
+
+
+def change_of_basis(first: Matrix, second: Matrix) -> Matrix:
+    """The C with ``second = C first`` for `first` of full row rank, from as many independent columns."""
+    pivots, _ = over_q.echelon(first)
+    found = over_q.solve(first[:, pivots].T, second[:, pivots].T)
+    if found is None:
+        raise InputError("the first matrix does not have full row rank")
+    return found.T
+
+
+# -- Lemma 3.1 -----------------------------------------------------------------------------------------------------------------
+
+
+def attention_gauge(Q: Any, K: Any, other_Q: Any, other_K: Any) -> Matrix:
+    """The unique C in GL_a with K' = C K and Q' = C^-T Q, given K^T Q = K'^T Q' of rank a (Lemma 3.1).
+
+    Raises
+    ------
+    InputError
+        A hypothesis of the lemma fails: the products differ, or their rank is below a.
+
+    Examples
+    --------
+    >>> C = attention_gauge([[1, 0]], [[2, 3]], [["1/5", 0]], [[10, 15]])
+    >>> [[str(x) for x in row] for row in C]
+    [['5']]
+    """
+    q, k, q2, k2 = rational(Q, "Q"), rational(K, "K"), rational(other_Q, "Q'"), rational(other_K, "K'")
+    if not np.array_equal(k.T @ q, k2.T @ q2):
+        raise InputError(
+            "K^T Q and K'^T Q' are different: these are not two factorizations of one attention matrix"
+        )
+    found = over_q.rank(k.T @ q)
+    if not found == len(k) == len(k2):
+        raise InputError(
+            f"Lemma 3.1 needs rk A = a; here rk A = {found} and a = {len(k)}, so that C is not unique"
+        )
+    C = change_of_basis(k, k2)
+    if not np.array_equal(C @ k, k2) or not np.array_equal(C.T @ q2, q):
+        raise NoChangeOfBasisError("no C carries one factorization into the other")
+    return C
+
+
+def check_attention(size: Size, context: Context) -> Verdict:
+    """A second factorization of A comes from its echelon form; C is then solved for, and both equations are verified."""
+    rng = np.random.default_rng([context.seed, 31])
+    done = 0
+    while done < _TRIALS:
+        Q, K = (rational(rng.integers(-5, 6, (size["a"], size["d"]))) for _ in range(2))
+        A = K.T @ Q
+        pivots, reduced = over_q.echelon(A)
+        if len(pivots) != size["a"]:
+            continue  # rk A < a: the lemma's hypothesis fails, draw again
+        try:
+            attention_gauge(Q, K, reduced[: len(pivots)], A[:, pivots].T)
+        except NoChangeOfBasisError as error:
+            return fails(Certainty.PROVED, {"Q": _text(Q), "K": _text(K)}, str(error))
+        done += 1
+    reason = f"C was found and is unique in {_TRIALS} random instances over QQ"
+    return holds(Certainty.PROBABLE, reason, instances=_TRIALS)
+
+
+def _text(matrix: Matrix) -> list[list[str]]:
+    return [[str(x) for x in row] for row in matrix]
+
+
+# -- Lemma 3.5 -----------------------------------------------------------------------------------------------------------------
+
+
+def layer_gauges(
+    A: Sequence[Any], V: Sequence[Any], other_A: Sequence[Any], other_V: Sequence[Any]
+) -> tuple[Matrix, ...]:
+    """The unique C_1, ..., C_(l-1) that carry (A, V) into (A', V') by Equation 9 (Lemma 3.5).
+
+    V'_i = C_i V_i C_(i-1)^-1 and A'_(i+1) = C_i^-T A_(i+1) C_i^-1, with C_0 and C_l the identity.
+
+    Raises
+    ------
+    InputError
+        A hypothesis fails: different virtual weights, unequal hidden widths, or rk L below them.
+    """
+    named = (("A", A), ("V", V), ("A'", other_A), ("V'", other_V))
+    given = [[rational(m, f"{name}{i}") for i, m in enumerate(part, start=1)] for name, part in named]
+    first_A, first_V, second_A, second_V = given
+    if not same_function(first_A, first_V, second_A, second_V):
+        raise InputError(
+            "the two networks have different virtual weights, so that Lemma 3.5 says nothing about them"
+        )
+    widths = {len(v) for v in (*first_V[:-1], *second_V[:-1])}
+    if len(widths) > 1:
+        raise InputError(f"Lemma 3.5 needs equal hidden widths, not {sorted(widths)}")
+    rank = over_q.rank(virtual_weights(first_A, first_V)[1])
+    if widths and rank not in widths:
+        raise InputError(f"Lemma 3.5 needs rk L = {widths.pop()}, the hidden width; here rk L = {rank}")
+    gauges: list[Matrix] = []
+    before, other = np.eye(first_V[0].shape[1], dtype=int), np.eye(first_V[0].shape[1], dtype=int)
+    for value, value2 in zip(first_V[:-1], second_V[:-1], strict=True):
+        before, other = value @ before, value2 @ other
+        gauges.append(change_of_basis(before, other))
+    _verify_equation_9(given, gauges)
+    return tuple(gauges)
+
+
+def _verify_equation_9(given: list[list[Matrix]], C: list[Matrix]) -> None:
+    A, V, A2, V2 = given
+    for i in range(len(V)):
+        left = V[i] if i == len(V) - 1 else C[i] @ V[i]
+        right = V2[i] if i == 0 else V2[i] @ C[i - 1]
+        if not np.array_equal(left, right):
+            raise NoChangeOfBasisError(f"no changes of basis carry V_{i + 1} into V'_{i + 1}")
+        if i and not np.array_equal(C[i - 1].T @ A2[i] @ C[i - 1], A[i]):
+            raise NoChangeOfBasisError(f"no changes of basis carry A_{i + 1} into A'_{i + 1}")
+
+
+def same_function(A: list[Matrix], V: list[Matrix], other_A: list[Matrix], other_V: list[Matrix]) -> bool:
+    """Whether two networks have the same virtual weights."""
+    (M, L), (N, K) = virtual_weights(A, V), virtual_weights(other_A, other_V)
+    return all(np.array_equal(m, n) for m, n in zip((*M, L), (*N, K), strict=True))
+
+
+def second_network(A: list[Matrix], V: list[Matrix]) -> tuple[list[Matrix], list[Matrix]] | None:
+    """Another network with the same (M, L): V'_1 the echelon rows of L, the middle layers identities, A' solved from M."""
+    M, L = virtual_weights(A, V)
+    delta = len(V[0])
+    pivots, reduced = over_q.echelon(L)
+    if len(pivots) != delta:
+        return None
+    first, last = reduced[:delta], L[:, pivots]  # L = last * first
+    right = first.T @ inverse(first @ first.T)  # first * right = 1
+    middle = [rational(np.eye(delta, dtype=int))] * (len(V) - 2)
+    return [A[0], *(right.T @ m @ right for m in M[1:])], [first, *middle, last]
+
+
+def check_layers(size: Size, context: Context) -> Verdict:
+    """A second network with the same virtual weights is built from L alone: hidden layers become the identity where they can."""
+    rng = np.random.default_rng([context.seed, 35])
+    d = size["d"]
+    done = 0
+    while done < _TRIALS:
+        A = [rational(rng.integers(-5, 6, (n, n))) for n in d[:-1]]
+        V = [rational(rng.integers(-5, 6, shape)) for shape in zip(d[1:], d[:-1], strict=True)]
+        other = second_network(A, V)
+        if other is None:
+            continue  # rk L below the hidden width: the lemma's hypothesis fails, draw again
+        if not same_function(A, V, *other):
+            return disagreement(["the network that was built from (M, L) has other virtual weights"])
+        try:
+            layer_gauges(A, V, *other)
+        except NoChangeOfBasisError as error:
+            return fails(Certainty.PROVED, {"A": [*map(_text, A)], "V": [*map(_text, V)]}, str(error))
+        done += 1
+    reason = f"all C_i were found in {_TRIALS} random instances over QQ"
+    return holds(Certainty.PROBABLE, reason, instances=_TRIALS)
+
+
+# -- Lemma 3.6, Equations 12 and 13 ----------------------------------------------------------------------------------------------
+
+_PRIMES = (8_388_593, 32_003)
+
+
+def _points(model: DeepLightning, seed: int) -> Iterator[tuple[int, Any, Any, Any, Any]]:
+    """Random (A, V, X) over several primes, and the network composed layer by layer at each."""
+    for p in _PRIMES:
+        rng = np.random.default_rng([seed, p])
+        for _ in range(_TRIALS):
+            weights = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
+            X = Mod(rng.integers(0, p, size=model.input_shape), p)
+            A, V = ([weights[f"{name}{i}"] for i in range(1, model.layers + 1)] for name in "AV")
+            yield p, A, V, X, model.forward(weights, X)
+
+
+def check_formula(formula: Callable[[Any, Any, Any], Any]) -> Check:
+    """A check that a formula in (M, L) and X is the composed network."""
+
+    def check(size: Size, context: Context) -> Verdict:
+        model = DeepLightning(**size, parametrization="attention")
+        for p, A, V, X, composed in _points(model, context.seed):
+            theirs = formula(*virtual_weights(A, V), X)
+            if not np.array_equal(theirs.values, composed.values):
+                sides = {"X": X, "composed": composed, "formula": theirs}
+                witness = {"prime": p, **{name: side.values.tolist() for name, side in sides.items()}}
+                return fails(Certainty.PROVED, witness, "the two sides differ at a point over a finite field")
+        reason = f"identical at {_TRIALS} random points over each of {len(_PRIMES)} primes"
+        return holds(Certainty.PROBABLE, reason, trials=_TRIALS * len(_PRIMES))
+
+    return check
+
+
+def all_columns(M: Any, L: Any, X: Any) -> Any:
+    """Equation 12 for every token."""
+    return np.concatenate([equation_12(M, L, X, k) for k in range(X.shape[-1])], axis=-1)
+
+
+def check_equation_13(size: Size, _: Context) -> Verdict:
+    """Each M_i enters with degree 3^(l-i) and L with degree 1: an identity of polynomials in all weights, X and a factor s."""
+    d, layers, t = size["d"], size["layers"], size["t"]
+    model = DeepLightning(d=(d,) * (layers + 1), t=t, parametrization="virtual")
+    names = [f"w{i}" for i in range(model.parameter_count)] + [f"x{i}" for i in range(d * t)] + ["s"]
+    variables = rational_variables(names)
+    s = variables[-1]
+    weights = {name: variable_array(variables, shape) for name, shape in model.parameters.items()}
+    X = variable_array(variables, (d, t))
+    plain = model.forward(weights, X)
+    degrees = {f"M{i}": 3 ** (layers - i) for i in range(1, layers + 1)} | {"L": 1}
+    for name, degree in degrees.items():
+        scaled = model.forward({**weights, name: elementwise(lambda entry: entry * s, weights[name])}, X)
+        if any(a != b * s**degree for a, b in zip(scaled.ravel(), plain.ravel(), strict=True)):
+            reason = f"{name} does not enter with degree {degree}"
+            return fails(Certainty.PROVED, {"weight": name, "degree": degree}, reason)
+    return holds(Certainty.PROVED, "an identity of polynomials", degrees=degrees)
+
+
+# -- the statements ------------------------------------------------------------------------------------------------------------
+
+_ATTENTION = sizes("d a", (1, 1), (2, 1), (2, 2), (3, 2), (4, 3), (6, 2))
+_LAYERS = sizes("d", ((2, 2, 2),), ((3, 2, 2),), ((4, 3, 3, 5),), ((3, 2, 2, 2, 4),))
+_DEEP = sizes("d a t",
+    ([2, 2, 2], [2, 2], 2), ([3, 2, 4], [2, 2], 3), ([2, 2, 2, 2], [2, 2, 2], 2), ([3, 4, 2, 3], [1, 3, 2], 3),
+    ([2, 2, 2, 2, 2], [2, 2, 2, 2], 3),
+)  # fmt: skip
+_SHALLOW = sizes("d a t", ([2, 2, 2], [2, 2], 2), ([3, 2, 2], [2, 1], 3), ([2, 2, 2, 2], [2, 2, 2], 1))
+_SCALED = sizes("d layers t", (2, 1, 2), (2, 2, 1), (1, 3, 2))
+_COMPOSED = "the forward pass, composed layer by layer from Definition 1"
+
+CLAIMS = (
+    Claim(
+        id="lemma-3.1",
+        number="Lemma 3.1",
+        statement="Two factorizations K^T Q = K'^T Q' of one matrix of rank a are related by a unique C in GL_a.",
+        checked="C solved for over QQ, and K' = C K, Q' = C^-T Q verified, for a second factorization that was made without any C",
+        witnesses={"construction": ("a second factorization, by echelon form",), "formula": ("C solved for over QQ",)},
+        sizes=_ATTENTION,
+        quick=_ATTENTION[:3],
+        run=check_attention,
+    ),
+    Claim(
+        id="lemma-3.5",
+        number="Lemma 3.5",
+        statement="With hidden widths delta <= d_0, d_l and rk L = delta, two networks with the same virtual weights are related by unique "
+        "changes of basis C_i between the layers.",
+        checked="C_i solved for over QQ, and Equation 9 verified, for a second network that was built from (M, L) alone",
+        witnesses={
+            "construction": ("a second network built from (M, L), by echelon form",), "formula": ("C_i solved for over QQ",),
+        },
+        sizes=_LAYERS,
+        quick=_LAYERS[:2],
+        run=check_layers,
+    ),
+    Claim(
+        id="lemma-3.6",
+        number="Lemma 3.6 (Equations 10 and 11)",
+        statement="A deep network is determined by its virtual weights (M, L), by the recursion of Equation 10 and Equation 11.",
+        checked="both sides at random weights and inputs over two finite fields",
+        witnesses={"program": (_COMPOSED,), "formula": ("the recursion of Equation 10",)},
+        sizes=_DEEP,
+        quick=_DEEP[:2],
+        run=check_formula(equation_11),
+    ),
+    Claim(
+        id="equation-12",
+        number="Equation 12",
+        statement="The same without recursion, as a sum over tokens of products of bilinear forms in the ternary order of Figure 2. (The "
+        "last printed index x_l~ is read as x_(k_l~).)",
+        checked="both sides at random weights and inputs over two finite fields",
+        witnesses={"program": (_COMPOSED,), "formula": ("the explicit sum of Equation 12",)},
+        sizes=_SHALLOW,
+        run=check_formula(all_columns),
+    ),
+    Claim(
+        id="equation-13",
+        number="Equation 13",
+        statement="Scaling M_i by lambda_i and L by rho leaves the network unchanged when the product of lambda_i^(3^(l-i)) is 1/rho.",
+        checked="the degree with which each virtual weight enters, as an identity of polynomials in all weights and inputs",
+        witnesses={"program": ("Equation 11 over polynomials",)},
+        sizes=_SCALED,
+        quick=(_SCALED[0], _SCALED[2]),
+        run=check_equation_13,
+    ),
+)  # fmt: skip

@@ -1,0 +1,216 @@
+"""Parts of a program as programs of their own: where it is a composition, and where it falls into pieces that share no weights.
+
+At a cut k the function is g(f(x), x), where f computes instruction k, and g has an input in its place. A part is numbered as the
+checker numbers it: weights, inputs (the cut comes last among them), then the other instructions, in their old order.
+
+Pieces are for analytic programs. Put a new input in the place of every analytic instruction, and let its argument be an output:
+the values of the old program are computed from those of the new one, so that the old image is no larger than the new one.
+The same may be done at any place. Done where no weight is on both sides, it leaves pieces whose dimensions add up to a bound.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from m2bridge.programs.instructions import ANALYTIC, flat_parts
+from m2bridge.programs.program import Builder, Instruction, Program
+from m2bridge.programs.ranks import generic_rank
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a program: a program of its own, possibly without weights.
+
+    `flat` are its flat weights within the whole, `places` its instructions there; an input in the place of a cut has none.
+    """
+
+    program: Program
+    flat: tuple[int, ...]
+    places: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a program is cut: `early` and `late` have the same weights before them, and `late` is computed from `early` alone.
+
+    `first` ends in `late`, `inner` in `early`, and `second` begins with `late`.
+    """
+
+    early: int
+    late: int
+    first: Part
+    inner: Part
+    second: Part
+
+
+def cuts(program: Program) -> list[Cut]:
+    """All cuts that no weight passes, for each split of the weights one: what inputs there are may bypass it.
+
+    Where all weights are on one side, the cut takes off what comes before or after them.
+    """
+    outputs = sorted({place for _, place in program.outputs})
+    before, weights = _weights_before(program), frozenset(program.weights.values())
+    groups: dict[frozenset[int], list[int]] = {}
+    for k, item in enumerate(program.instructions):
+        if not item.operands or k in outputs or not (before[k] or program.sees_inputs[k]):
+            continue
+        behind = part(program, outputs, k).program
+        used = {program.weights[name] for name in behind.parameters}
+        if (before[k] or len(behind.inputs) == 1) and not used & before[k]:
+            groups.setdefault(before[k], []).append(k)
+    found = []
+    for split, places in groups.items():
+        early, late = places[0], places[-1]
+        if split == weights:
+            late = early
+        elif not split or not _computed_from(program, late, early):
+            early = late
+        first, inner = part(program, [late], None), part(program, [early], None)
+        found.append(Cut(early, late, first, inner, part(program, outputs, late)))
+    return found
+
+
+def part(program: Program, outputs: Sequence[int], cut: int | None) -> Part:
+    """The program of what these places use, with an input in the place of the cut."""
+    used: set[int] = set()
+    for k in reversed(range(len(program.instructions))):
+        if k in outputs or k in used:
+            used |= {k, *(program.instructions[k].operands if k != cut else ())}
+    items = {k: program.instructions[k] for k in sorted(used)}
+    if cut is not None and cut in items:
+        name = "cut"
+        while name in program.inputs or name in program.weights:
+            name += "_"
+        items[cut] = Instruction("input", (name,), (), items[cut].shape)
+    order = sorted(items, key=lambda k: {"weight": 0, "input": 1}.get(items[k].operation, 2))
+    place = {k: n for n, k in enumerate(order)}
+    made = tuple(
+        Instruction(item.operation, item.constants, tuple(place[j] for j in item.operands), item.shape)
+        for item in (items[k] for k in order)
+    )
+    spans = {program.weights[name]: span for name, _, span in flat_parts(program.parameters)}
+    flat = [i for k in order if k in spans for i in range(spans[k].start, spans[k].stop)]
+    named = tuple((f"y{n}", place[k]) for n, k in enumerate(outputs))
+    return Part(Program(made, named), tuple(flat), tuple(None if k == cut else k for k in order))
+
+
+def _weights_before(program: Program) -> list[frozenset[int]]:
+    """For each place, the weights from which it is computed."""
+    found: list[frozenset[int]] = []
+    for k, item in enumerate(program.instructions):
+        own = frozenset([k]) if item.operation == "weight" else frozenset[int]()
+        found.append(own.union(*(found[j] for j in item.operands)))
+    return found
+
+
+def _computed_from(program: Program, late: int, early: int) -> bool:
+    """Whether `late` uses nothing but `early` and constants."""
+    waiting, seen = [late], {early}
+    while waiting:
+        k = waiting.pop()
+        if k not in seen:
+            seen.add(k)
+            if program.instructions[k].operation in ("weight", "input"):
+                return False
+            waiting += program.instructions[k].operands
+    return True
+
+
+# -- pieces ----------------------------------------------------------------------------------------------
+
+
+def relaxed(program: Program, places: Collection[int]) -> Program:
+    """The program with new inputs at these places, whose values before that (of analytic steps the arguments) are outputs too.
+
+    >>> from m2bridge.programs import parse_program
+    >>> text = "m2bridge program 1\\n%0 = weight w [2]\\n%1 = input x [2]\\n%2 = multiply %0 %1\\n%3 = exp %2\\noutput y %3\\n"
+    >>> print(relaxed(parse_program(text), {3}).text.split(chr(10), 1)[1], end="")
+    %0 = weight w0 [2]
+    %1 = input x1 [2]
+    %2 = input x3 [2]
+    %3 = multiply %0 %1
+    output y0 %2
+    output y1 %3
+    """
+    builder, moved = Builder(), dict[int, int]()
+    outputs: list[int] = []
+    for place, item in enumerate(program.instructions):
+        own = tuple(moved[k] for k in item.operands)
+        if item.operation in ("weight", "input"):
+            letter = "w" if item.operation == "weight" else "x"
+            moved[place] = builder.write(item.operation, (), f"{letter}{place}", shape=item.shape)
+            continue
+        if place in places and item.operation in ANALYTIC:  # all of these have one operand
+            outputs += own
+        else:
+            moved[place] = builder.write(item.operation, own, *item.constants, shape=item.shape)
+            outputs += [moved[place]] if place in places else []
+        if place in places:
+            moved[place] = builder.write("input", (), f"x{place}", shape=item.shape)
+    outputs = [moved[place] for _, place in program.outputs] + outputs
+    return builder.finished([(f"y{number}", place) for number, place in enumerate(outputs)])
+
+
+def pieces(program: Program, *, rank: int, p: int, seed: int, until: float) -> list[Program]:
+    """Programs that share no weights, through whose values the program factors, their ranks adding up to `rank`.
+
+    Nearly equal sides are tried first.
+    """
+    several: dict[frozenset[frozenset[str]], tuple[Program, ...]] = {}
+    for place, item in enumerate(program.instructions):
+        if item.operands:
+            cut = relaxed(program, {place})
+            groups = _groups(cut)
+            if len(groups) > 1:  # of places with the same split of the weights the last
+                names = list(cut.parameters)
+                split = frozenset(frozenset(names[k] for k in used) for used, _ in groups)
+                several[split] = tuple(_of_outputs(cut, *group) for group in groups)
+    for sides in sorted(several.values(), key=lambda sides: max(side.parameter_count for side in sides)):
+        if time.monotonic() > until:
+            break
+        ranks = [rank_of(side, p, seed) for side in sides]
+        if sum(ranks) == rank:
+            found = zip(sides, ranks, strict=True)
+            return [
+                piece for side, own in found for piece in pieces(side, rank=own, p=p, seed=seed, until=until)
+            ]
+    return [program]
+
+
+@lru_cache(maxsize=64)
+def rank_of(program: Program, p: int, seed: int) -> int:
+    """The rank of the Jacobian of a program at a random point modulo p."""
+    return generic_rank(program, p=p, seed=seed).rank
+
+
+def _groups(program: Program) -> list[tuple[set[int], list[int]]]:
+    """Weights that outputs use together, and the places of these outputs."""
+    before = _weights_before(program)
+    groups: list[tuple[set[int], list[int]]] = []
+    for _, place in program.outputs:
+        used, chosen = set(before[place]), [place]
+        for group in [g for g in groups if g[0] & used]:
+            groups.remove(group)
+            used |= group[0]
+            chosen = group[1] + chosen
+        if used:
+            groups.append((used, chosen))
+    return groups
+
+
+def _of_outputs(program: Program, weights: set[int], outputs: list[int]) -> Program:
+    """Some outputs of a program with what they need; arrays are named by their order, so that equal pieces are equal."""
+    needed = {*outputs, *weights}
+    for place in reversed(range(len(program.instructions))):
+        if place in needed:
+            needed.update(program.instructions[place].operands)
+    builder, moved = Builder(), dict[int, int]()
+    for number, place in enumerate(sorted(needed)):
+        item = program.instructions[place]
+        named = {"weight": (f"w{number}",), "input": (f"x{number}",)}.get(item.operation, item.constants)
+        own = tuple(moved[k] for k in item.operands)
+        moved[place] = builder.write(item.operation, own, *named, shape=item.shape)
+    return builder.finished([(f"y{number}", moved[place]) for number, place in enumerate(outputs)])
