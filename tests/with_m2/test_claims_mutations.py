@@ -34,11 +34,11 @@ from m2bridge.models import (
 from m2bridge.programs import jacobians as reverse
 from m2bridge.programs import proofs as programs_checks
 from m2bridge.questions import critical_points as landscape
-from m2bridge.questions.boundary import forms
+from m2bridge.questions.boundary import exact
 from m2bridge.questions.critical_points import counting, losses
 from m2bridge.questions.critical_points import strata as landscape_strata
 from m2bridge.questions.fiber import fiber
-from m2bridge.questions.singular_locus import equations, strata
+from m2bridge.questions.singular_locus import layer, strata
 
 Patch = pytest.MonkeyPatch
 
@@ -215,8 +215,8 @@ def transposed_attention(patch: Patch) -> None:
 
 def changed_sign_of_e2(patch: Patch) -> None:
     """Definite and indefinite quadrics exchanged."""
-    original = forms.e2
-    patch.setattr(forms, "e2", lambda S: -original(S))
+    original = exact.e2
+    patch.setattr(exact, "e2", lambda S: -original(S))
 
 
 def no_derivative_in_v(patch: Patch) -> None:
@@ -285,8 +285,8 @@ def half_of_the_fiber(patch: Patch) -> None:
 
 def dropped_generator(patch: Patch) -> None:
     """One of Macaulay2's equations is lost on the way."""
-    original = equations.read
-    patch.setattr(equations, "read", lambda *arguments: original(*arguments)[1:])
+    original = layer.read
+    patch.setattr(layer, "read", lambda *arguments: original(*arguments)[1:])
 
 
 def wrong_weights(patch: Patch) -> None:
