@@ -20,7 +20,7 @@ from m2bridge.errors import InputError
 from m2bridge.linear.modular import kernel_mod
 from m2bridge.linear.primes import LARGE_PRIME, GivenNumbers
 from m2bridge.models import DeepLightning, Lightning, Model
-from m2bridge.models.network import NetworkModel
+from m2bridge.models.base import NetworkModel
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
 
