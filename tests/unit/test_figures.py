@@ -20,7 +20,7 @@ from m2bridge.figures import figure1, figure3, plotting, slices
 from m2bridge.figures.finite_elements import measured_rank
 from m2bridge.figures.interactive import interactive
 from m2bridge.models import DeepLightning, Softmax
-from m2bridge.questions.boundary.decide import decide
+from m2bridge.questions.boundary.exact import decide
 from m2bridge.questions.dimension import Dimension, dimension
 
 # the resultant of two binary quadrics (Sylvester's determinant): the equation of M(2,1,2), as Macaulay2 writes it

@@ -15,7 +15,6 @@ from m2bridge.linear.primes import check_prime, given_numbers, prime_for
 from m2bridge.linear.residues import DEFAULT_PRIME
 from m2bridge.models import Model, Softmax
 from m2bridge.programs.program import degrees
-from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.dimension.constrained import constrained_dimension
 from m2bridge.questions.dimension.lower import (
     MOST_BALL_COLUMNS,
@@ -35,6 +34,7 @@ from m2bridge.questions.dimension.upper import (
     upper_bounds,
 )
 from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.point import AtOption, RationalizeOption
 from m2bridge.questions.source import constrained_map
 from m2bridge.results import Certainty, Evidence
 
