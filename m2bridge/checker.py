@@ -29,6 +29,7 @@ import random
 import re
 import sys
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -1488,19 +1489,24 @@ def read_equation(value: Any, coordinates: int) -> Equation:
     return terms
 
 
+def substituted(ring: Any, f: Equation, values: Numbers) -> Any:
+    """An equation with these values in the places of the coordinates."""
+    total = ring.number(0)
+    for c, monomial in f:
+        term = ring.number(c)
+        for i, e in monomial:
+            term = ring.multiply(term, ring.power(values[i], e) if e > 1 else values[i])
+        total = ring.add(total, term)
+    return total
+
+
 def check_equations(circuit: Circuit, values: Any) -> tuple[list[Equation], list[Polynomial]]:
     """Polynomials in the coordinates that vanish identically in the weights, by expansion; and the coordinates."""
     ring = Polynomials()
     own = coordinates(circuit, ring)
     equations = [read_equation(value, len(own)) for value in listed(values, "equations")]
     for f in equations:
-        total = ring.number(0)
-        for c, monomial in f:
-            term = ring.number(c)
-            for i, e in monomial:
-                term = ring.multiply(term, ring.power(own[i], e))
-            total = ring.add(total, term)
-        need(not total, "an equation does not vanish identically on the image")
+        need(not substituted(ring, f, own), "an equation does not vanish identically on the image")
     return equations, own
 
 
@@ -1966,6 +1972,7 @@ class Shown:
     claims: list[Any]
     said: list[str]
     follows: dict[str, Any]  # fields of a record, and their values
+    found: dict[str, Any] = field(default_factory=dict)
 
 
 def check_certificate(document: Any) -> Shown:
@@ -1981,6 +1988,8 @@ def check_certificate(document: Any) -> Shown:
     kinds: Kinds = {
         "dimension": (check_dimension, ("dimension",)),
         "closure": (check_closure, ("equations", "degree")),
+        "inside": (check_inside, ("weights", "point")),
+        "outside": (check_outside, ("point", "equation")),
         "singular": (check_singular, ("weights",)),
         "smooth": (check_smooth, ("weights",)),
         "symmetry": (check_symmetry, ("groups", "fields")),
@@ -1992,8 +2001,9 @@ def check_certificate(document: Any) -> Shown:
     network = None if spec is None else read_spec(spec)
     said += [] if spec is None else [compare(circuit, spec, network)]
     sentences, follows = check(circuit, network, *claims, *given)
+    found, follows = (follows, {}) if kind in ("closure", "inside", "outside") else ({}, follows)
     follows["model"] = "program:" + ";".join(text.splitlines()[1:]) if spec is None else spec
-    return Shown(str(kind), circuit, network, claims, said + sentences, follows)
+    return Shown(str(kind), circuit, network, claims, said + sentences, follows, found)
 
 
 Follows = tuple[list[str], dict[str, Any]]
@@ -2018,6 +2028,7 @@ def check_dimension(circuit: Circuit, network: Network | None, n: Any, lower: An
 def check_closure(circuit: Circuit, _: Network | None, values: Any, k: Any, argument: Any) -> Follows:
     """Polynomials of degree at most k that vanish on the image: at least the multiples of the equations, at most what ranks of
     evaluations at image points modulo p leave. Gradings of the weights for which all coordinates are homogeneous split both.
+    This is done for each degree up to k; an equation that is independent of multiples of others is a minimal generator.
     """
     p, gradings = fields(argument, "the argument", "prime", "gradings")
     p, k = prime(p), integer(k, 0, 100, "a degree")
@@ -2029,42 +2040,72 @@ def check_closure(circuit: Circuit, _: Network | None, values: Any, k: Any, argu
     def block(monomial: Shape) -> Shape:
         return tuple(sum(grade[i] for i in monomial) for grade in grades)
 
-    blocks: dict[Any, dict[tuple[int, ...], int]] = {}
-    for degree in range(k + 1):
-        for monomial in combinations_with_replacement(range(count), degree):
-            places = blocks.setdefault(block(monomial), {})
-            places[monomial] = len(places)
-    largest = max(map(len, blocks.values()))
-    afford(largest * comb(count + k, k) * k)
-    drawn = [[x % p for x in stream(0, i, circuit.parameters)] for i in range(largest + 4)]
+    low = [f for f in equations if max(sum(e for _, e in exponents) for _, exponents in f) <= k]
+    written = [[(c % p, tuple(i for i, e in exponents for _ in range(e))) for c, exponents in f] for f in low]
+    homogeneous = all(len({block(m) for _, m in f}) == 1 for f in written)
+    need(homogeneous, "an equation is not homogeneous for a grading")
+    by_degree = sorted((max(len(m) for _, m in f), f) for f in written)
+    monomials = [list(combinations_with_replacement(range(count), degree)) for degree in range(k + 1)]
+    sizes = Counter(block(m) for each in monomials for m in each)
+    drawn = [[x % p for x in stream(0, i, circuit.parameters)] for i in range(max(sizes.values()) + 4)]
     points = evaluated(own, p, drawn)
-    multiples: dict[Any, list[list[int]]] = {key: [] for key in blocks}
-    for f in equations:
-        if max(sum(e for _, e in exponents) for _, exponents in f) > k:
-            continue  # its multiples are of higher degree
-        terms = [(c, tuple(i for i, e in exponents for _ in range(e))) for c, exponents in f]
-        need(len({block(m) for _, m in terms}) == 1, "an equation is not homogeneous for a grading")
-        for degree in range(k + 1 - max(len(m) for _, m in terms)):
-            for factor in combinations_with_replacement(range(count), degree):
-                places = blocks[key := block((*factor, *terms[0][1]))]
-                row = [0] * len(places)
-                for c, m in terms:
-                    row[places[tuple(sorted((*factor, *m)))]] = c % p
-                multiples[key].append(row)
-    for key, places in blocks.items():
-        table = [[prod(y[i] for i in m) % p for m in places] for y in points[: len(places) + 4]]
-        complete = rank(table, p) + rank(multiples[key], p) == len(places)
-        need(complete, f"more polynomials of degree at most {k} may vanish on the image")
+    blocks: dict[Shape, dict[Shape, int]] = {key: {} for key in sizes}
+    multiples: dict[Shape, list[tuple[int, dict[int, int]]]] = {key: [] for key in sizes}
+    generators = Counter[int]()
+    for degree in range(k + 1):
+        for monomial in monomials[degree]:
+            places = blocks[block(monomial)]
+            places[monomial] = len(places)
+        for own_degree, f in by_degree:
+            for factor in monomials[degree - own_degree] if own_degree <= degree else ():
+                key = block((*factor, *f[0][1]))
+                row = {blocks[key][tuple(sorted((*factor, *m)))]: c for c, m in f}
+                multiples[key].append((own_degree, row))
+        for key in {block(monomial) for monomial in monomials[degree]}:
+            places = blocks[key]
+            afford(degree * len(places) ** 2 + len(multiples[key]) * len(places) ** 2 / 8)
+            table = [[prod(y[i] for i in m) % p for m in places] for y in points[: len(places) + 4]]
+            left, echelon = len(places) - rank(table, p), Echelon(p, len(places))
+            for own_degree, row in multiples[key]:
+                if len(echelon.rows) < left and echelon.add([row.get(i, 0) for i in range(len(places))]):
+                    generators[own_degree] += own_degree == degree
+            complete = len(echelon.rows) == left
+            need(complete, f"more polynomials of degree at most {degree} may vanish on the image")
     return [
         f"Each of the {len(equations)} equations vanishes on its image identically, by expansion over ZZ.",
         f"Every polynomial of degree at most {k} that vanishes there is a combination of their multiples of such degrees.",
         "Not covered: equations of higher degree, and whether these generate a prime ideal.",
-    ], {}
+    ], {"generators": generators, "span_dim": count - generators[1] if k else None, "coordinates": count}
+
+
+def check_inside(circuit: Circuit, _: Network | None, weights: Any, point: Any, argument: Any) -> Follows:
+    """The image of exact weights."""
+    need(argument is None, "a point of the image needs no argument")
+    ring = Polynomials()
+    own = coordinates(circuit, ring)
+    at = [ring.number(x) for x in exact(weights, "weights", circuit.parameters)]
+    terms = [[(c, tuple((i, 1) for i in m)) for m, c in f.items()] for f in own]
+    image = [substituted(ring, f, at) for f in terms]
+    given = [ring.number(x) for x in exact(point, "a point", len(own))]
+    need(image == given, "the image of the weights is another point")
+    return ["The given point is in its image, by the given weights."], {"coordinates": len(own)}
+
+
+def check_outside(circuit: Circuit, _: Network | None, point: Any, value: Any, argument: Any) -> Follows:
+    """An equation of the image that fails at a point."""
+    need(argument is None, "a point outside needs no argument")
+    (equation,), own = check_equations(circuit, [value])
+    ring = Polynomials()
+    at = [ring.number(x) for x in exact(point, "a point", len(own))]
+    need(bool(substituted(ring, equation, at)), "the equation vanishes at the point")
+    return ["The given point is not in the closure of its image: an equation that holds there fails."], {
+        "coordinates": len(own)
+    }
 
 
 def coordinate_degrees(circuit: Circuit, own: list[Polynomial], value: Any) -> list[int]:
     """The degree of each coordinate when weights have these degrees; all must be homogeneous."""
-    degrees = integers(value, 0, 100, "a degree of a weight", circuit.parameters)
+    degrees = integers(value, -100, 100, "a degree of a weight", circuit.parameters)
     found = [{sum(degrees[i] for i in monomial) for monomial in f} or {0} for f in own]
     need(all(len(each) == 1 for each in found), "a coordinate is not homogeneous for a grading")
     return [each.pop() for each in found]
@@ -2157,13 +2198,73 @@ def check_record(record: dict[str, Any], certificates: list[Shown]) -> list[str]
             partly.setdefault("strata", []).extend(check_stratum(record, own))
         elif own.kind == "symmetry" and analysis == "symmetries":
             partly.setdefault("fields", []).extend(check_fields(record, own))
+        elif own.kind == "closure" and analysis == "closure":
+            covered |= check_closed(record, own, partly)
+        elif own.kind in ("inside", "outside") and analysis == "membership":
+            covered |= check_member(record, own)
     bounds = {"image_dim", "lower_bound", "upper_bound"} & set(record)
-    claims = analysis == "dimension" or (bool(bounds) and analysis not in PARTLY)
+    bounds -= {"image_dim"} if analysis == "closure" else set(bounds if analysis in PARTLY else ())
+    claims = analysis == "dimension" or bool(bounds)
     need("image_dim" in covered or not claims, "the record is about a dimension, and its certificate is not")
     rest = [shown(name)[:40] for name in record if name not in {*covered, *partly}]
     rest += [f"{name} but for {', '.join(parts) or 'none'}" for name, parts in partly.items()]
     more = " and more" * (len(rest) > 60)
     return [f"Not covered by the certificate: {', '.join(rest[:60])}{more}."] if rest else []
+
+
+def check_closed(record: dict[str, Any], own: Shown, partly: dict[str, list[str]]) -> set[str]:
+    """A closure has as many minimal generators in each degree as the certificate shows, and its equations over QQ are there."""
+    values, k = own.claims
+    shows = {str(degree): n for degree, n in own.found["generators"].items() if n and degree > 1}
+    covered, most = set[str](), record.get("degree_bound")
+    if "generators" in record:
+        said = {d: n for d, n in record["generators"].items() if d in map(str, range(k + 1))}
+        need(said == shows, "the closure has other generators")
+        covered |= {"generators", "degree_bound"} if k >= integer(most, 0, 100, "a degree") else set()
+        partly |= {"generators": [f"those of degree at most {k}"]} if not covered else {}
+    if k and "span_dim" in record:
+        need(record["span_dim"] == own.found["span_dim"], "the span has another dimension")
+        covered.add("span_dim")
+    equations = record.get("equations")
+    if (
+        equations is not None
+        and record.get("field") == "QQ"
+        and numbered_alike(own, record.get("coordinate_count", -1))
+    ):
+        need(
+            [in_format(f) for f in listed(equations, "equations")] == values,
+            "the closure has other equations",
+        )
+        covered |= {"equations", "field"}
+    return covered
+
+
+def in_format(equation: Any) -> list[Any]:
+    """An equation of a record as the format writes it."""
+    _, coefficients, monomials = fields(equation, "an equation", "degree", "coefficients", "monomials")
+    terms = [
+        [c, [list(x) for x in sorted(Counter(m).items())]]
+        for c, m in zip(coefficients, monomials, strict=True)
+    ]
+    return terms
+
+
+def numbered_alike(own: Shown, count: int) -> bool:
+    """Whether a record with so many coordinates numbers them as the certificate: outputs, or all coefficients in a vector."""
+    vector = own.network is not None and len(own.network.input_shape) == 1
+    return not own.circuit.input_size or (vector and count == own.found.get("coordinates"))
+
+
+def check_member(record: dict[str, Any], own: Shown) -> set[str]:
+    """A point inside or outside, where the record numbers coordinates as the certificate does: without inputs."""
+    if not numbered_alike(own, len(listed(record.get("point"), "a point"))):
+        return set()
+    point = own.claims[1] if own.kind == "inside" else own.claims[0]
+    need(texts(record.get("point")) == texts(point), "the point is not what the certificate is about")
+    names = ("closure", "complex_image", "real_image")
+    said = all(record.get(name) is (own.kind == "inside") for name in names)
+    need(said, "the record says something else than its certificate")
+    return {"point", *names}
 
 
 def texts(value: Any) -> list[str]:

@@ -24,7 +24,9 @@ _REMOVED: dict[tuple[str, int], tuple[str, ...]] = {("boundary", 1): ("closednes
 """What an older version of an analysis recorded beside what the next one records, which means the same."""
 
 _ADDED: dict[tuple[str, int], Document] = {
-    ("closure", 1): {"names": []},
+    ("closure", 1): {"names": [], "certificate": []},
+    ("closure", 2): {"certificate": []},
+    ("membership", 1): {"certificate": []},
     ("dimension", 1): {"at_point": None},
     ("singular-locus", 1): {"places": [], "completeness": None, "undecided": [], "certificate": []},
     ("singular-point", 1): {"certificate": []},

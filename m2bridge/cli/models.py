@@ -14,7 +14,7 @@ from rich.table import Table
 
 from m2bridge.cli.common import JsonOption, console, print_json, read_model
 from m2bridge.models import FAMILIES
-from m2bridge.models.description import describe
+from m2bridge.models.catalogue import describe
 from m2bridge.views import known
 
 

@@ -18,7 +18,7 @@ from m2bridge.models import Lightning
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.models.symbolic import rational_variables, sparse
 from m2bridge.questions import over_q
-from m2bridge.questions.boundary import forms
+from m2bridge.questions.boundary import exact
 from m2bridge.questions.boundary.points import as_point, number
 
 MODEL = Lightning(d=2, dp=1, a=2, t=2, parametrization="attention", coordinate_system="segre")
@@ -259,5 +259,5 @@ def evaluate(polynomial: Polynomial, xyz: np.ndarray) -> tuple[np.ndarray, np.nd
 
 def text_of(polynomial: Polynomial) -> str:
     """The polynomial with its common integer factor removed, as text."""
-    whole = forms.primitive(list(polynomial.values()))
+    whole = exact.primitive(list(polynomial.values()))
     return polynomial_text(dict(zip(polynomial, whole, strict=True)), AXES)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from fractions import Fraction
+from math import prod
 from typing import Any, NoReturn, TypeVar
 
 from m2bridge.errors import SpecError
@@ -209,10 +210,12 @@ def check_sizes(family: str, **sizes: int | tuple[int, ...]) -> None:
                 )
 
 
-def check_degree(family: str, r: int, layers: int) -> None:
-    """Refuse activations x^r that make functions of a very high degree."""
-    if r > 64 or r ** (layers - 1) > 10**6:
-        raise SpecError(f"{family}: r={r} gives functions of too high a degree", argument="r")
+def check_degree(family: str, r: int | tuple[int, ...], layers: int) -> None:
+    """Refuse activations x^r (r the same after each layer, or one exponent for each) of functions of a very high degree."""
+    exponents = r if isinstance(r, tuple) else (r,) * (layers - 1)
+    if max((*exponents, 1) if isinstance(r, tuple) else (r,)) > 64 or prod(exponents) > 10**6:
+        shown = list(r) if isinstance(r, tuple) else r
+        raise SpecError(f"{family}: r={shown} gives functions of too high a degree", argument="r")
 
 
 def check_choice(family: str, name: str, value: str, choices: Sequence[str]) -> None:
@@ -239,10 +242,3 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return "[" + ",".join(str(item) for item in value) + "]"
     return str(value)
-
-
-def per_layer(value: int | Sequence[int] | None, layers: int, default: Sequence[int]) -> tuple[int, ...]:
-    """One integer for each layer; a single integer stands for all layers."""
-    if value is None:
-        return tuple(default)
-    return (value,) * layers if isinstance(value, int) else tuple(value)

@@ -20,7 +20,7 @@ from m2bridge.figures import charts, figure1, plotting, slices
 from m2bridge.figures.charts import measured_rank
 from m2bridge.figures.figure1 import interactive
 from m2bridge.models import DeepLightning, Softmax
-from m2bridge.questions.boundary.decide import decide
+from m2bridge.questions.boundary.exact import decide
 from m2bridge.questions.dimension import Dimension, dimension
 
 # the resultant of two binary quadrics (Sylvester's determinant): the equation of M(2,1,2), as Macaulay2 writes it

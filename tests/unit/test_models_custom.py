@@ -288,7 +288,7 @@ def test_several_inputs_are_one_vector() -> None:
 def test_single_weights_are_coefficients_too() -> None:
     """A weight w[0] is a single polynomial, which NumPy would take apart if it were not kept in an array."""
     model = from_callable(lambda w, x: w[0] * x + w[1] * x[::-1] ** 2, {"w": (2,)}, inputs={"x": (2,)})
-    shown = [polynomial_text(dict(terms), ["a", "b"]) for terms in model.expanded]
+    shown = [polynomial_text(dict(terms), ["a", "b"]) for terms in model.polynomials]
     found = dict(zip(model.coordinate_names, shown, strict=True))
     assert {name: text for name, text in found.items() if text != "0"} == {
         "y[1]: x[1]": "a", "y[1]: x[2]^2": "b", "y[2]: x[2]": "a", "y[2]: x[1]^2": "b",

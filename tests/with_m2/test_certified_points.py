@@ -1,4 +1,4 @@
-"""Records of singular-point and singular-locus carry certificates, which the checker verifies."""
+"""Records of singular-point, singular-locus, closure and membership carry certificates, which the checker verifies."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import pytest
 
 from m2bridge import checker, records
 from m2bridge.engine import Engine
+from m2bridge.questions.closure import closure
+from m2bridge.questions.membership import membership
 from m2bridge.questions.singular_locus import singular_locus
 from m2bridge.questions.singular_point import singular_point
 
@@ -49,3 +51,78 @@ def test_a_singular_locus_is_verified_at_its_strata(engine: Engine, a: int, stra
     said = checked(singular_locus(f"lightning(d=2,dp=1,a={a},t=2)", engine=engine))
     for k in range(4):
         assert (f"the verdict of number {k} at its representative" in said) == (k in strata)
+
+
+def covered(said: str) -> set[str]:
+    """Not one of the fields that the checker lists as not covered, of those that these tests ask about."""
+    rest = said.rpartition("Not covered by the certificate: ")[2].rstrip(".").split(", ")
+    names = {
+        "generators",
+        "degree_bound",
+        "span_dim",
+        "equations",
+        "point",
+        "closure",
+        "complex_image",
+        "real_image",
+    }
+    return names - set(rest)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "degree"),
+    [
+        ("lightning(d=2,dp=1,a=2,t=2)", "QQ", 5), ("lightning(d=2,dp=1,a=1,t=2)", None, 3),
+        ("map:s,t->s^2+t^2;s*t;s+t", "QQ", 3), ("linear(widths=[2,1,3])", "QQ", 3),
+    ],
+)  # fmt: skip
+def test_the_equations_of_a_closure_are_verified(engine: Engine, spec: str, field: Any, degree: int) -> None:
+    """By expansion over ZZ, and nothing else up to a degree; equations over F_p are certified by what they are over ZZ."""
+    found = closure(spec, field=field, engine=engine)
+    said = checked(found)
+    assert "vanishes on its image identically, by expansion over ZZ" in said
+    assert f"Every polynomial of degree at most {degree}" in said
+    assert covered(said) >= {"generators", "degree_bound", "span_dim"}
+    assert ("equations" in covered(said)) == (field == "QQ" and found.equations is not None)
+    document = records.to_document(found)
+    for key, value in (("generators", {"2": 7}), ("span_dim", found.span_dim + 1), ("model", "map:t->t;t")):
+        assert checker.verify(records.dumps({**document, key: value}))[0] == 7, key
+    if field == "QQ":
+        other = {
+            **document["equations"][0],
+            "coefficients": [2 * c + 1 for c in document["equations"][0]["coefficients"]],
+        }
+        assert checker.verify(records.dumps({**document, "equations": [other]}))[0] == 7
+
+
+@pytest.mark.parametrize(
+    ("spec", "point", "inside"),
+    [
+        ("map:s,t->s^2+t^2;s*t", [5, 2], True), ("map:s,t->s^2;s*t;t^2", [1, 1, 2], False),
+        ("lightning(d=2,dp=1,a=3,t=2)", [1, 0, 0, 0, 0, 0], True), ("lightning(d=2,dp=1,a=2,t=2)", [1, 0, 1, 1, 2, 3], False),
+        ("linear(widths=[2,1,2])", [1, 2, 2, 4], True), ("linear(widths=[2,1,2])", [1, 2, 2, 5], False),
+    ],
+)  # fmt: skip
+def test_points_inside_and_outside_are_verified(engine: Engine, spec: str, point: Any, inside: bool) -> None:
+    found = membership(spec, point=point, engine=engine)
+    said = checked(found)
+    assert ("is in its image, by the given weights" in said) == inside
+    assert ("is not in the closure of its image" in said) == (not inside)
+    assert covered(said) >= {"point", "closure", "complex_image", "real_image"}
+    document = records.to_document(found)
+    for key, value in (
+        ("closure", not inside),
+        ("real_image", None),
+        ("point", [*document["point"][1:], "7"]),
+    ):
+        assert checker.verify(records.dumps({**document, key: value}))[0] == 7, key
+
+
+def test_outputs_at_given_inputs_have_no_certificate(engine: Engine) -> None:
+    """Such a record is about values, not coordinates: the checker says that there is nothing to check."""
+    pairs = {"inputs": [[1, 0], [0, 1]], "outputs": [[1, 2], [2, 4]]}
+    code, said = checker.verify(
+        records.dumps(records.to_document(membership("linear(widths=[2,1,2])", point=pairs, engine=engine)))
+    )
+    assert code == 8
+    assert "there is no certificate" in " ".join(said)

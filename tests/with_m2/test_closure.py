@@ -280,6 +280,6 @@ def test_a_kernel_that_does_not_vanish_on_the_map_is_not_proved(
 ) -> None:
     """The kernel of another map, as a mistake in the template would give."""
     wrong = from_text("another", ["s", "t"], ["s^3", "s^2*t", "s*t^2", "2*t^3"])
-    monkeypatch.setattr("m2bridge.questions.closure.inside.best_source", lambda _: wrong)
+    monkeypatch.setattr("m2bridge.questions.closure.kernels.best_source", lambda _: wrong)
     found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", method="kernel", field="QQ", engine=engine)
     assert (found.certainty, found.agreement) == (Certainty.PROBABLE, False)
