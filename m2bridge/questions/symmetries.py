@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from m2bridge.certificates.points import found_symmetries
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.linear.primes import check_prime, given_numbers, prime_for
-from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.linear.primes import LARGE_PRIME, check_prime, given_numbers, prime_for
 from m2bridge.models import Model
 from m2bridge.models.custom import in_variables, variables_in
 from m2bridge.programs.ranks import generic_rank
@@ -192,7 +191,7 @@ def symmetries(
             f"{model.spec}: symmetries are searched for polynomial networks with free weights"
         )
     seed, chosen = ask.seed, None if ask.prime is None else check_prime(ask.prime, below=2**63)
-    p = prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME)
+    p = prime_for(given_numbers(model), chosen=chosen, default=LARGE_PRIME)
     if p < 2 * program.parameter_count:
         raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
     seconds = min(SECONDS, ask.clock.remaining or SECONDS)
