@@ -143,15 +143,11 @@ def identical(value: Any, other: Any) -> bool:
 def is_prime(n: int) -> bool:
     """Miller and Rabin's test; with these bases it makes no mistake below 3 * 10^23."""
     bases = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
-    if n < 2 or any(n % q == 0 for q in bases):
+    if n <= bases[-1] or n % 2 == 0:
         return n in bases
-    odd, twos = n - 1, 0
-    while odd % 2 == 0:
-        odd, twos = odd // 2, twos + 1
-    return all(
-        x in (1, n - 1) or n - 1 in [pow(x, 2**k, n) for k in range(1, twos)]
-        for x in (pow(b, odd, n) for b in bases)
-    )
+    twos = (n - 1 & 1 - n).bit_length() - 1
+    powers = ([pow(b, n - 1 >> k, n) for k in range(1, twos + 1)] for b in bases)
+    return all(found[-1] == 1 or n - 1 in found for found in powers)
 
 
 def prime(value: Any) -> int:
@@ -215,33 +211,27 @@ RATIONAL = r"(?:0|-?[1-9][0-9]{0,3998})(?:/[1-9][0-9]{0,3998})?"
 SHAPE = rf"\[(?:{NATURAL}(?:,{NATURAL})*)?\]"
 PART = rf"{NATURAL}:{NATURAL}:-?{NATURAL}"
 WORDS: dict[str, tuple[list[str], int | None]] = {  # words before the operands, and the number of operands
-    "weight": ([NAME, SHAPE], 0),
-    "input": ([NAME, SHAPE], 0),
-    "add": ([], 2),
-    "multiply": ([], 2),
-    "scale": ([RATIONAL], 1),
-    "power": ([NATURAL], 1),
-    "einsum": ([r"[a-z]*(?:,[a-z]*)?->[a-z]*"], None),
-    "reshape": ([SHAPE], 1),
-    "slice": ([rf"{PART}(?:,{PART})*"], 1),
-    "gather": ([SHAPE, rf"{NATURAL}(?:,{NATURAL})*"], 1),
-    "concatenate": ([NATURAL], None),
-    "softmax": ([NATURAL], 1),
-    "exp": ([], 1),
-    "reciprocal": ([], 1),
-}
+    "weight": ([NAME, SHAPE], 0), "input": ([NAME, SHAPE], 0), "add": ([], 2), "multiply": ([], 2), "scale": ([RATIONAL], 1),
+    "power": ([NATURAL], 1), "einsum": ([r"[a-z]*(?:,[a-z]*)?->[a-z]*"], None), "reshape": ([SHAPE], 1),
+    "slice": ([rf"{PART}(?:,{PART})*"], 1), "gather": ([SHAPE, rf"{NATURAL}(?:,{NATURAL})*"], 1),
+    "concatenate": ([NATURAL], None), "softmax": ([NATURAL], 1), "exp": ([], 1), "reciprocal": ([], 1),
+}  # fmt: skip
 ANALYTIC = ("softmax", "exp", "reciprocal")
 ORDER = {"weight": 0, "input": 1}  # everything else comes after them
 
 
 @dataclass(slots=True)
 class Gate:
-    """One instruction of a program."""
+    """One instruction of a program. Its plan is what is the same at every point. For einsum: contractions for the value and for
+    both transposes; for softmax: its lines; for all others, and each operand: the place that each entry of the result
+    reads there, or None.
+    """
 
     operation: str
     words: list[Any]  # the constants, read
     operands: list[int]
     shape: Shape
+    plan: Any = None
 
 
 @dataclass
@@ -259,9 +249,6 @@ class Circuit:
     def size(self, *places: int) -> int:
         return sum(prod(self.gates[k].shape) for k in places)
 
-    def shapes(self, gate: Gate) -> list[Shape]:
-        return [self.gates[k].shape for k in gate.operands]
-
     @cached_property
     def parameters(self) -> int:
         return self.size(*self.named("weight").values())
@@ -277,12 +264,8 @@ class Circuit:
     @cached_property
     def work(self) -> int:
         """Multiplications of one evaluation, about."""
-        einsums = [prod(letter_lengths(self, g).values()) for g in self.gates if g.operation == "einsum"]
+        einsums = [int(gate.plan[0].work) for gate in self.gates if gate.operation == "einsum"]
         return sum(einsums) + self.size(*range(len(self.gates)))
-
-    @cached_property
-    def plans(self) -> list[Any]:
-        return [plan(self, gate) for gate in self.gates]
 
     @cached_property
     def flat(self) -> dict[str, range]:
@@ -335,12 +318,10 @@ def read_gate(line: str, before: list[Gate]) -> Gate:
     words, what = line.split(" "), f"instruction {len(before)}"
     need(len(words) > 2 and words[:2] == [f"%{len(before)}", "="], f"{what} is missing or has another number")
     operation, words = words[2], words[3:]
-    constants: list[Any]
-    places: list[int] = []
     if operation == "constant":
         need(len(words) > 1 and bool(re.fullmatch(SHAPE, words[0])), f"{what} is not a constant")
-        shape, constants = naturals(words[0]), [rational(word) for word in words[1:]]
-        need(prod(shape) == len(constants), f"{what} has another number of entries than its shape")
+        gate = Gate(operation, [rational(word) for word in words[1:]], [], naturals(words[0]))
+        need(prod(gate.shape) == len(gate.words), f"{what} has another number of entries than its shape")
     else:
         need(operation in WORDS, f"{what} is not one that the format knows")
         patterns, count = WORDS[operation]
@@ -351,30 +332,65 @@ def read_gate(line: str, before: list[Gate]) -> Gate:
         places = [int(word[1:]) for word in operands]
         need(all(k < len(before) for k in places), f"{what}: an operand comes later")
         need(count is None or len(places) == count, f"{what}: {operation} has {count} operands")
-        constants, shape = typed(operation, own, [before[k].shape for k in places], what)
-    need(all(shape) and len(shape) <= 20, f"{what} has an empty axis or too many axes")
-    limit(prod(shape), MOST_ENTRIES)
-    return Gate(operation, constants, places, shape)
+        constants, shape, plan = typed(operation, own, [before[k].shape for k in places], what)
+        gate = Gate(operation, constants, places, shape, plan)
+    need(all(gate.shape) and len(gate.shape) <= 20, f"{what} has an empty axis or too many axes")
+    return gate
 
 
 def naturals(text: str) -> Shape:
     return tuple(map(int, re.findall("-?[0-9]+", text)))
 
 
-def typed(operation: str, own: list[str], shapes: list[Shape], what: str) -> tuple[list[Any], Shape]:
-    """The constants of an instruction and the shape of its result."""
+def offsets(lengths: Sequence[int], steps: Sequence[int], start: int = 0) -> list[int]:
+    """Flat places of a grid: a start plus the sums of index times step, last axis fastest."""
+    limit(prod(lengths), MOST_ENTRIES)
+    found = [start]
+    for n, step in zip(lengths, steps, strict=True):
+        found = [place + i * step for place in found for i in range(n)]
+    return found
+
+
+def row_major(shape: Sequence[int]) -> list[int]:
+    return [prod(shape[k + 1 :]) for k in range(len(shape))]
+
+
+class Contraction:
+    """result[kept] = sum over summed letters of x[...] y[...]; a letter that an array lacks has step 0."""
+
+    def __init__(self, lengths: dict[str, int], x: str, y: str, kept: str) -> None:
+        summed = [c for c in lengths if c not in kept and (c in x or c in y)]
+        self.work, self.sides = prod(lengths.values()), []
+        limit(self.work, MOST_ENTRIES)
+        for term in (x, y):
+            step = dict(zip(term, row_major([lengths[c] for c in term]), strict=True))
+            grids = [offsets([lengths[c] for c in cs], [step.get(c, 0) for c in cs]) for cs in (kept, summed)]
+            self.sides.append(grids)
+
+    def __call__(self, ring: Any, x: Numbers, y: Numbers) -> Numbers:
+        tables = []
+        for values, (outer, inner) in zip((x, y), self.sides, strict=True):
+            rows = {o: [values[o + i] for i in inner] for o in set(outer)}
+            tables.append([rows[o] for o in outer])
+        return list(map(ring.dot, *tables))
+
+
+def typed(operation: str, own: list[str], shapes: list[Shape], what: str) -> tuple[list[Any], Shape, Any]:
+    """The constants of an instruction, the shape of its result, and its plan."""
     first, fits = shapes[0] if shapes else (), f"{what}: the shapes do not fit"
     if operation in ORDER:
-        return [own[0]], naturals(own[1])
+        return [own[0]], naturals(own[1]), None
     if operation in ("add", "multiply"):
-        pairs = list(zip(*(padded(s, max(map(len, shapes)), 1) for s in shapes), strict=True))
+        longest = max(map(len, shapes))
+        aligned = [(1,) * (longest - len(s)) + s for s in shapes]
+        pairs = list(zip(*aligned, strict=True))
         need(all(m == n or 1 in (m, n) for m, n in pairs), fits)
-        return [], tuple(map(max, pairs))
-    if operation == "scale":
-        return [rational(own[0])], first
-    if operation == "power":
-        need(2 <= int(own[0]) <= 10**6, f"{what}: the exponent is out of range")
-        return [int(own[0])], first
+        shape = tuple(map(max, pairs))
+        jumps = [
+            [s * (n > 1) for n, s in zip(own_shape, row_major(own_shape), strict=True)]
+            for own_shape in aligned
+        ]
+        return [], shape, [offsets(shape, jump) for jump in jumps]
     if operation == "einsum":
         left, _, result = own[0].partition("->")
         terms, lengths = left.split(","), dict[str, int]()
@@ -385,37 +401,42 @@ def typed(operation: str, own: list[str], shapes: list[Shape], what: str) -> tup
         need(once, f"{what}: a letter occurs twice in a term, or only in the result")
         for letter, n in zip("".join(terms), (n for s in shapes for n in s), strict=True):
             need(lengths.setdefault(letter, n) == n, fits)
-        return [*(*terms, "")[:2], result], tuple(lengths[c] for c in result)
-    if operation == "reshape":
-        need(prod(naturals(own[0])) == prod(first), fits)
-        return [], naturals(own[0])
+        x, y = (*terms, "")[:2]
+        ways = ((x, y, result), (result, y, x), (result, x, y))
+        return (
+            [x, y, result],
+            tuple(map(lengths.__getitem__, result)),
+            [Contraction(lengths, *w) for w in ways],
+        )
     if operation == "slice":
-        parts = [naturals(part) for part in own[0].split(",")]
+        parts, steps = [naturals(part) for part in own[0].split(",")], row_major(first)
         need(len(parts) == len(first), fits)
         for (start, count, step), n in zip(parts, first, strict=True):
             inside = 0 <= start < n and 0 <= start + (count - 1) * step < n and count > 0
             need(inside and (step == 1 if count == 1 else step != 0), f"{what}: a slice leaves the array")
-        return list(parts), tuple(part[1] for part in parts)
+        shape, begin = tuple(part[1] for part in parts), sum(map(mul, (part[0] for part in parts), steps))
+        return [], shape, [offsets(shape, list(map(mul, (part[2] for part in parts), steps)), begin)]
     if operation == "gather":
         shape, places = naturals(own[0]), naturals(own[1])
         need(len(places) == prod(shape) and max(places) < prod(first), fits)
-        return list(places), shape
+        return [], shape, [places]
     if operation in ("concatenate", "softmax"):
         axis = int(own[0])
         need(axis < len(first) and (operation == "softmax" or len(shapes) > 1), fits)
         need(len({(*s[:axis], 0, *s[axis + 1 :]) for s in shapes}) == 1, fits)
-        return [axis], (*first[:axis], sum(s[axis] for s in shapes), *first[axis + 1 :])
-    return [], first
-
-
-def padded(values: Sequence[int], length: int, filler: int) -> list[int]:
-    return [filler] * (length - len(values)) + list(values)
-
-
-def letter_lengths(circuit: Circuit, gate: Gate) -> dict[str, int]:
-    """The length of each letter of an einsum."""
-    pairs = zip(gate.words, circuit.shapes(gate), strict=False)
-    return {c: n for term, shape in pairs for c, n in zip(term, shape, strict=True)}
+        shape, steps = (*first[:axis], sum(s[axis] for s in shapes), *first[axis + 1 :]), row_major(first)
+        if operation == "softmax":
+            lines = offsets(first[:axis] + first[axis + 1 :], steps[:axis] + steps[axis + 1 :])
+            return [axis], shape, [range(o, o + first[axis] * steps[axis], steps[axis]) for o in lines]
+        limit(prod(shape) * len(shapes), 4 * MOST_ENTRIES)
+        blocks = [(side, prod(s[axis:])) for side, s in enumerate(shapes)]  # rows of the operands in turn
+        read = [(side, o * n + i) for o in range(prod(first[:axis])) for side, n in blocks for i in range(n)]
+        return [], shape, [[i if own == side else None for own, i in read] for side, _ in blocks]
+    constants: list[Any] = [rational(word) for word in own] if operation in ("scale", "power") else []
+    shape = naturals(own[0]) if operation == "reshape" else first
+    need(prod(shape) == prod(first), fits)
+    need(operation != "power" or 2 <= constants[0] <= 10**6, f"{what}: the exponent is out of range")
+    return constants, shape, [range(prod(shape))]
 
 
 # == 3. Kinds of numbers =================================================================================
@@ -615,66 +636,6 @@ class Enclosures(Ring):
 # == 4. The evaluator ====================================================================================
 
 
-def offsets(lengths: Sequence[int], steps: Sequence[int]) -> list[int]:
-    """Flat places of a grid: the sums of index times step, last axis fastest."""
-    found = [0]
-    for n, step in zip(lengths, steps, strict=True):
-        found = [start + i * step for start in found for i in range(n)]
-    return found
-
-
-def row_major(shape: Sequence[int]) -> list[int]:
-    return [prod(shape[k + 1 :]) for k in range(len(shape))]
-
-
-class Contraction:
-    """result[kept] = sum over summed letters of x[...] y[...]; a letter that an array lacks has step 0."""
-
-    def __init__(self, lengths: dict[str, int], x: str, y: str, kept: str) -> None:
-        summed = [c for c in lengths if c not in kept and (c in x or c in y)]
-        self.sides = []
-        for term in (x, y):
-            step = dict(zip(term, row_major([lengths[c] for c in term]), strict=True))
-            grids = [offsets([lengths[c] for c in cs], [step.get(c, 0) for c in cs]) for cs in (kept, summed)]
-            self.sides.append(grids)
-
-    def __call__(self, ring: Any, x: Numbers, y: Numbers) -> Numbers:
-        tables = []
-        for values, (outer, inner) in zip((x, y), self.sides, strict=True):
-            rows = {o: [values[o + i] for i in inner] for o in set(outer)}
-            tables.append([rows[o] for o in outer])
-        return list(map(ring.dot, *tables))
-
-
-def plan(circuit: Circuit, gate: Gate) -> Any:
-    """What is the same at every point. For einsum: contractions for the value and for both transposes; for softmax: its
-    lines; for all others, and each operand: the place that each entry of the result reads there, or None.
-    """
-    shapes, shape, operation = circuit.shapes(gate), gate.shape, gate.operation
-    if operation == "einsum":
-        lengths, (x, y, kept) = letter_lengths(circuit, gate), gate.words
-        return [Contraction(lengths, *terms) for terms in ((x, y, kept), (kept, y, x), (kept, x, y))]
-    if operation in ("add", "multiply"):  # a repeated axis has step 0
-        own = [[0 if n == 1 else s for n, s in zip(sh, row_major(sh), strict=True)] for sh in shapes]
-        return [offsets(shape, padded(step, len(shape), 0)) for step in own]
-    if operation == "slice":
-        steps = row_major(shapes[0])
-        first = sum(part[0] * s for part, s in zip(gate.words, steps, strict=True))
-        jumps = [part[2] * s for part, s in zip(gate.words, steps, strict=True)]
-        return [[first + o for o in offsets(shape, jumps)]]
-    if operation == "softmax":
-        axis, steps = gate.words[0], row_major(shape)
-        lines = offsets(shape[:axis] + shape[axis + 1 :], steps[:axis] + steps[axis + 1 :])
-        return [[o + i * steps[axis] for i in range(shape[axis])] for o in lines]
-    if operation == "concatenate":  # rows of the operands in turn
-        axis = gate.words[0]
-        blocks = [(side, prod(s[axis:])) for side, s in enumerate(shapes)]
-        rows = range(prod(shape[:axis]))
-        read = [(side, o * n + i) for o in rows for side, n in blocks for i in range(n)]
-        return [[i if own == side else None for own, i in read] for side, _ in blocks]
-    return [gate.words if operation == "gather" else range(prod(shape))]
-
-
 # the value of an entrywise instruction with constant n at x, and its derivative: at x, or for exp and reciprocal at the value y
 ENTRYWISE: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "scale": (lambda ring, n, x: ring.multiply(ring.number(n), x), lambda ring, n, x: ring.number(n)),
@@ -696,7 +657,6 @@ class Run:
 
     def __init__(self, circuit: Circuit, ring: Any) -> None:
         self.circuit, self.ring = circuit, ring
-        self.plans = circuit.plans
 
     def values(self, weights: Numbers, inputs: Numbers) -> list[Numbers]:
         """The flat values of all instructions, for flat weights and inputs."""
@@ -717,8 +677,8 @@ class Run:
 
     def step(self, k: int, xs: list[Numbers]) -> Numbers:
         """The flat value of one instruction, for those of its operands."""
-        gate, plan, ring = self.circuit.gates[k], self.plans[k], self.ring
-        operation = gate.operation
+        gate, ring = self.circuit.gates[k], self.ring
+        operation, plan = gate.operation, gate.plan
         if operation in ANALYTIC and not hasattr(ring, "exp"):
             raise Unknown(f"a program with {operation} is not polynomial")
         if operation == "constant":
@@ -744,8 +704,8 @@ class Run:
 
     def along(self, k: int, side: int, value: Values, moved: Numbers, back: bool) -> Numbers:
         """The derivative of instruction k by one operand, applied to a vector; or its transpose, where `back`."""
-        gate, plan, ring = self.circuit.gates[k], self.plans[k], self.ring
-        zero, operation = ring.number(0), gate.operation
+        gate, ring = self.circuit.gates[k], self.ring
+        zero, operation, plan = ring.number(0), gate.operation, gate.plan
         if operation == "einsum":
             other = value(gate.operands[1 - side]) if len(gate.operands) == 2 else [ring.number(1)]
             pair = [other, moved] if side == 1 and not back else [moved, other]
@@ -1204,7 +1164,7 @@ def moves(run: Run, given: Numbers, vector_field: Field, last: int) -> bool:
             gate = circuit.gates[k]
             if gate.operation in ANALYTIC or (k <= last and slopes[k] is None and gate.operands):
                 values[k] = ring.variables(circuit.size(k))
-                for line in run.plans[k] if gate.operation == "softmax" else ():
+                for line in gate.plan if gate.operation == "softmax" else ():
                     rest = [ring.minus(values[k][i]) for i in line[1:]]
                     values[k][line[0]] = reduce(ring.add, rest, ring.number(1))
             else:
@@ -1384,7 +1344,7 @@ def part(circuit: Circuit, outputs: list[int], cut: int | None) -> tuple[Circuit
     place = {k: n for n, k in enumerate(order)}
     own = Circuit(outputs=[place[k] for k in outputs])
     for g in map(gates.__getitem__, order):
-        own.gates.append(Gate(g.operation, g.words, [place[j] for j in g.operands], g.shape))
+        own.gates.append(Gate(g.operation, g.words, [place[j] for j in g.operands], g.shape, g.plan))
     return own, [i for name in own.named("weight") for i in circuit.flat[name]]
 
 
@@ -2092,10 +2052,6 @@ def check_same_function(circuit: Circuit, _: Network | None, pair: Any, __: None
 PARTLY = ("singular-point", "singular-locus", "symmetries")
 """Questions whose records name dimensions that their certificates need not show; they are listed as not covered then."""
 
-POINTS = {"same": ("first", "second", "verdict"), "canonical": ("at", "moved", "same_function"),
-          "singular-point": ("at", "verdict")}  # fmt: skip
-"""Where a record of a question has the weights of its certificate, and its verdict."""
-
 
 def check_record(record: dict[str, Any], certificates: list[Shown]) -> list[str]:
     """What a record says must follow from its certificates where that is possible; the rest is named."""
@@ -2105,22 +2061,26 @@ def check_record(record: dict[str, Any], certificates: list[Shown]) -> list[str]
         follows = dict(own.follows)
         if own.kind == "dimension" and analysis not in PARTLY:
             follows |= {"analysis": "dimension", "certainty": "proved"}
+        points = own.kind in ("same function", "singular", "smooth")
+        if points and analysis in ("same", "canonical", "singular-point"):
+            follows |= about_points(record, own)
+        elif points and analysis == "singular-locus":
+            partly.setdefault("strata", []).extend(about_strata(record, own))
+        elif own.kind == "symmetry" and analysis == "symmetries":
+            partly.setdefault("fields", []).extend(about_fields(record, own))
+        elif own.kind == "closure" and analysis == "closure":
+            follows |= about_closure(record, own, partly)
+        elif own.kind in ("inside", "outside") and analysis == "membership":
+            names = ("closure", "complex_image", "real_image") if numbered_alike(record, own) else ()
+            follows |= dict.fromkeys(names, own.kind == "inside")
+            follows |= {"point": texts(own.claims[own.kind == "inside"])} if names else {}
         for name in sorted(set(record) & set(follows)):
             said, shows = record[name], follows[name]
-            same = identical(said, shows)
-            need(same, f"the record says {name} = {shown(said)}, the certificate shows {shown(shows)}")
+            need(
+                identical(said, shows),
+                f"the record says {name} = {shown(said)}, the certificate shows {shown(shows)}",
+            )
         covered |= set(follows)
-        points = own.kind in ("same function", "singular", "smooth")
-        if points and str(analysis) in POINTS:
-            covered |= check_points(record, own)
-        elif points and analysis == "singular-locus":
-            partly.setdefault("strata", []).extend(check_stratum(record, own))
-        elif own.kind == "symmetry" and analysis == "symmetries":
-            partly.setdefault("fields", []).extend(check_fields(record, own))
-        elif own.kind == "closure" and analysis == "closure":
-            covered |= check_closed(record, own, partly)
-        elif own.kind in ("inside", "outside") and analysis == "membership":
-            covered |= check_member(record, own)
     bounds = {"image_dim", "lower_bound", "upper_bound"} & set(record)
     bounds -= {"image_dim"} if analysis == "closure" else set(bounds if analysis in PARTLY else ())
     claims = analysis == "dimension" or bool(bounds)
@@ -2136,21 +2096,23 @@ def texts(value: Any) -> list[str]:
     return [text for item in value for text in texts(item)] if type(value) is list else [str(value)]
 
 
-def check_points(record: dict[str, Any], own: Shown) -> set[str]:
-    """The weights that a record is about are those of its certificate, and its verdict is what the certificate shows."""
-    *places, verdict = POINTS[record["analysis"]]
+def about_points(record: dict[str, Any], own: Shown) -> dict[str, Any]:
+    """The weights that a record is about are those of its certificate; and its verdict."""
+    places, verdict, shows = {
+        "same": (["first", "second"], "verdict", "same"),
+        "canonical": (["at", "moved"], "same_function", True),
+        "singular-point": (["at"], "verdict", own.kind),
+    }[record["analysis"]]
     points = own.claims[0] if own.kind == "same function" else own.claims
     need(len(points) == len(places), "the record and its certificate are about different things")
     for name, weights in zip(places, points, strict=True):
-        given = record[name]["weights"]
-        flat = [text for weight in own.circuit.flat for text in texts(given[weight])]
+        flat = [text for weight in own.circuit.flat for text in texts(record[name]["weights"][weight])]
         need(flat == texts(weights), f"{name} is not what the certificate is about")
-    shows = {"same": "same", "canonical": True}.get(record["analysis"], own.kind)
-    need(identical(record.get(verdict), shows), "the record says something else than its certificate")
-    return {*places, verdict}
+    need(verdict in record, "the record has no verdict")
+    return {verdict: shows, **{name: record[name] for name in places}}
 
 
-def check_stratum(record: dict[str, Any], own: Shown) -> list[str]:
+def about_strata(record: dict[str, Any], own: Shown) -> list[str]:
     """The strata of a record that have the certificate's point as their representative (A, V); its verdict is theirs."""
     if own.network is None or own.network.heads != [1]:
         raise Rejected("strata are known for one layer of attention with one head")
@@ -2166,53 +2128,41 @@ def check_stratum(record: dict[str, Any], own: Shown) -> list[str]:
     return [f"the verdict of number {k} at its representative" for k in found]
 
 
-def check_fields(record: dict[str, Any], own: Shown) -> list[str]:
+def about_fields(record: dict[str, Any], own: Shown) -> list[str]:
     """The vector fields of a record that are among those of the certificate."""
     verified = {json.dumps(value) for value in own.claims[1]}
     given = [f.get("coefficients") if type(f) is dict else f for f in listed(record.get("fields"), "fields")]
-    found = [str(k) for k, value in enumerate(given) if json.dumps(value) in verified]
+    found = [value for value in given if json.dumps(value) in verified]
     return [f"the identities of {len(found)} of {len(given)}"]
 
 
-def numbered_alike(own: Shown, count: Any) -> bool:
-    """Whether a record with so many coordinates numbers them as the certificate: outputs, or all coefficients in a vector."""
+def numbered_alike(record: dict[str, Any], own: Shown) -> bool:
+    """Whether a record numbers coordinates as the certificate: they are outputs, or all coefficients of forms in a vector."""
     vector = own.network is not None and len(own.network.input_shape) == 1
+    count = len(record["point"]) if "point" in record else record.get("coordinate_count")
     return not own.circuit.input_size or (vector and identical(count, own.coordinates))
 
 
-def check_closed(record: dict[str, Any], own: Shown, partly: dict[str, list[str]]) -> set[str]:
-    """A closure has as many minimal generators in each degree as the certificate shows, and its equations over QQ are there."""
-    (values, k), covered = own.claims, set[str]()
+def about_closure(record: dict[str, Any], own: Shown, partly: dict[str, list[str]]) -> dict[str, Any]:
+    """How many minimal generators of which degree a closure has; and its equations, where they are over QQ."""
+    (values, k), follows = own.claims, dict[str, Any]()
     if "generators" in record:
         shows = {str(degree): n for degree, n in own.generators.items() if n and degree > 1}
-        said = {d: n for d, n in record["generators"].items() if d in map(str, range(k + 1))}
-        need(identical(said, shows), "the closure has other generators")
-        covered = (
-            {"generators", "degree_bound"}
-            if k >= integer(record.get("degree_bound"), 0, 100, "a degree")
-            else covered
-        )
-        partly |= {} if covered else {"generators": [f"those of degree at most {k}"]}
+        higher = {d: n for d, n in record["generators"].items() if d not in map(str, range(k + 1))}
+        if integer(record.get("degree_bound"), 0, 100, "a degree") <= k:
+            follows = {"generators": shows, "degree_bound": record["degree_bound"]}
+        else:
+            need(identical(record["generators"], shows | higher), "the closure has other generators")
+            partly["generators"] = [f"those of degree at most {k}"]
     equations = record.get("equations")
-    if equations and record.get("field") == "QQ" and numbered_alike(own, record.get("coordinate_count")):
+    if equations and record.get("field") == "QQ" and numbered_alike(record, own):
         found = []
         for f in equations:
             terms = zip(f["coefficients"], f["monomials"], strict=True)
             found.append([[c, [list(power) for power in sorted(Counter(m).items())]] for c, m in terms])
         need(identical(found, values), "the closure has other equations")
-        covered |= {"equations", "field"}
-    return covered
-
-
-def check_member(record: dict[str, Any], own: Shown) -> set[str]:
-    """A point inside or outside, where the record numbers coordinates as the certificate does."""
-    if not numbered_alike(own, len(listed(record.get("point"), "a point"))):
-        return set()
-    point, names = own.claims[own.kind == "inside"], ("closure", "complex_image", "real_image")
-    need(texts(record["point"]) == texts(point), "the point is not what the certificate is about")
-    agree = all(record.get(name) is (own.kind == "inside") for name in names)
-    need(agree, "the record says something else than its certificate")
-    return {"point", *names}
+        follows |= {"equations": equations, "field": "QQ"}
+    return follows
 
 
 def verify(text: str) -> tuple[int, list[str]]:
@@ -2226,7 +2176,7 @@ def verify(text: str) -> tuple[int, list[str]]:
         if given is None or given == []:
             claims = " It calls itself proved." if document.get("certainty") == "proved" else ""
             return 8, [
-                f"There is no certificate in this record: nothing was checked, and nothing is known to be wrong.{claims}"
+                f"Not proved: there is no certificate in this record. Nothing was checked, and nothing is known to be wrong.{claims}"
             ]
         several = given if type(given) is list else [given]
         limit(len(several), 1000)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from m2bridge.certificates.produce import certificate, numbers
 from m2bridge.errors import M2BridgeError
 from m2bridge.linear.residues import DEFAULT_PRIME, Mod
 from m2bridge.models import Model
@@ -115,15 +115,5 @@ def same_certificate(model: Model, first: np.ndarray, second: np.ndarray) -> dic
     """Two different flat weights with one function, as a certificate; None when they are equal or no polynomials."""
     if not model.polynomial or (first == second).all() or prod(first.shape) > 10_000:
         return None
-    return {
-        "format": "m2bridge certificate",
-        "version": 2,
-        "statement": {"kind": "same function", "weights": [_numbers(first), _numbers(second)]},
-        "spec": model.spec,
-        "program": model.program.text,
-        "argument": None,
-    }
-
-
-def _numbers(weights: Sequence[Fraction] | np.ndarray) -> list[int | str]:
-    return [int(x) if x.denominator == 1 else f"{x.numerator}/{x.denominator}" for x in weights]
+    statement = {"kind": "same function", "weights": [numbers(first), numbers(second)]}
+    return certificate(model.program, statement, spec=model.spec)
