@@ -28,7 +28,7 @@ from m2bridge.models import Model, parse_spec
 from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure import closure, interpolate
 from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.closure.inside import graded_kernel, kernel
+from m2bridge.questions.closure.kernels import graded_kernel, kernel
 from m2bridge.questions.kernel import Asking
 
 LADDER = (

@@ -2175,9 +2175,8 @@ def verify(text: str) -> tuple[int, list[str]]:
         given = document if bare else document.get("certificate")
         if given is None or given == []:
             claims = " It calls itself proved." if document.get("certainty") == "proved" else ""
-            return 8, [
-                f"Not proved: there is no certificate in this record. Nothing was checked, and nothing is known to be wrong.{claims}"
-            ]
+            nothing = "Nothing was checked, and nothing is known to be wrong."
+            return 8, [f"Not proved: there is no certificate in this record. {nothing}{claims}"]
         several = given if type(given) is list else [given]
         limit(len(several), 1000)
         found = [check_certificate(certificate) for certificate in several]

@@ -30,14 +30,7 @@ class Expense:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a question will probably need, and what could be proved without Macaulay2.
-
-    Attributes
-    ----------
-    seconds, memory_bytes: of the whole question, on a machine like the one where the law was measured.
-    rests_on: the sizes from which they were predicted.
-    without_engine: what the question, or another one, still proves where there is no Macaulay2.
-    """
+    """What a question will probably need, and what it, or another one, still proves where there is no Macaulay2."""
 
     question: str
     seconds: float

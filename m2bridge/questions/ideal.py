@@ -1,6 +1,6 @@
 """An ideal that a user brings, as a file of polynomials: dimension, degree, radical, components, singularities.
 
-Text enters and is parsed into polynomials (:mod:`m2bridge.models.ideal_text`); they travel to Macaulay2 as integers, never as
+Text enters and is parsed into polynomials (:mod:`m2bridge.models.ideals`); they travel to Macaulay2 as integers, never as
 text. The second witness is the Hilbert function in low degrees, by exact ranks of the generators' multiples over the same field.
 """
 
@@ -10,27 +10,23 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import comb, lcm, prod
+from math import comb, prod
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
-
 from m2bridge.errors import InputError
-from m2bridge.linear.modular import echelon_mod, rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, check_prime, numbers_in, prime_for
-from m2bridge.models.ideal_text import GivenIdeal, read_ideal
-from m2bridge.models.polynomials import for_macaulay2, parse_polynomial, polynomial_text
-from m2bridge.questions.asking import Clock, LimitReached
+from m2bridge.models.ideals import GivenIdeal, read_ideal
+from m2bridge.models.polynomials import for_macaulay2, polynomial_text
+from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.closure import Closure, read_field
-from m2bridge.questions.closure.lifting import reduce_polynomial
-from m2bridge.questions.closure.monomials import monomials_of_degree
+from m2bridge.questions.closure.lifting import generated_rank, reduce_polynomial
 from m2bridge.questions.cost import Expense
+from m2bridge.questions.hilbert_series import expanded
 from m2bridge.questions.kernel import Asking, Option, Subject, question
-from m2bridge.results import Certainty, Evidence, Result, register_result, said
+from m2bridge.results import Certainty, Result, register_result, said
 from m2bridge.views import View, cut, known
 
-TEMPLATE = "ideal"
 _LARGEST_FILE = 16 * 2**20
 _MOST_MONOMIALS = 1500
 _MOST_RATIONAL_MONOMIALS = 130
@@ -104,8 +100,18 @@ def _given(given: Any) -> GivenIdeal:
     if isinstance(given, GivenIdeal):
         return given
     if isinstance(given, Closure):
-        return read_ideal(given.to_m2(), source="the closure")
-    return read_ideal(given if isinstance(given, str) else "\n".join(_lines(given)))
+        count = given.coordinate_count
+        return GivenIdeal(
+            variables=tuple(f"z{i}" for i in range(count)), characteristic=given.characteristic,
+            polynomials=tuple(f.terms(count) for f in given.known_equations),
+        )  # fmt: skip
+    lines = [given] if isinstance(given, str) else given
+    if not isinstance(lines, Sequence) or not all(isinstance(line, str) for line in lines):
+        raise InputError(
+            "an ideal is given by its text or by a list of polynomials as texts, "
+            f"not by the {type(given).__name__} {str(given)[:40]!r}"
+        )
+    return read_ideal("\n".join(lines))
 
 
 def _from_file(file: str) -> GivenIdeal:
@@ -160,14 +166,17 @@ def ideal(
 ) -> IdealSummary:
     """Invariants of an ideal: dimension, degree, Hilbert series, radical, components, singular locus.
 
-    The ideal is given by its text (see :func:`~m2bridge.models.ideal_text.read_ideal`). By default it is computed over the field
+    The ideal is given by its text (see :func:`~m2bridge.models.ideals.read_ideal`). By default it is computed over the field
     that the file states, else over F_32003, or the next smaller prime that divides no coefficient.
     """
     p = _characteristic(ask.prime if field is None else field, given)
-    values, limit = ask.ask(TEMPLATE, _request(given, p, components=components, singular=singular))
-    ask.evidence += _evidence(given, values.get("h_vector"), values.get("dim"), p, ask.clock)
-    found = values.get("components")
-    not_shown = []
+    request = {
+        "p": p, "variableCount": len(given.variables), "polynomials": [for_macaulay2(f) for f in given.polynomials if f],
+        "wantComponents": components, "wantSingular": singular,
+    }  # fmt: skip
+    values, limit = ask.ask("ideal", request)
+    _say_hilbert_function(ask, given, values.get("h_vector"), values.get("dim"), p)
+    found, not_shown = values.get("components"), []
     if "singular_skipped" in values:
         not_shown.append(f"the singular locus: {values['singular_skipped']} Jacobian minors are too many")
     singular_dim, singular_degree = values.get("singular_dim"), values.get("singular_degree")
@@ -179,39 +188,24 @@ def ideal(
         not_shown.append(f"that these numbers are the same over QQ: they were computed over F_{p}")
         if gone := next((c for f in given.polynomials for c in f.values() if c.numerator % p == 0), None):
             not_shown.append(f"anything about the ideal over QQ: its coefficient {gone} is 0 in F_{p}")
+
+    def component(codim: int, degree: int, generators: Any) -> IdealComponent:
+        texts = (
+            polynomial_text(f, given.variables) for f in values.polynomials(generators, len(given.variables))
+        )
+        return IdealComponent(codim=codim, degree=degree, generators=tuple(texts))
+
+    sizes = {name: values.get(name) for name in ("homogeneous", "dim", "codim", "degree", "radical")}
+    lists = {name: values.get(name) for name in ("generator_degrees", "h_vector")}
     return ask.answer(
         IdealSummary, model="ideal",
         options={"components": components, "singular": singular, "generators": list(given.texts())},
         certainty=Certainty.PROBABLE if p else Certainty.PROVED, limit=limit,
-        variables=given.variables, generators=given.texts(), field=f"F_{p}" if p else "QQ",
-        homogeneous=values.get("homogeneous"), dim=values.get("dim"), codim=values.get("codim"),
-        degree=values.get("degree"), generator_degrees=_tuple(values.get("generator_degrees")),
-        h_vector=_tuple(values.get("h_vector")), radical=values.get("radical"),
-        components=None if found is None else tuple(
-            IdealComponent(codim=c, degree=d, generators=tuple(_renamed(g, given.variables) for g in gens))
-            for c, d, gens in found
-        ),
-        singular_dim=singular_dim, singular_degree=singular_degree,
-        not_shown=tuple(not_shown),
+        variables=given.variables, generators=given.texts(), field=f"F_{p}" if p else "QQ", **sizes,
+        **{name: None if listed is None else tuple(listed) for name, listed in lists.items()},
+        components=None if found is None else tuple(component(*item) for item in found),
+        singular_dim=singular_dim, singular_degree=singular_degree, not_shown=tuple(not_shown),
     )  # fmt: skip
-
-
-def _lines(given: object) -> list[str]:
-    if not isinstance(given, Sequence) or not all(isinstance(line, str) for line in given):
-        raise InputError(
-            "an ideal is given by its text or by a list of polynomials as texts, "
-            f"not by the {type(given).__name__} {str(given)[:40]!r}"
-        )
-    return list(given)
-
-
-def _request(given: GivenIdeal, p: int, *, components: bool, singular: bool) -> dict[str, object]:
-    """Values for the template."""
-    terms = [for_macaulay2(f) for f in given.polynomials if f]
-    return {
-        "p": p, "variableCount": len(given.variables), "polynomials": terms,
-        "wantComponents": components, "wantSingular": singular,
-    }  # fmt: skip
 
 
 def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
@@ -225,8 +219,7 @@ def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
     default = prime_for(numbers_in(given.polynomials), chosen=None, default=MACAULAY2_PRIME)
     if stated is None:
         return default
-    option = "--field" if field is not None else "the file's ring, characteristic"
-    p = check_prime(stated, option)
+    p = check_prime(stated, "--field" if field is not None else "the file's ring, characteristic")
     lost = [c for f in given.polynomials for c in f.values() if c.denominator % p == 0]
     if lost:
         raise InputError(
@@ -235,74 +228,26 @@ def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
     return p
 
 
-def _tuple(values: Sequence[int] | None) -> tuple[int, ...] | None:
-    return None if values is None else tuple(values)
-
-
-def _renamed(text: str, variables: Sequence[str]) -> str:
-    """Macaulay2's polynomial in x0, x1, ... written in the user's variables; parsed, not replaced as text."""
-    internal = [f"x{i}" for i in range(len(variables))]
-    return polynomial_text(parse_polynomial(text, internal, source="Macaulay2's output"), variables)
-
-
-def _evidence(
-    given: GivenIdeal, h_vector: Sequence[int] | None, dim: int | None, p: int, clock: Clock
-) -> list[Evidence]:
+def _say_hilbert_function(
+    ask: Asking, given: GivenIdeal, h_vector: Sequence[int] | None, dim: int | None, p: int
+) -> None:
     """The Hilbert function in low degrees from Macaulay2's series, and by ranks over the same field: QQ for p = 0."""
     if h_vector is None or dim is None or dim < 0:
-        return []
+        return
     n = len(given.variables)
     most = _MOST_MONOMIALS if p else _MOST_RATIONAL_MONOMIALS
     top = max(k for k in range(_HIGHEST_CHECKED + 1) if comb(n + k - 1, k) <= most or k <= 1)
-    series = [_expanded(h_vector, dim, k) for k in range(top + 1)]
-    certainty, over = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.PROVED, "QQ")
+    generators = [f for f in (reduce_polynomial(f, p) if p else f for f in given.polynomials) if f]
     try:
-        ranks = [_hilbert(given, k, p, clock) for k in range(top + 1)]
+        ranks = [
+            comb(n + k - 1, k) - generated_rank(generators, k, n, p, ask.clock.check) for k in range(top + 1)
+        ]
     except LimitReached:
-        return []
+        return
+    certainty, over = (Certainty.PROBABLE, f"F_{p}") if p else (Certainty.PROVED, "QQ")
     say = partial(said, "hilbert_function", prime=p or None, certainty=certainty, field=over)
     witness, method = "modular" if p else "exact", "ranks of the generators' multiples"
-    return [
-        say(series, "macaulay2", "Hilbert series of the ideal"),
+    ask.evidence += [
+        say(list(expanded(h_vector, dim, top)), "macaulay2", "Hilbert series of the ideal"),
         say(ranks, witness, method, ancestry="program"),
     ]
-
-
-def _expanded(h_vector: Sequence[int], dim: int, degree: int) -> int:
-    """A coefficient of h(T) / (1-T)^dim."""
-    if dim == 0:
-        return h_vector[degree] if degree < len(h_vector) else 0
-    return sum(h * comb(degree - i + dim - 1, dim - 1) for i, h in enumerate(h_vector) if i <= degree)
-
-
-def _hilbert(given: GivenIdeal, degree: int, p: int, clock: Clock) -> int:
-    """The Hilbert function in one degree: monomials minus the rank of the generators' multiples, over F_p, or QQ for p = 0."""
-    n = len(given.variables)
-    place = {tuple(row): i for i, row in enumerate(_exponents(n, degree))}
-    rows: list[np.ndarray] = []
-    for polynomial in given.polynomials:
-        f = _integral(polynomial, p)
-        gap = degree - max((sum(m) for m in f), default=degree + 1)
-        for shift in _exponents(n, gap) if gap >= 0 else []:
-            row = np.zeros(len(place), dtype=np.int64 if p else object)
-            for m, c in f.items():
-                row[place[tuple(a + b for a, b in zip(m, shift, strict=True))]] = c
-            rows.append(row)
-    clock.check()
-    if not rows:
-        return len(place)
-    return len(place) - (
-        len(echelon_mod(np.array(rows), p, clock.check)[1]) if p else rank_over_q(np.array(rows))
-    )
-
-
-def _integral(polynomial: Mapping[tuple[int, ...], Any], p: int) -> dict[tuple[int, ...], int]:
-    """Residues modulo p; for p = 0 the multiple with integer coefficients."""
-    if p:
-        return reduce_polynomial(polynomial, p)
-    common = lcm(*(c.denominator for c in polynomial.values()))
-    return {m: int(c * common) for m, c in polynomial.items() if c}
-
-
-def _exponents(n: int, degree: int) -> list[tuple[int, ...]]:
-    return [tuple(np.bincount(row, minlength=n).tolist()) for row in monomials_of_degree(n, degree)]

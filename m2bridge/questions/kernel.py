@@ -24,9 +24,8 @@ from m2bridge.errors import InputError, LimitError, NoEngineError
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
-from m2bridge.questions.asking import Asking, LimitReached, Progress, prime_between
+from m2bridge.questions.asking import Asking, LimitReached, Progress, prime_between, suitable_steps
 from m2bridge.questions.cost import Cost, Estimate, estimate_of, from_program
-from m2bridge.questions.steps import suitable_steps
 from m2bridge.results import RESULT_TYPES, Result, register_result
 from m2bridge.scripts import Script
 
@@ -46,13 +45,8 @@ _COMMON_OPTIONS = """Like every question it also takes `engine` (a Macaulay2, or
 class Option:
     """What stands beside a question's own option: ``degree: Annotated[int, Option("How far to look.")] = 2``.
 
-    Attributes
-    ----------
-    help: a sentence for people.
-    flag: its name on the command line; by default the option's own name.
-    least: the smallest number allowed.
-    read: makes the value from the text on the command line; by default the option's type.
-    unasked: its value on the command line when it is not given, where that is not what it is in Python.
+    On the command line it is called `flag`, `read` makes its value from the text, and `unasked` is its value when it is not
+    given, where these are not the option's name, its type, and its default in Python.
     """
 
     help: str
@@ -116,15 +110,9 @@ class Question(Generic[S, R]):
 
     Attributes
     ----------
-    name: as on the command line.
-    asks: what it asks, in one sentence.
-    result: the type of its answer.
     templates: those of its scripts, by their names, or by the paths of files outside the package; with what they include they
         determine the answer.
     quantities: what is reported, a sentence each; grounds are shown for these, in this order.
-    example: a command line.
-    needs_engine: whether nothing can be answered without Macaulay2.
-    takes_prime: whether it computes over a finite field that a user may choose.
     primes: the smallest and the largest prime that a user may choose. Over a smaller field than the default's, most points are
         special and ranks at random points mean little: a question that allows it has a guard of its own.
     warm: whether it runs many scripts, for which a Macaulay2 is kept ready.

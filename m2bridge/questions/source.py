@@ -89,6 +89,11 @@ class Source:
         return f"F_{self.characteristic}" if self.characteristic else "QQ"
 
     @property
+    def terms(self) -> list[list[object]]:
+        """The components' generators, for a template."""
+        return [[for_macaulay2(f) for f in part.generators] for part in self.components]
+
+    @property
     def degrees(self) -> dict[int, int]:
         """Dimension -> sum of the degrees of the components of that dimension."""
         total: Counter[int] = Counter()
@@ -190,7 +195,7 @@ def with_points(
     best = source
     for p in primes:
         request = {
-            "p": p, "coverCharacteristic": source.characteristic, "componentTerms": component_terms(source),
+            "p": p, "coverCharacteristic": source.characteristic, "componentTerms": source.terms,
             "numbers": np.random.default_rng([seed, p]).integers(1, p, size=_RANDOM_NUMBERS).tolist(), **model.m2_parameters,
         }  # fmt: skip
         values, limit = asking.ask("source_points", request, seconds=seconds)
@@ -211,11 +216,6 @@ def with_points(
 def _met(points: Sequence[ClosedPoint]) -> int:
     """How many components have a smooth point among these."""
     return len({point.component for point in points if point.smooth})
-
-
-def component_terms(source: Source) -> list[list[object]]:
-    """The components' generators for a template."""
-    return [[for_macaulay2(f) for f in part.generators] for part in source.components]
 
 
 def _closed_point(values: Values, item: Any, p: int) -> ClosedPoint:

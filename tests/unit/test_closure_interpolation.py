@@ -12,9 +12,8 @@ from m2bridge.models import parse_spec
 from m2bridge.models.custom import from_text
 from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure import interpolate
-from m2bridge.questions.closure.image import image_of
+from m2bridge.questions.closure.image import coordinate_permutations, image_of, torus_weights
 from m2bridge.questions.closure.interpolation import evaluate
-from m2bridge.questions.closure.symmetry import coordinate_permutations, torus_weights
 
 
 def test_equations_vanish_at_fresh_points() -> None:

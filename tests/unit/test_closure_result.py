@@ -10,7 +10,7 @@ import sympy
 
 from m2bridge.errors import InputError
 from m2bridge.questions.closure import FORMATS, Closure, Equation
-from m2bridge.questions.closure.equations import equation
+from m2bridge.questions.closure.result import equation
 from m2bridge.records import from_document, to_document
 from m2bridge.results import Certainty
 

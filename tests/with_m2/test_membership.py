@@ -16,7 +16,7 @@ from m2bridge.engine import Engine
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models import parse_spec
 from m2bridge.questions.membership import membership
-from m2bridge.questions.membership.algebraic import AlgebraicPoint
+from m2bridge.questions.membership.points import AlgebraicPoint
 
 LAYER = "lightning(d=2,dp=1)"
 KNOWN: list[tuple[str, Any, tuple[bool, bool, bool]]] = [

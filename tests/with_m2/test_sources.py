@@ -232,7 +232,6 @@ def lose_one(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
         return replace(found, components=tuple(kept))
 
     monkeypatch.setattr(sources, "decomposed", fewer)
-    monkeypatch.setattr("m2bridge.questions.closure.union.decomposed", fewer)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -288,7 +287,6 @@ def test_a_wrong_differential_in_the_template_is_a_contradiction(
 def test_when_decomposition_is_out_of_reach_only_what_was_seen_is_claimed(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("m2bridge.questions.closure.union.decomposed", lambda *_, **__: None)
     monkeypatch.setattr("m2bridge.questions.source.decomposed", lambda *_, **__: None)
     found = closure("map:a,s->a*s;s|a^7-2", engine=engine)
     assert (found.completeness, found.degree, found.certainty) == ("seen-part", None, Certainty.PROBABLE)

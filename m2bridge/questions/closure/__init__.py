@@ -25,35 +25,26 @@ from m2bridge.linear.primes import (
     primes_below,
 )
 from m2bridge.models.base import Model
-from m2bridge.questions.closure import accounting, inside
-from m2bridge.questions.closure.comparing import compare_primes
-from m2bridge.questions.closure.equations import Equation
+from m2bridge.questions.closure import accounting, kernels
 from m2bridge.questions.closure.formats import FORMATS
 from m2bridge.questions.closure.image import Image, image_of
 from m2bridge.questions.closure.interpolation import Interpolation, interpolate
+from m2bridge.questions.closure.lifting import compare_primes
 from m2bridge.questions.closure.names import named_generators
-from m2bridge.questions.closure.result import Closure, Membership
-from m2bridge.questions.closure.union import by_components
+from m2bridge.questions.closure.result import Closure, Equation, Membership
 from m2bridge.questions.closure.work import Work
 from m2bridge.questions.cost import from_coordinates
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map
 
 __all__ = [
-    "FORMATS",
-    "METHODS",
-    "Closure",
-    "Equation",
-    "Interpolation",
-    "Membership",
-    "closure",
-    "interpolate",
-    "read_field",
-]
+    "FORMATS", "METHODS", "Closure", "Equation", "Interpolation", "Membership", "closure", "interpolate", "read_field",
+]  # fmt: skip
 
 Method = Literal["auto", "interpolation", "kernel", "graded-kernel"]
 METHODS = ("auto", "interpolation", "kernel", "graded-kernel")
 _GRADED_DEGREE = 4
+_KERNEL_SPAN = 20
 _UNION_SECONDS = 60.0
 """For each question about a source with equations when points can answer a part of it instead."""
 
@@ -69,19 +60,16 @@ def read_field(text: str) -> int | Literal["QQ"]:
     return check_prime(p, "--field")
 
 
+_TEMPLATES = (
+    "closure_kernel", "closure_graded", "closure_accounting", "closure_unmixed", "closure_section", "closure_union",
+    "source_components", "source_points",
+)  # fmt: skip
+
+
 @question(
     asks="The equations of the Zariski closure of a network's functions, with what is shown about them.",
     primes=(2, LARGE_PRIME),
-    templates=(
-        "closure_kernel",
-        "closure_graded",
-        "closure_accounting",
-        "closure_unmixed",
-        "closure_section",
-        "closure_union",
-        "source_components",
-        "source_points",
-    ),
+    templates=_TEMPLATES,
     quantities={
         "image_dim": "the dimension of the image, affine",
         "codim": "the codimension of the closure in its linear span",
@@ -134,60 +122,55 @@ def closure(
     if chosen is None and not equations_of_source:
         prime = _lucky_prime(image, prime, ask.seed)
     ask.require_engine()
-    work = Work(
-        model=model, image=image, asking=ask, prime=prime, rational=field == "QQ", thorough=cross_check
-    )
+    begin = partial(Work, model=model, image=image, asking=ask, rational=field == "QQ", thorough=cross_check)
+    work = begin(prime=prime)
     if equations_of_source:
         _with_source_equations(work, method, max_degree, chosen=chosen is not None)
     elif method == "kernel":
-        inside.by_kernel(work, max_degree)
+        kernels.by_kernel(work, max_degree)
     elif method == "graded-kernel":
-        inside.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
+        kernels.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
     else:
         compare_primes(work, work.by_interpolation(max_degree))
         if work.unlucky and chosen is None:  # once more with another prime, for a user who has chosen none
-            work = _fresh(work, primes_below(prime - 1, count=1, numbers=image.numbers)[0])
+            work = begin(prime=primes_below(prime - 1, count=1, numbers=image.numbers)[0])
             compare_primes(work, work.by_interpolation(max_degree))
-        if cross_check or (method == "auto" and inside.kernel_may_settle(work)):
-            inside.compare_with_kernel(work, None if cross_check else work.patience)
-    answer = partial(
-        work.result,
-        method=_method(method, work, by_components=work.components is not None),
-        options={
-            "method": method,
-            "max_degree": max_degree,
-            "field": "QQ" if field == "QQ" else f"F_{work.prime}",
-            "cross_check": cross_check,
-        },
-    )
-    result = answer(equations=equations)
+        if cross_check or (method == "auto" and _kernel_may_settle(work)):
+            kernels.compare_with_kernel(work, None if cross_check else work.patience)
+    done: str = method
+    if method == "auto":
+        done = "interpolation+kernel" if work.kernel_used else "interpolation"
+        done = "kernel" if work.components is not None else done
+    over = "QQ" if field == "QQ" else f"F_{work.prime}"
+    options = {"method": method, "max_degree": max_degree, "field": over, "cross_check": cross_check}
+    result = work.result(method=done, equations=equations, options=options)
     if equations_of_source:
         return result
-    whole = answer(equations=True)
-    found, counts = whole.equations or (), dict(whole.generator_counts)
-    certified = closure_certificates(model, found, whole.characteristic, whole.degree_bound, seed=ask.seed)
-    names = () if result.homogenized else named_generators(model, found, counts, work.prime, ask.seed)
-    return replace(result, names=names, certificate=certified)
+    found, p = work.equations(), result.characteristic
+    certificate = closure_certificates(model, found, p, work.degree_bound, seed=ask.seed)
+    names = () if result.homogenized else named_generators(model, found, work.counts, work.prime, ask.seed)
+    return replace(result, names=names, certificate=certificate)
 
 
-def _fresh(work: Work, prime: int) -> Work:
-    """The same computation from the start, with another prime."""
-    return Work(
-        model=work.model,
-        image=work.image,
-        asking=work.asking,
-        prime=prime,
-        rational=work.rational,
-        thorough=work.thorough,
-    )
+def _lucky_prime(image: Image, prime: int, seed: int) -> int:
+    """A prime over which the image spans as much as over a large one, for a user who has chosen none."""
+    if not image.numbers.numbers:
+        return prime
+
+    def spans(p: int) -> int:
+        return image.span(np.random.default_rng(seed), p).dim
+
+    wanted = max(spans(image.large_prime), spans(image.second_prime))
+    if spans(prime) == wanted:
+        return prime
+    tried = primes_below(LARGEST_MACAULAY2_PRIME, count=8, without=prime, numbers=image.numbers)
+    return next((p for p in tried if spans(p) == wanted), prime)
 
 
-def _method(method: str, work: Work, *, by_components: bool) -> str:
-    if method != "auto":
-        return method
-    if by_components:
-        return "kernel"
-    return "interpolation+kernel" if work.kernel_used else "interpolation"
+def _kernel_may_settle(work: Work) -> bool:
+    """Whether completeness is still open and the kernel may be in reach."""
+    open_ = not work.complete and work.limit is None
+    return open_ and work.span.dim <= _KERNEL_SPAN and not work.image.homogenized
 
 
 def _with_source_equations(work: Work, method: str, max_degree: int | None, *, chosen: bool) -> None:
@@ -197,7 +180,7 @@ def _with_source_equations(work: Work, method: str, max_degree: int | None, *, c
         remaining = work.asking.clock.remaining
         patience = _UNION_SECONDS if remaining is None else min(_UNION_SECONDS, remaining / 4)
     if method in ("auto", "kernel"):
-        if by_components(work, max_degree, seconds=patience, chosen=chosen):
+        if kernels.by_components(work, max_degree, seconds=patience, chosen=chosen):
             return
         if method == "kernel":
             raise LimitError(
@@ -205,24 +188,10 @@ def _with_source_equations(work: Work, method: str, max_degree: int | None, *, c
                 "of the source",
                 run=work.asking.last_run,
             )
-    _ = (
-        work.image.source.parameter_dim
-    )  # refuses equations whose differentials are dependent: points say nothing then
+    # refuses equations whose differentials are dependent: points say nothing then
+    _ = work.image.source.parameter_dim
     if method == "graded-kernel":
-        inside.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
+        kernels.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
     else:
         compare_primes(work, work.by_interpolation(max_degree))
     accounting.only_seen(work)
-
-
-def _lucky_prime(image: Image, prime: int, seed: int) -> int:
-    """A prime over which the image spans as much as over a large one, for a user who has chosen none."""
-    if not image.numbers.numbers:
-        return prime
-    large = (image.large_prime, image.second_prime)
-    wanted = max(image.span(np.random.default_rng(seed), p).dim for p in large)
-    others = primes_below(LARGEST_MACAULAY2_PRIME, count=8, without=prime, numbers=image.numbers)
-    for p in (prime, *others):
-        if image.span(np.random.default_rng(seed), p).dim == wanted:
-            return p
-    return prime

@@ -1,53 +1,59 @@
-"""The image of a model as a cone in the space of its coordinates.
+"""The image of a model as a cone in the space of its coordinates, with its linear span, its torus and its permutations.
 
-A model enters; random points of its image, tangent spaces there, its coordinates as polynomials, and the linear span
-leave.
-When the image is not stable under scaling, one more coordinate, equal to 1 on the image, makes it a cone: homogeneous
-equations of that cone are the equations of the closure with powers of the new coordinate filled in.
+When the image is not stable under scaling, one more coordinate, equal to 1 on the image, makes it a cone: homogeneous equations
+of that cone are the equations of the closure with powers of the new coordinate filled in. The torus and the permutations
+are found from the model itself and checked at random points over a large prime, so they serve every family.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
+from math import lcm
 from typing import Any
 
 import flint
 import numpy as np
 import numpy.typing as npt
 
-from m2bridge.errors import InputError, NotPolynomialError
+from m2bridge.errors import InputError, NotPolynomialError, SpecError
 from m2bridge.linear.modular import kernel_mod, rank_mod, rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, primes_below
-from m2bridge.linear.residues import Mod
+from m2bridge.linear.residues import Mod, rational
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.questions.asking import Clock
+from m2bridge.programs.arithmetics import object_array
 from m2bridge.questions.source import constrained_map, leanest
 
 Matrix = npt.NDArray[np.int64]
 _SEED = 7
 _MOST_TERMS = 200_000
+_MOST_AXES = 8
+_LARGEST_WEIGHT = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """The linear span of the image.
+    """The linear span of the image: equations are written in the coordinates `basis`, which are independent on it.
 
-    Attributes
-    ----------
-    basis: indices of coordinates that are linearly independent on the image; equations are written in these.
-    linear_forms: one for each other coordinate: {coordinate index: coefficient mod p}, vanishing on the image.
-    ambient: number of coordinates (the homogenizing one included).
+    For each other coordinate there is one linear form that vanishes on the image, {coordinate: coefficient}. `ambient` is the
+    number of all coordinates, the homogenizing one included.
     """
 
     basis: tuple[int, ...]
-    linear_forms: tuple[dict[int, int], ...]
+    linear_forms: tuple[dict[int, Any], ...]
     ambient: int
 
     @property
     def dim(self) -> int:
         return len(self.basis)
+
+    @property
+    def polynomials(self) -> list[dict[tuple[int, ...], Any]]:
+        """The linear forms, with exponents in all coordinates."""
+        unit = [tuple(row) for row in np.eye(self.ambient, dtype=int).tolist()]
+        return [{unit[i]: c for i, c in form.items()} for form in self.linear_forms]
 
 
 class Image:
@@ -70,30 +76,22 @@ class Image:
         self.homogenized = not (self._is_cone() if own is None else graded_cone(own))
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the coordinates; the homogenizing one is called ``1``."""
-        return (
-            (*self.source.coordinate_names, "1") if self.homogenized else tuple(self.source.coordinate_names)
-        )
-
-    @property
     def count(self) -> int:
         """Number of coordinates, the homogenizing one included."""
         return self.source.coordinate_count + self.homogenized
 
     def draw(self, rng: np.random.Generator, count: int, p: int) -> dict[str, Matrix]:
         """Random weights over F_p: arrays with a leading axis of length `count`."""
+        shapes = self.source.parameters
         if self.constrained:
             drawn = [self.source.draw_weights(rng, p) for _ in range(count)]
-            return {n: np.stack([w[n] for w in drawn]) for n in self.source.parameters}
-        return {
-            n: rng.integers(0, p, size=(count, *s), dtype=np.int64) for n, s in self.source.parameters.items()
-        }
+            return {n: np.stack([w[n] for w in drawn]) for n in shapes}
+        return {n: rng.integers(0, p, size=(count, *s), dtype=np.int64) for n, s in shapes.items()}
 
     def at(self, weights: dict[str, Matrix], p: int) -> Matrix:
         """Image points of a batch of weights, mod p."""
         values: Matrix = self.source.coordinates({n: Mod(w, p) for n, w in weights.items()}).values
-        return _with_column(values, 1) if self.homogenized else values
+        return np.pad(values, ((0, 0), (0, self.homogenized)), constant_values=1)
 
     def points(self, rng: np.random.Generator, count: int, p: int) -> Matrix:
         """Random points of the image over F_p, one a row."""
@@ -115,7 +113,7 @@ class Image:
             rows = (Mod(directions, p) @ Mod(rows, p)).values
         if self.homogenized:
             point = np.append(point, 1)
-            rows = np.concatenate([_with_column(rows, 0), point[None]])
+            rows = np.concatenate([np.pad(rows, ((0, 0), (0, 1))), point[None]])
         return point, rows
 
     def _is_cone(self) -> bool:
@@ -136,32 +134,29 @@ class Image:
         count = self.source.parameter_count
         if self.constrained or self.count * count > _MOST_TERMS:
             return None
-        names = [f"w{i}" for i in range(count)]
+        over_q = isinstance(self.source, PolynomialMap)
+        context = (flint.fmpq_mpoly_ctx if over_q else flint.fmpz_mpoly_ctx).get(
+            [f"w{i}" for i in range(count)], "degrevlex"
+        )
         if isinstance(self.source, PolynomialMap):
-            rational = flint.fmpq_mpoly_ctx.get(names, "degrevlex")
-            found = tuple(
-                rational.from_dict({m: flint.fmpq(c.numerator, c.denominator) for m, c in terms})
-                for terms in self.source.polynomials
+            fractions = (
+                {m: flint.fmpq(c.numerator, c.denominator) for m, c in f} for f in self.source.polynomials
             )
-            return (*found, rational.constant(1)) if self.homogenized else found
-        context = flint.fmpz_mpoly_ctx.get(names, "degrevlex")
-        flat = np.empty(count, dtype=object)
-        flat[:] = context.gens()
-        values = np.asarray(self.source.coordinates(self.source.unflatten(flat)), dtype=object).reshape(-1)
-        zero = context.gens()[0] * 0
-        found = tuple(zero + value for value in values)
-        return (*found, zero + 1) if self.homogenized else found
+            found = [context.from_dict(f) for f in fractions]  # fmt: skip
+        else:
+            weights = self.source.unflatten(object_array(list(context.gens()), (count,)))
+            values = np.asarray(self.source.coordinates(weights), dtype=object)
+            found = [context.constant(0) + value for value in values.ravel()]
+        return (*found, *[context.constant(1)] * self.homogenized)
 
-    def span(self, rng: np.random.Generator, p: int, clock: Clock | None = None) -> Span:
+    def span(self, rng: np.random.Generator, p: int) -> Span:
         """The linear span of the image, with coordinates of few terms preferred as its basis."""
         order = np.arange(self.count)
         points = self.points(rng, self.count + 12, p)
-        check = None if clock is None else clock.check
-        basis, pivots, free = kernel_mod(points, p, check)
+        basis, pivots, free = kernel_mod(points, p)
         if free and self.polynomials is not None:
-            lengths = [len(f.monoms()) for f in self.polynomials]
-            order = np.argsort(np.array(lengths), kind="stable")
-            basis, pivots, free = kernel_mod(points[:, order], p, check)
+            order = np.argsort([len(f.monoms()) for f in self.polynomials], kind="stable")
+            basis, pivots, free = kernel_mod(points[:, order], p)
         forms = tuple({int(order[i]): int(row[i]) for i in np.flatnonzero(row)} for row in basis)
         chosen = tuple(sorted(int(order[i]) for i in pivots))
         return Span(basis=chosen, linear_forms=forms, ambient=self.count)
@@ -186,5 +181,115 @@ def image_of(model: Model) -> Image:
     return Image(leanest(model))
 
 
-def _with_column(matrix: Matrix, value: int) -> Matrix:
-    return np.concatenate([matrix, np.full((len(matrix), 1), value, dtype=np.int64)], axis=1)
+# -- the torus ----------------------------------------------------------------------------------------------------
+
+
+def torus_weights(image: Image, span: Span, rng: np.random.Generator) -> Matrix:
+    """A grading of the coordinates of the span for which the ideal of the image is homogeneous: one row a grading.
+
+    A diagonal vector field d is tangent to the image iff (d_i x_i) lies in the tangent space at every x, a linear condition on d
+    for each x. The rows are a basis of all of these, so the maximal torus; the model's own grading when it states one of the same
+    rank, and a SpecError when it states one that the image does not have. The standard grading is always the first row.
+    """
+    p, ones = image.large_prime, np.ones((1, span.dim), dtype=np.int64)
+    basis, _, _ = kernel_mod(_conditions(image, span, rng, p), p)
+    found = [row for row in (_integral(row, p) for row in basis) if row is not None]
+    grading = np.concatenate([ones, np.array(found, dtype=np.int64).reshape(len(found), span.dim)])
+    if not _preserves(image, span, grading, rng, image.second_prime):
+        grading = ones
+    stated = image.model.grading
+    if stated is None or image.homogenized or stated.shape[1] != image.count:
+        return grading
+    given = np.concatenate([ones, np.asarray(stated, dtype=np.int64)[:, span.basis]])
+    if not _preserves(image, span, given, rng, p):
+        raise SpecError(
+            f"{image.model.spec}: the image is not homogeneous for the grading that the model states"
+        )
+    return given if rank_mod(given % p, p) >= rank_mod(grading % p, p) else grading
+
+
+def _preserves(image: Image, span: Span, grading: Matrix, rng: np.random.Generator, p: int) -> bool:
+    """Whether each row of the grading is tangent to the image at random points over F_p."""
+    conditions = _conditions(image, span, rng, p)
+    return all(not np.any((conditions * (row % p) % p).sum(axis=1) % p) for row in grading)
+
+
+def _conditions(image: Image, span: Span, rng: np.random.Generator, p: int) -> Matrix:
+    """Rows n_i x_i, n normal to the image at x: a diagonal field d is tangent iff all of them kill d."""
+    rows: list[Matrix] = [np.zeros((0, span.dim), dtype=np.int64)]
+    known = 0
+    for _ in range(span.dim + 3):
+        point, tangents = image.tangents(rng, p)
+        normals, _, _ = kernel_mod(tangents[:, span.basis], p)
+        rows.append(normals * point[list(span.basis)] % p)
+        total = rank_mod(np.concatenate(rows), p) if len(normals) else known
+        if total == known:
+            break
+        known = total
+    return np.concatenate(rows)
+
+
+def _integral(row: Matrix, p: int) -> Matrix | None:
+    """The integer multiple of a vector of small fractions given modulo a large prime."""
+    fractions = [rational(residue, p) for residue in row.tolist()]
+    small = [
+        f for f in fractions if f is not None and max(abs(f.numerator), f.denominator) <= _LARGEST_WEIGHT
+    ]
+    if len(small) < len(fractions):
+        return None
+    common = lcm(*(f.denominator for f in small))
+    return np.array([int(f * common) for f in small], dtype=np.int64)
+
+
+# -- permutations of the coordinates -------------------------------------------------------------------------------
+
+
+def coordinate_permutations(
+    image: Image, span: Span, grading: Matrix, rng: np.random.Generator
+) -> list[Matrix]:
+    """Permutations s of the span's coordinates that preserve the image and the grading.
+
+    Found by exchanging two neighbours along axes of equal length of the weight arrays; replacing variable i by
+    variable s[i] maps the ideal of the image to itself.
+    """
+    if image.constrained:  # exchanged weights need not satisfy the constraints
+        return []
+    shapes, p = image.source.parameters, image.large_prime
+    axes = [(name, axis, size) for name, shape in shapes.items() for axis, size in enumerate(shape)]
+    found: list[Matrix] = []
+    seen = {tuple(range(span.dim))}
+    samples = [image.draw(rng, 1, p) for _ in range(2)]
+    for size in sorted({s for _, _, s in axes if s > 1}):
+        equal = [(name, axis) for name, axis, s in axes if s == size]
+        most = len(equal) if len(equal) <= _MOST_AXES else 2
+        for chosen in (c for k in range(1, most + 1) for c in combinations(equal, k)):
+            for neighbour in range(size - 1):
+                s = _permutation(image, span, samples, chosen, neighbour)
+                if s is None:
+                    break
+                both = np.concatenate([grading, grading[:, s]]) % p
+                if tuple(s.tolist()) not in seen and rank_mod(both, p) == rank_mod(grading % p, p):
+                    seen.add(tuple(s.tolist()))
+                    found.append(s)
+    return found
+
+
+def _permutation(
+    image: Image, span: Span, samples: list[dict[str, Matrix]], axes: tuple[tuple[str, int], ...], neighbour: int
+) -> Matrix | None:  # fmt: skip
+    """What exchanging two neighbours along these axes does to the coordinates; None where that is no permutation of them."""
+    found: list[Matrix] = []
+    for weights in samples:
+        swapped = dict(weights)
+        for name, axis in axes:
+            order = np.arange(swapped[name].shape[axis + 1])
+            order[[neighbour, neighbour + 1]] = order[[neighbour + 1, neighbour]]
+            swapped[name] = np.take(swapped[name], order, axis=axis + 1)
+        before, after = (image.at(w, image.large_prime)[0, span.basis] for w in (weights, swapped))
+        order_before, order_after = np.argsort(before), np.argsort(after)
+        if len(np.unique(before)) != len(before) or np.any(before[order_before] != after[order_after]):
+            return None
+        s = np.empty(span.dim, dtype=np.int64)
+        s[order_after] = order_before
+        found.append(s)
+    return found[0] if np.array_equal(found[0], found[1]) else None

@@ -1,10 +1,8 @@
 """Equations of an image from its points, by exact linear algebra in each multidegree.
 
-A model enters; the polynomials of each degree that vanish on its image leave, reduced to minimal generators, with the
-Hilbert function of the image. A polynomial of degree k and weight w is a vector in the span of the monomials of that
-degree and weight; it vanishes on the image iff it does at enough random points of it. The torus that acts on
-the image cuts a degree into weight spaces, coordinate permutations that preserve the image carry one weight space to
-another, and only one of each orbit is solved.
+A polynomial of degree k and weight w is a vector in the span of the monomials of that degree and weight; it vanishes on the image
+iff it does at enough random points of it. The torus that acts on the image cuts a degree into weight spaces, coordinate
+permutations that preserve the image carry one weight space to another, and only one of each orbit is solved.
 
 What is found vanishes on the image over F_p except with a probability that is stated; what is not found up to the degree
 reached does not exist over F_p, because fewer independent conditions can only give more solutions.
@@ -16,25 +14,161 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime
 from m2bridge.models.base import Model
 from m2bridge.models.polynomials import Polynomial
 from m2bridge.questions.asking import Clock, LimitReached
-from m2bridge.questions.closure.image import Image, Matrix, image_of
-from m2bridge.questions.closure.monomials import (
-    DegreePart,
-    Ints,
-    WeightSpace,
-    split_degree,
-    variable_keys,
-    weight_hashes,
+from m2bridge.questions.closure.image import (
+    Image,
+    Matrix,
+    coordinate_permutations,
+    image_of,
+    torus_weights,
 )
-from m2bridge.questions.closure.symmetry import coordinate_permutations, torus_weights
 
+Keys = npt.NDArray[np.uint64]
 EXTRA_POINTS = 12
 """Points beyond the number of unknowns: a wrong equation of degree D survives with probability at most (D/p)^12."""
+_HASH_SEED = 20250101
+
+
+# -- the monomials of one degree, in weight spaces and orbits --------------------------------------------------------
+
+
+def monomials_of_degree(count: int, degree: int, clock: Clock | None = None) -> Matrix:
+    """All monomials of a degree in `count` variables, one a row: the non-decreasing sequences of variable indices, ascending.
+
+    >>> monomials_of_degree(2, 2).tolist()
+    [[0, 0], [0, 1], [1, 1]]
+    """
+    rows: Matrix = np.zeros((1, 0), dtype=np.int64)
+    for _ in range(degree):
+        last = rows[:, -1] if rows.shape[1] else np.zeros(1, dtype=np.int64)
+        repeats = count - last
+        total = int(repeats.sum())
+        if clock is not None:
+            clock.check()
+            clock.reserve(3 * 8 * total * (rows.shape[1] + 1), f"the list of monomials of degree {degree}")
+        starts = np.repeat(np.cumsum(repeats) - repeats, repeats)
+        new = np.arange(total) - starts + np.repeat(last, repeats)
+        rows = np.concatenate([np.repeat(rows, repeats, axis=0), new[:, None]], axis=1)
+    return rows
+
+
+def _keys(count: int) -> Keys:
+    """Random 64-bit keys of the variables; a monomial's key is the sum over its variables, mod 2^64."""
+    rng = np.random.default_rng(_HASH_SEED)
+    return rng.integers(0, 2**64 - 1, size=count, dtype=np.uint64, endpoint=True)
+
+
+def _weight_hashes(grading: Matrix) -> Matrix:
+    """One integer for each variable such that, in the degrees that fit in memory, sums separate weights (63-bit random)."""
+    factors = np.random.default_rng(_HASH_SEED + 1).integers(1, 2**62, size=len(grading), dtype=np.int64)
+    with np.errstate(over="ignore"):
+        hashes: Matrix = (grading * factors[:, None]).sum(axis=0)
+    return hashes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightSpace:
+    """The monomials of one degree and weight, in the order in which they are eliminated."""
+
+    weight: int
+    monomials: Matrix
+    keys: Keys
+    sorter: Matrix
+
+    def columns(self, keys: Keys) -> Matrix:
+        """Positions of monomials given by their keys; all must be in this weight space."""
+        places = np.searchsorted(self.keys, keys, sorter=self.sorter)
+        if len(keys) and (
+            places.max(initial=0) >= len(self.keys) or np.any(self.keys[self.sorter[places]] != keys)
+        ):
+            raise AssertionError("a monomial is not in its weight space: the grading is inconsistent")
+        return self.sorter[places]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DegreePart:
+    """One degree of the polynomial ring, cut into weight spaces.
+
+    `monomials` are sorted by weight, `starts` says where each weight begins, `weights` are their hashes, ascending. For each
+    weight there is the number of its orbit's `representative`, and its `carrier`: a permutation s of the variables, i to s[i],
+    that carries the representative's monomials to its own.
+    """
+
+    monomials: Matrix
+    keys: Keys
+    starts: Matrix
+    weights: Matrix
+    representative: Matrix
+    carrier: Matrix
+
+    def space(self, index: int) -> WeightSpace:
+        rows = slice(int(self.starts[index]), int(self.starts[index + 1]))
+        keys = self.keys[rows]
+        return WeightSpace(weight=index, monomials=self.monomials[rows], keys=keys, sorter=np.argsort(keys))
+
+    def size(self, index: int) -> int:
+        return int(self.starts[index + 1] - self.starts[index])
+
+    def find(self, weight: int) -> int | None:
+        """Index of a weight given by its hash, or None when no monomial has it."""
+        place = int(np.searchsorted(self.weights, weight))
+        return place if place < len(self.weights) and self.weights[place] == weight else None
+
+    @property
+    def orbit_sizes(self) -> Matrix:
+        """Number of weights in the orbit of each representative (0 for the others)."""
+        return np.bincount(self.representative, minlength=len(self.weights))
+
+
+def split_degree(
+    grading: Matrix, permutations: list[Matrix], degree: int, clock: Clock | None = None
+) -> DegreePart:
+    """The weight spaces of one degree with their orbits under `permutations` (each must normalise the grading)."""
+    count = grading.shape[1]
+    hashes = _weight_hashes(grading)
+    monomials = monomials_of_degree(count, degree, clock)
+    weights_of = hashes[monomials].sum(axis=1)
+    order = np.argsort(weights_of, kind="stable")
+    monomials, weights_of = monomials[order], weights_of[order]
+    weights, starts = np.unique(weights_of, return_index=True)
+    keys = _keys(count)[monomials].sum(axis=1, dtype=np.uint64)
+    if len(np.unique(keys)) != len(keys):
+        raise AssertionError("two monomials share a key")
+    firsts = monomials[starts]
+    images = [np.searchsorted(weights, hashes[s][firsts].sum(axis=1)) for s in permutations]
+    representative, carrier = _orbits(len(weights), count, permutations, images)
+    return DegreePart(
+        monomials=monomials, keys=keys, starts=np.append(starts, len(monomials)), weights=weights,
+        representative=representative, carrier=carrier,
+    )  # fmt: skip
+
+
+def _orbits(size: int, count: int, permutations: list[Matrix], images: list[Matrix]) -> tuple[Matrix, Matrix]:
+    representative = np.full(size, -1, dtype=np.int64)
+    carrier = np.tile(np.arange(count, dtype=np.int64), (size, 1))
+    for start in range(size):
+        if representative[start] >= 0:
+            continue
+        representative[start] = start
+        frontier = [start]
+        while frontier:
+            here = frontier.pop()
+            for permutation, image in zip(permutations, images, strict=True):
+                there = int(image[here])
+                if representative[there] < 0:
+                    representative[there] = start
+                    carrier[there] = permutation[carrier[here]]
+                    frontier.append(there)
+    return representative, carrier
+
+
+# -- interpolation ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -43,7 +177,6 @@ class _Solved:
 
     space: WeightSpace
     basis: Matrix
-    pivots: tuple[int, ...]
     free: tuple[int, ...]
 
 
@@ -52,8 +185,6 @@ def interpolate(model: Model | Image, max_degree: int, **options: Any) -> Interp
 
     The options are those of :class:`Interpolation`. When limits are reached, the degrees finished before are there.
 
-    Examples
-    --------
     >>> from m2bridge.models import parse_spec
     >>> found = interpolate(parse_spec("lightning(d=2, dp=1, a=2)"), 4)
     >>> found.counts, found.hilbert_function
@@ -70,7 +201,6 @@ class Interpolation:
     Parameters
     ----------
     prime: below 2^23.
-    clock: limits.
     symmetric: whether to use coordinate permutations that preserve the image; the answer is the same without.
 
     Attributes
@@ -79,7 +209,7 @@ class Interpolation:
     grading, permutations: the torus that acts on the image, and permutations of the coordinates that preserve it.
     generators: degree -> minimal generators of that degree, in the order of their weights.
     limit: why no more degrees were finished, when a limit was the reason.
-    weight_spaces: degree -> (number of weight spaces, number solved, size of the largest solved).
+    largest: the size of the largest weight space that was solved in the last degree.
     """
 
     def __init__(
@@ -92,14 +222,13 @@ class Interpolation:
         self.rng = np.random.default_rng(seed)
         self.span = self.image.span(self.rng, prime)
         self.grading = torus_weights(self.image, self.span, self.rng)
-        self.permutations: list[Ints] = []
+        self.permutations: list[Matrix] = []
         if symmetric:
             self.permutations = coordinate_permutations(self.image, self.span, self.grading, self.rng)
-        self.hashes = weight_hashes(self.grading)
-        self.keys = variable_keys(self.span.dim)
+        self.hashes, self.keys = _weight_hashes(self.grading), _keys(self.span.dim)
         self.generators: dict[int, tuple[Polynomial, ...]] = {}
         self.hilbert_function: tuple[int, ...] = (1, self.span.dim)
-        self.weight_spaces: dict[int, tuple[int, int, int]] = {}
+        self.largest = 0
         self.previous = split_degree(self.grading, self.permutations, 1)
         self.solved: dict[int, _Solved] = {}
         self.limit: str | None = None
@@ -139,14 +268,14 @@ class Interpolation:
         """Find the equations of one degree; nothing changes unless the whole degree is finished."""
         part = split_degree(self.grading, self.permutations, degree, self.clock)
         orbit_sizes = part.orbit_sizes
-        representatives = np.flatnonzero(orbit_sizes)
-        largest = max((part.size(int(w)) for w in representatives), default=0)
+        representatives = np.flatnonzero(orbit_sizes).tolist()
+        largest = max(map(part.size, representatives), default=0)
         self.clock.reserve(8 * 8 * largest * (largest + EXTRA_POINTS), f"linear algebra in degree {degree}")
         points = self.image.points(self.rng, largest + EXTRA_POINTS, self.p)[:, self.span.basis]
         rank_total, held = 0, 0
         solved: dict[int, _Solved] = {}
         new: dict[int, tuple[int, ...]] = {}
-        for index in representatives.tolist():
+        for index in representatives:
             self.clock.check()
             space = part.space(index)
             values = _evaluate(points[: len(space.monomials) + EXTRA_POINTS], space.monomials, self.p)
@@ -156,12 +285,11 @@ class Interpolation:
                 continue
             held += 4 * basis.size
             self.clock.reserve(held, f"the equations of degree {degree}")
-            solved[index] = _Solved(space, basis.astype(np.int32), pivots, free)
+            solved[index] = _Solved(space, basis.astype(np.int32), free)
             new[index] = self._new_columns(part, solved[index], degree)
         self.generators[degree] = tuple(self._translate(part, solved, new))
         self.hilbert_function = (*self.hilbert_function, rank_total)
-        self.weight_spaces[degree] = (len(part.weights), len(representatives), largest)
-        self.previous, self.solved = part, solved
+        self.previous, self.solved, self.largest = part, solved, largest
 
     def _new_columns(self, part: DegreePart, here: _Solved, degree: int) -> tuple[int, ...]:
         """Free columns whose equations are not generated by equations of lower degree.
@@ -176,30 +304,24 @@ class Interpolation:
         known: Matrix = np.zeros((0, len(free)), dtype=np.int64)
         pivots: tuple[int, ...] = ()
         waiting: list[Matrix] = []
-        rows = 0
+        last = self.span.dim - 1
         for variable in range(self.span.dim if degree > 2 else 0):
             block = self._product(part, here, variable)
-            if block is None:
-                continue
-            waiting.append(block[:, free[order]])
-            rows += len(block)
-            if rows >= len(free):
+            if block is not None:
+                waiting.append(block[:, free[order]])
+            if waiting and (variable == last or sum(map(len, waiting)) >= len(free)):
                 self.clock.check()
                 known, pivots = echelon_mod(np.concatenate([known, *waiting]), self.p, self.clock.check)
-                waiting, rows = [], 0
-                if len(pivots) == len(free):
-                    return ()
-        if waiting:
-            known, pivots = echelon_mod(np.concatenate([known, *waiting]), self.p, self.clock.check)
+                waiting = []
+            if len(pivots) == len(free):
+                return ()
         return tuple(sorted(int(order[c]) for c in set(range(len(free))) - set(pivots)))
 
     def _product(self, part: DegreePart, here: _Solved, variable: int) -> Matrix | None:
         """Products of a variable with the equations of one degree less that land in this weight space."""
         with np.errstate(over="ignore"):
             below = self.previous.find(int(part.weights[here.space.weight] - self.hashes[variable]))
-        if below is None:
-            return None
-        source = self.solved.get(int(self.previous.representative[below]))
+        source = None if below is None else self.solved.get(int(self.previous.representative[below]))
         if source is None:
             return None
         moved = self.previous.carrier[below][source.space.monomials]
@@ -213,8 +335,7 @@ class Interpolation:
     ) -> list[Polynomial]:
         """The new generators of all weights: those of the representatives, carried along their orbits."""
         found: list[Polynomial] = []
-        for index in range(len(part.weights)):
-            representative = int(part.representative[index])
+        for index, representative in enumerate(part.representative.tolist()):
             if not new.get(representative):
                 continue
             source = solved[representative]
@@ -228,7 +349,7 @@ class Interpolation:
         return found
 
 
-def _evaluate(points: Matrix, monomials: Ints, p: int) -> Matrix:
+def _evaluate(points: Matrix, monomials: Matrix, p: int) -> Matrix:
     """Values of monomials (columns) at points (rows), mod p."""
     values = points[:, monomials[:, 0]]
     for column in monomials.T[1:]:

@@ -18,9 +18,9 @@ import numpy as np
 from m2bridge.errors import M2BridgeError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models.base import Model
-from m2bridge.questions.closure.equations import Equation
 from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.closure.monomials import monomials_of_degree
+from m2bridge.questions.closure.interpolation import monomials_of_degree
+from m2bridge.questions.closure.result import Equation
 
 _MOST_COORDINATES = 40
 _MOST_MINORS = 4000

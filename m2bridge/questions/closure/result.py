@@ -1,21 +1,129 @@
-"""Closure: the answer, :class:`Closure`, and what can be done with it without computing again."""
+"""The answer, :class:`Closure`, with its :class:`Equation` s, and what can be done with them without computing again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from fractions import Fraction
+from math import gcd, lcm
 from typing import Any, ClassVar, Literal
 
 from m2bridge.errors import InputError
 from m2bridge.linear.residues import residue
+from m2bridge.models.polynomials import exponents_of
 from m2bridge.questions.closure import formats
-from m2bridge.questions.closure.equations import Equation
-from m2bridge.results import Evidence, Result, Value, register_result
+from m2bridge.results import Result, Value, register_result
 from m2bridge.views import View, known
 
 Completeness = Literal["complete", "up-to-degree", "partial", "seen-part"]
+Monomial = tuple[int, ...]
+"""Non-decreasing indices of variables, with repetition: (0, 0, 3) is z0^2*z3."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equation:
+    """A polynomial in z0, z1, ... with integer coefficients (balanced residues when it is over F_p).
+
+    `degree` is the degree of the homogeneous equation it comes from.
+
+    >>> Equation(degree=2, coefficients=(1, -2), monomials=((0, 3), (1, 1))).text()
+    'z0*z3 - 2*z1^2'
+    """
+
+    degree: int
+    coefficients: tuple[int, ...]
+    monomials: tuple[Monomial, ...]
+
+    def terms(self, count: int) -> dict[tuple[int, ...], int]:
+        """Exponents in `count` variables -> coefficient."""
+        places = (exponents_of(m, count) for m in self.monomials)
+        return dict(zip(places, self.coefficients, strict=True))
+
+    def at(self, values: Sequence[Any]) -> Any:
+        """The value at a point."""
+        total: Any = 0
+        for coefficient, monomial in zip(self.coefficients, self.monomials, strict=True):
+            term: Any = coefficient
+            for i in monomial:
+                term = term * values[i]
+            total = total + term
+        return total
+
+    def gradient(self, values: Sequence[Any]) -> list[Any]:
+        """The partial derivatives at a point, one for each of its coordinates."""
+        row: list[Any] = [0] * len(values)
+        for coefficient, monomial in zip(self.coefficients, self.monomials, strict=True):
+            if sum(1 for i in monomial if values[i] == 0) > 1:
+                continue  # every partial derivative keeps a factor that vanishes here
+            for i, power in Counter(monomial).items():
+                term: Any = coefficient * power
+                rest = list(monomial)
+                rest.remove(i)
+                for j in rest:
+                    term = term * values[j]
+                row[i] = row[i] + term
+        return row
+
+    def relative_residual(self, values: Sequence[float]) -> float:
+        """Absolute value at a real point, divided by the sum of the terms' absolute values (0 when all terms vanish)."""
+        positive = tuple(map(abs, self.coefficients))
+        size = Equation(degree=self.degree, coefficients=positive, monomials=self.monomials).at(
+            [abs(v) for v in values]
+        )
+        return abs(float(self.at(values))) / float(size) if size else 0.0
+
+    def text(self, *, power: str = "^") -> str:
+        """Plain text, as Macaulay2, Singular and (with ``power="**"``) Python read it."""
+        return self._written("*", lambda i, e: f"z{i}" if e == 1 else f"z{i}{power}{e}")
+
+    def latex(self) -> str:
+        """LaTeX source."""
+        return self._written("", lambda i, e: f"z_{{{i}}}" if e == 1 else f"z_{{{i}}}^{{{e}}}")
+
+    def _written(self, times: str, factor: Callable[[int, int], str]) -> str:
+        text = ""
+        for coefficient, monomial in zip(self.coefficients, self.monomials, strict=True):
+            factors = [factor(i, e) for i, e in sorted(Counter(monomial).items())]
+            number = [] if abs(coefficient) == 1 and factors else [str(abs(coefficient))]
+            signs = ("-", "") if not text else (" - ", " + ")
+            text += signs[coefficient >= 0] + times.join(number + factors)
+        return text or "0"
+
+
+def equation(
+    terms: Mapping[tuple[int, ...], int | Fraction] | Iterable[tuple[tuple[int, ...], int | Fraction]],
+    names: Sequence[int],
+    *,
+    p: int = 0,
+    constant: int | None = None,
+) -> Equation:
+    """An equation from exponents in the span's coordinates.
+
+    Parameters
+    ----------
+    terms: exponents -> coefficient; a fraction over QQ, a residue over F_p.
+    names: the index of each of the span's coordinates among all coordinates.
+    p: the characteristic; coefficients are balanced around 0 when positive, cleared of denominators and content when 0.
+    constant: index of the homogenizing coordinate, to be set to 1.
+    """
+    pairs = sorted(dict(terms).items(), reverse=True)
+    if p:
+        residues = [int(c) % p for _, c in pairs]
+        coefficients = [c if 2 * c <= p else c - p for c in residues]
+    else:
+        fractions = [Fraction(c) for _, c in pairs]
+        content = Fraction(gcd(*(f.numerator for f in fractions)), lcm(*(f.denominator for f in fractions)))
+        coefficients = [int(f / content) for f in fractions]
+    if coefficients and coefficients[0] < 0:
+        coefficients = [-c for c in coefficients]
+    monomials = tuple(
+        tuple(names[i] for i, e in enumerate(exponents) for _ in range(e) if names[i] != constant)
+        for exponents, _ in pairs
+    )
+    degree = max((sum(exponents) for exponents, _ in pairs), default=0)
+    return Equation(degree=degree, coefficients=tuple(coefficients), monomials=monomials)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +214,9 @@ class Closure(Result):
         """0 for equations over QQ, else the prime."""
         return 0 if self.field == "QQ" else int(self.field.removeprefix("F_"))
 
-    def _equations(self) -> tuple[Equation, ...]:
+    @property
+    def known_equations(self) -> tuple[Equation, ...]:
+        """The equations; an error where the record has none."""
         if self.equations is None:
             raise InputError("this record was saved without equations; compute it again with equations")
         return self.equations
@@ -119,11 +229,11 @@ class Closure(Result):
     @property
     def polynomials(self) -> tuple[Any, ...]:
         """All equations, linear forms first, as SymPy polynomials in z0, z1, ..., over QQ or the finite field; made on demand."""
-        return formats.sympy_polynomials(self._equations(), self.coordinate_count, self.characteristic)
+        return formats.sympy_polynomials(self.known_equations, self.coordinate_count, self.characteristic)
 
     def written(self, form: str) -> str:
         """The equations as text: ``m2``, ``singular``, ``sympy``, ``latex`` or ``json``."""
-        return formats.written(self._equations(), self.coordinate_count, self.characteristic, form)
+        return formats.written(self.known_equations, self.coordinate_count, self.characteristic, form)
 
     def to_m2(self) -> str:
         """Macaulay2 source that defines the ring S and the ideal I."""
@@ -144,15 +254,19 @@ class Closure(Result):
             return self._contains_exactly([v if isinstance(v, Fraction) else int(v) for v in values])
         if self.characteristic:
             raise InputError("equations over F_p say nothing about real points; compute the closure over QQ")
-        worst = max((f.relative_residual([float(v) for v in values]) for f in self._equations()), default=0.0)
+        worst = max(
+            (f.relative_residual([float(v) for v in values]) for f in self.known_equations), default=0.0
+        )
         return Membership(verdict=worst <= tolerance, arithmetic="real", residual=worst, tolerance=tolerance)
 
     def _contains_exactly(self, values: list[int | Fraction]) -> Membership:
         p = self.characteristic
         if not p:
-            return Membership(verdict=all(f.at(values) == 0 for f in self._equations()), arithmetic="exact")
+            return Membership(
+                verdict=all(f.at(values) == 0 for f in self.known_equations), arithmetic="exact"
+            )
         residues = [residue(v, p) for v in values]
-        vanish = all(f.at(residues) % p == 0 for f in self._equations())
+        vanish = all(f.at(residues) % p == 0 for f in self.known_equations)
         return Membership(verdict=vanish, arithmetic=f"mod {p}")
 
     @property
@@ -166,11 +280,9 @@ class Closure(Result):
     def _repr_latex_(self) -> str:
         if self.equations is None or len(self.equations) > 12:
             return f"$$\\text{{{formats.latex_text(self.summary)}}}$$"
-        return (
-            "$$\\begin{aligned}"
-            + r" \\ ".join(f"&{f.latex()} {formats.latex_zero(self.characteristic)}" for f in self.equations)
-            + "\\end{aligned}$$"
-        )
+        zero = formats.latex_zero(self.characteristic)
+        lines = r" \\ ".join(f"&{f.latex()} {zero}" for f in self.equations)
+        return f"$$\\begin{{aligned}}{lines}\\end{{aligned}}$$"
 
     def view(self) -> View:
         cone = ", no cone" if self.homogenized else ""
@@ -197,7 +309,9 @@ class Closure(Result):
         notes = [f"+ {sentence}" for sentence in self.shown] + [
             f"- not shown: {sentence}" for sentence in self.not_shown
         ]
-        to_prove = "--field QQ --method kernel: a kernel over QQ is all of the ideal"
+        to_prove = "--field QQ lifts the equations and checks them exactly"
+        if self.field == "QQ":
+            to_prove = "--method kernel: a kernel over QQ is all of the ideal"
         return View(
             answer=f"codimension {known(self.codim)} in its span, degree {known(self.degree)}",
             facts=tuple(facts), notes=(*notes, *self._written_equations()), to_prove=to_prove,
@@ -217,19 +331,3 @@ class Closure(Result):
         used = sorted({i for f in found for m in f.monomials for i in m})
         meaning = "" if self.model.startswith("map:") else "coefficient of "
         return [f"  z{i}: {meaning}{self.variables[i]}" for i in used if self.variables] + lines
-
-
-def with_fields(evidence: Sequence[Evidence], prime: int) -> list[Evidence]:
-    """Each piece of evidence with the field that it is about: a number over F_p and the same over QQ are different quantities.
-
-    What was computed modulo p is about F_p, unless it says otherwise. The formula for the degree holds over every field.
-    """
-    found: list[Evidence] = []
-    for item in evidence:
-        if item.field is not None:
-            found.append(item)
-        elif item.witness == "formula":
-            found += [replace(item, field=over) for over in ("QQ", f"F_{prime}")]
-        else:
-            found.append(replace(item, field=f"F_{item.prime}" if item.prime else "QQ"))
-    return found

@@ -1,4 +1,4 @@
-"""Closure: one computation of a closure, step by step, with the evidence it gathers."""
+"""One computation of a closure, step by step, with the evidence it gathers; :meth:`Work.result` turns it into the answer."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from m2bridge.errors import InputError
 from m2bridge.linear.primes import primes_below
 from m2bridge.models.base import Model
 from m2bridge.models.polynomials import Polynomial
-from m2bridge.questions.closure import accounting, degrees
+from m2bridge.questions.asking import Asking
+from m2bridge.questions.closure import accounting
 from m2bridge.questions.closure.accounting import Account
-from m2bridge.questions.closure.equations import Equation, equation
 from m2bridge.questions.closure.image import Image, Span
 from m2bridge.questions.closure.interpolation import Interpolation
-from m2bridge.questions.closure.result import Closure, Completeness, ImageComponent, with_fields
-from m2bridge.questions.kernel import Asking
+from m2bridge.questions.closure.result import Closure, Completeness, Equation, ImageComponent, equation
 from m2bridge.results import Certainty, Evidence, said
 
 _DEGREE_CAP = 12
-SHORT_EQUATION = 160
-"""A single equation that is not longer is part of every answer."""
 _DEGREE_CAP_UNKNOWN = 6
 _LARGE_SPACE = 250
 _SMALLEST_SECTION_PRIME = 1000
-_COUNTED = ("formula", "parametrization")
-"""Witnesses that count the degree without equations."""
+SHORT_EQUATION = 160
+"""A single equation that is not longer is part of every answer."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Work:
-    """The state of one computation; :meth:`result` turns it into the answer."""
+    """The state of one computation.
+
+    `cone_dim`, `codim` and `degree` are those of the image made a cone; `polynomials` are in the coordinates of the span, over
+    F_p; `lifted` and `lifted_forms` (the linear ones, in all coordinates) are over QQ. `thorough`: count the degree on the
+    parametrization even where a formula gives it.
+    """
 
     model: Model
     image: Image
@@ -79,94 +81,93 @@ class Work:
         """Add how many minimal generators of which degree a witness found."""
         self.say("generators", {str(k): v for k, v in sorted(counts.items())}, witness, method, prime=p)
 
+    def evidence_of(self, quantity: str) -> list[Evidence]:
+        return [e for e in self.evidence if e.quantity == quantity]
+
     def shows(self, sentence: str) -> None:
-        """Add to what is shown."""
         self.shown.append(sentence)
 
     def lacks(self, sentence: str) -> None:
-        """Add to what is not shown."""
         self.not_shown.append(sentence)
-
-    @property
-    def constant(self) -> int | None:
-        """The coordinate that is constantly 1, where the image was no cone."""
-        return self.span.ambient - 1 if self.image.homogenized else None
 
     def other_primes(self, count: int) -> list[int]:
         """Large primes that divide nothing that was given, other than the one of the computation."""
-        return primes_below(
-            self.image.large_prime, count=count, without=self.prime, numbers=self.image.numbers
-        )
+        large, numbers = self.image.large_prime, self.image.numbers
+        return primes_below(large, count=count, without=self.prime, numbers=numbers)
 
     # -- what is known of the image without equations ---------------------------------------------------------
 
-    def measure(self) -> None:
-        """Dimension of the image: ranks at random points, a lower bound over QQ and one over F_p; the literature's formula."""
-        primes = (self.image.large_prime, self.image.second_prime, self.prime)
-        ranks = {p: self.image.dim(np.random.default_rng([self.seed, 1]), p) for p in primes}
-        best = max(primes, key=lambda p: ranks[p])  # each rank is a lower bound over QQ
-        self.cone_dim = ranks[best]
-        method = "rank of the parametrization's Jacobian at a random point"
-        sure = Certainty.PROBABLE if self.image.constrained else Certainty.PROVED
-        for rank, p, over in (
-            (self.cone_dim, best, "QQ"),
-            (ranks[self.prime], self.prime, f"F_{self.prime}"),
-        ):
-            dim = rank - self.image.homogenized
-            self.say("image_dim", dim, "modular", method, relation=">=", certainty=sure, prime=p, field=over)
-        formula = self.model.formula
-        if formula is not None and formula.applies and formula.value is not None:
-            self.say("image_dim", formula.value, "formula", formula.citation, prime=None, field="QQ")
-
-    def codim_in(self, span: Span) -> int:
-        """Codimension of the image in its linear span; over an unlucky prime the span is smaller than the image.
+    def measure(self, span: Span) -> None:
+        """The dimension of the image: ranks at random points bound it from below; the literature may have a formula.
 
         Raises
         ------
         InputError
-            The prime is unlucky.
+            The prime is unlucky: modulo p the span is smaller than the image over QQ.
         """
+        primes = (self.image.large_prime, self.image.second_prime, self.prime)
+        ranks = {p: self.image.dim(np.random.default_rng([self.seed, 1]), p) for p in primes}
+        best = max(primes, key=lambda p: ranks[p])  # each rank is a lower bound over QQ
+        self.span, self.cone_dim = span, ranks[best]
+        method = "rank of the parametrization's Jacobian at a random point"
+        sure = Certainty.PROBABLE if self.image.constrained else Certainty.PROVED
+        for p, over in ((best, "QQ"), (self.prime, f"F_{self.prime}")):
+            dim = ranks[p] - self.image.homogenized
+            self.say("image_dim", dim, "modular", method, relation=">=", certainty=sure, prime=p, field=over)
+        formula = self.model.formula
+        if formula is not None and formula.applies and formula.value is not None:
+            self.say("image_dim", formula.value, "formula", formula.citation, prime=None, field="QQ")
         if span.dim < self.cone_dim:
             raise InputError(
                 f"modulo {self.prime} the image spans {span.dim} dimensions, over QQ it has {self.cone_dim}: use another prime"
             )
-        return span.dim - self.cone_dim
+        self.codim = span.dim - self.cone_dim
+
+    @property
+    def section(self) -> accounting.Section:
+        """A random linear space of the dimension `codim`: it should meet the closure in 0 only."""
+        return accounting.random_section(self.span.dim, self.codim or 0, self.prime, self.seed)
+
+    @property
+    def dense(self) -> bool:
+        """Whether the image is dense in the whole space, which ranks modulo p show over QQ."""
+        return self.codim == 0 and not self.span.linear_forms and not self.image.constrained
 
     def count_degree(self) -> None:
         """The degree, counted without equations: by a formula where one is proved, else on the parametrization.
 
-        With `thorough` both. Not where nothing is to be counted (the span itself, a point), nor over a small field, where a
-        random section is often special.
+        Not where nothing is to be counted (the span itself, a point), nor over a small field, where a random section is often
+        special.
         """
         if not self.codim or self.cone_dim == 0:
             return
-        formula = degrees.formula_degree(self.model)
+        formula = accounting.formula_degree(self.model)
         if formula is not None:
             self.evidence.append(formula)
+        if formula is None or self.thorough:
+            self._count_on_parametrization(alone=formula is None)
         self.degree = self.known_degree
-        if formula is not None and not self.thorough:
-            return
+
+    def _count_on_parametrization(self, *, alone: bool) -> None:
         if self.prime < _SMALLEST_SECTION_PRIME:
             self.lacks(f"an independent count of the degree: {self.prime} is too small for random sections")
             return
         self.tell("degree of the parametrization")
-        counted = degrees.section_degree(
-            self.asking, self.image, self.span, self.prime, self.seed, self.patience
+        counted = accounting.section_degree(
+            self.asking, self.image, self.span, self.section, self.prime, self.seed, self.patience
         )
         if counted is not None:
             self.evidence.append(counted)
-        elif formula is None:
+        elif alone:
             self.lacks(
                 "an independent count of the degree: no formula, and no section of the parametrization in time"
             )
-        self.degree = self.known_degree
 
     @property
     def known_degree(self) -> int | None:
-        """The independently counted degree, when the counts agree."""
-        counted = [e for e in self.evidence if e.quantity == "degree" and e.witness in _COUNTED]
-        values = {e.value for e in counted}
-        return int(values.pop()) if len(values) == 1 else None
+        """The degree that was counted without equations, when the counts agree."""
+        counted = {e.value for e in self.evidence_of("degree") if e.witness in ("formula", "parametrization")}
+        return int(counted.pop()) if len(counted) == 1 else None
 
     # -- interpolation ----------------------------------------------------------------------------------------
 
@@ -175,11 +176,9 @@ class Work:
         return Interpolation(self.image, prime=p, seed=self.seed, clock=self.asking.clock)
 
     def by_interpolation(self, max_degree: int | None) -> Interpolation:
-        """Interpolate degree by degree until the account is settled, then lift when equations over QQ are wanted."""
-        self.measure()
+        """Interpolate degree by degree until the account is settled."""
         found = self.interpolation(self.prime)
-        self.span = found.span
-        self.codim = self.codim_in(self.span)
+        self.measure(found.span)
         self.count_degree()
         account_ = self._advance(found, max_degree)
         self._take(found)
@@ -188,40 +187,35 @@ class Work:
         accounting.conclude(self, account_)
         return found
 
-    def _advance(self, interpolator: Interpolation, max_degree: int | None) -> Account | None:
+    def _advance(self, found: Interpolation, max_degree: int | None) -> Account | None:
         """Go on to `max_degree`, or until a degree brings nothing new and dimension and degree are those of the image.
 
         Macaulay2 is asked only when the equations already define the image near a general point, and not before a degree
         without new generators, unless the next degree is large.
         """
-        known = self.known_degree
+        known, p = self.known_degree, self.prime
         bound = max_degree or (min(known + 1, _DEGREE_CAP) if known is not None else _DEGREE_CAP_UNKNOWN)
-        points = self.image.points(np.random.default_rng([self.seed, 2]), 1, self.prime)[
-            :, list(self.span.basis)
-        ]
+        points = self.image.points(np.random.default_rng([self.seed, 2]), 1, p)[:, self.span.basis]
         asked = -1
-        while interpolator.degree_reached < bound and self.codim:
-            self.tell(f"equations of degree {interpolator.degree_reached + 1}")
-            if not interpolator.advance():
-                self.limit = interpolator.limit
+        while found.degree_reached < bound and self.codim:
+            self.tell(f"equations of degree {found.degree_reached + 1}")
+            if not found.advance():
+                self.limit = found.limit
                 return None
             if max_degree is not None:
                 continue
-            self._take(interpolator)
-            fresh = bool(interpolator.generators[interpolator.degree_reached])
-            large = interpolator.weight_spaces[interpolator.degree_reached][2] > _LARGE_SPACE
-            if (fresh and not large and interpolator.degree_reached < bound) or asked == len(
-                self.polynomials
-            ):
+            self._take(found)
+            fresh = bool(found.generators[found.degree_reached])
+            if fresh and found.largest <= _LARGE_SPACE and found.degree_reached < bound:
                 continue
-            if not accounting.smooth_at_image(self.polynomials, points, self.codim, self.prime):
+            if asked == len(self.polynomials):
+                continue
+            if not accounting.smooth_at_image(self.polynomials, points, self.codim, p):
                 continue
             asked = len(self.polynomials)
             account_ = self.account()
-            settled = account_.codim == self.codim and (
-                account_.degree == known or (known is None and not fresh)
-            )
-            if account_.limit is not None or settled:
+            right_degree = account_.degree == known if known is not None else not fresh
+            if account_.limit is not None or (account_.codim == self.codim and right_degree):
                 return account_
         return None
 
@@ -232,7 +226,7 @@ class Work:
     def account(self) -> Account:
         self.tell("accounting")
         return accounting.account(
-            self.asking, self.image, self.span, self.polynomials, p=self.prime, seed=self.seed, image_dim=self.cone_dim,
+            self.asking, self.image, self.span, self.section, self.polynomials, p=self.prime, seed=self.seed,
             hilbert_degrees=self.degree_bound + 1,
         )  # fmt: skip
 
@@ -240,47 +234,61 @@ class Work:
 
     def result(self, *, method: str, equations: bool, options: dict[str, Any]) -> Closure:
         """The answer; without `equations` it carries only a single short one."""
-        lifted = self.rational and self.lifted is not None
-        over = "QQ" if lifted else f"F_{self.prime}"
         completeness: Completeness = (
             "complete" if self.complete else "partial" if self.limit else "up-to-degree"
         )
         if self.seen_part_only:
             completeness = "seen-part"
-        proved = self.proved and self.rational and lifted and self.complete
-        found = self._equations(lifted)
+        lifted = self.dense or (self.rational and self.lifted is not None)
+        found = self.equations()
         curved = [f for f in found if f.degree > 1]
         kept = equations or (len(curved) == 1 and len(curved[0].text()) <= SHORT_EQUATION)
+        components = self.components
+        if components is not None and not equations:
+            components = tuple(replace(c, equations=None) for c in components)
         return self.asking.answer(
-            Closure, model=self.model.spec, options=options, certainty=Certainty.PROVED if proved else Certainty.PROBABLE,
-            evidence=with_fields(self.evidence, self.prime), limit=self.limit,
+            Closure, model=self.model.spec, options=options,
+            certainty=Certainty.PROVED if self.proved and lifted and self.complete else Certainty.PROBABLE,
+            evidence=_with_fields(self.evidence, self.prime), limit=self.limit,
             ambient_dim=self.model.ambient_dim, coordinate_count=self.model.coordinate_count,
             span_dim=self.span.dim - self.image.homogenized, linear_forms=len(self.span.linear_forms),
             image_dim=self.cone_dim - self.image.homogenized, codim=self.codim, degree=self.degree,
             generator_counts=dict(sorted(self.counts.items())), hilbert_function=self.hilbert_function,
-            completeness=completeness, degree_bound=self.degree_bound, method=method, field=over,
-            homogenized=self.image.homogenized, shown=tuple(self.shown), not_shown=tuple(self.not_shown),
-            equations=found if kept else None, components=self._components(keep=equations),
-            variables=tuple(self.image.names[: self.model.coordinate_count]) if kept else None,
+            completeness=completeness, degree_bound=self.degree_bound, method=method,
+            field="QQ" if lifted else f"F_{self.prime}", homogenized=self.image.homogenized,
+            shown=tuple(self.shown), not_shown=tuple(self.not_shown), equations=found if kept else None, components=components,
+            variables=tuple(self.image.source.coordinate_names)[: self.model.coordinate_count] if kept else None,
         )  # fmt: skip
 
-    def _components(self, *, keep: bool) -> tuple[ImageComponent, ...] | None:
-        if self.components is None or keep:
-            return self.components
-        return tuple(replace(c, equations=None) for c in self.components)
+    def equations(self) -> tuple[Equation, ...]:
+        """Linear forms, then generators: over QQ where that was asked and reached, else over F_p."""
+        if self.rational and self.lifted is not None:
+            p, forms, curved = 0, self.lifted_forms or self.span.polynomials, self.lifted
+        else:
+            p, forms, curved = self.prime, self.span.polynomials, self.polynomials
+        return *self.written(forms, p, range(self.span.ambient)), *self.written(curved, p)
 
-    def _equations(self, lifted: bool) -> tuple[Equation, ...]:
-        p = 0 if lifted else self.prime
-        forms: Sequence[Polynomial] = (self.lifted_forms if lifted else None) or as_polynomials(self.span)
-        linear = (equation(f, range(self.span.ambient), p=p, constant=self.constant) for f in forms)
-        return *linear, *self.written((self.lifted or ()) if lifted else self.polynomials, p)
+    def written(
+        self, polynomials: Sequence[Polynomial], p: int, names: Sequence[int] | None = None
+    ) -> tuple[Equation, ...]:
+        """Polynomials in the coordinates `names`, by default those of the span, as equations; over QQ for p = 0.
 
-    def written(self, polynomials: Sequence[Polynomial], p: int) -> tuple[Equation, ...]:
-        """Polynomials in the coordinates of the span as equations in all coordinates; over QQ for p = 0."""
-        return tuple(equation(f, self.span.basis, p=p, constant=self.constant) for f in polynomials)
+        The coordinate that is constantly 1, where the image was no cone, is left out.
+        """
+        places = self.span.basis if names is None else names
+        constant = self.span.ambient - 1 if self.image.homogenized else None
+        return tuple(equation(f, places, p=p, constant=constant) for f in polynomials)
 
 
-def as_polynomials(span: Span) -> list[dict[tuple[int, ...], int]]:
-    """The linear forms with exponents in all coordinates."""
-    unit = np.eye(span.ambient, dtype=int)
-    return [{tuple(unit[i].tolist()): c for i, c in form.items()} for form in span.linear_forms]
+def _with_fields(evidence: Sequence[Evidence], prime: int) -> list[Evidence]:
+    """Each piece of evidence with the field that it is about: a number over F_p and the same over QQ are different quantities.
+
+    What was computed modulo p is about F_p, unless it says otherwise. The formula for the degree holds over every field.
+    """
+    found: list[Evidence] = []
+    for item in evidence:
+        own = [item.field or (f"F_{item.prime}" if item.prime else "QQ")]
+        if item.field is None and item.witness == "formula":
+            own = ["QQ", f"F_{prime}"]
+        found += [replace(item, field=over) for over in own]
+    return found

@@ -10,21 +10,30 @@ from dataclasses import replace
 from typing import Annotated
 
 from m2bridge.certificates.produce import certificate_for
-from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
-from m2bridge.linear.primes import check_prime, given_numbers, prime_for
-from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.errors import InputError
+from m2bridge.linear.primes import LARGE_PRIME, check_prime, given_numbers, prime_for
 from m2bridge.models import Model, Softmax
 from m2bridge.programs.program import degrees
-from m2bridge.questions.at import AtOption, RationalizeOption
-from m2bridge.questions.dimension.at_point import rank_at
-from m2bridge.questions.dimension.checks import checked
 from m2bridge.questions.dimension.constrained import constrained_dimension
-from m2bridge.questions.dimension.lower import MOST_BALL_COLUMNS, float_witness, lower_bounds
+from m2bridge.questions.dimension.lower import (
+    MOST_BALL_COLUMNS,
+    LowerBounds,
+    checked,
+    float_witness,
+    lower_bounds,
+)
 from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
-from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness
+from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness, rank_at
 from m2bridge.questions.dimension.softmax import THEOREM, virtual_evidence
-from m2bridge.questions.dimension.upper import found_bounds, span_bound, symmetry_rank, upper_bounds
+from m2bridge.questions.dimension.upper import (
+    ambient_dim,
+    found_bound,
+    span_bound,
+    symmetry_rank,
+    upper_bounds,
+)
 from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.point import AtOption, RationalizeOption
 from m2bridge.questions.source import constrained_map
 from m2bridge.results import Certainty, Evidence
 
@@ -64,7 +73,7 @@ def dimension(
     (23, 19, 'proved')
     """
     chosen = None if ask.prime is None else check_prime(ask.prime, below=2**63)
-    p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME), model)
+    p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=LARGE_PRIME), model)
     if (given := constrained_map(model)) is not None:
         if at is not None:
             raise InputError(
@@ -73,55 +82,47 @@ def dimension(
         return constrained_dimension(ask, given, p)
     uppers = upper_bounds(model, p=p, seed=ask.seed)
     virtual = virtual_evidence(model, p=p, seed=ask.seed) if isinstance(model, Softmax) else ()
-    bounds = [item for item in (*uppers, *virtual) if item.relation == "<="]
-    upper = min(item.value for item in bounds if _proved(item))
-    found = None
+    proved_above = [e for e in (*uppers, *virtual) if e.relation == "<=" and _proved(e)]
+    upper = min(e.value for e in proved_above)
+    found: LowerBounds | None = None
     numeric: NumericWitness | None = None
     numeric_evidence: tuple[Evidence, ...] = ()
-    if (
-        not virtual or upper <= MOST_BALL_COLUMNS
-    ):  # else balls do not run, and what is left of the program is a heuristic
+    if not virtual or upper <= MOST_BALL_COLUMNS:
+        # else balls do not run, and what is left of the program is a heuristic
         found = lower_bounds(model, p=p, seed=ask.seed, upper=upper, limits=ask.limits, report=ask.progress)
         numeric, numeric_evidence = float_witness(model, found.rank, seed=ask.seed, report=ask.progress)
     searched = None
-    if found and found.likely < min(
-        item.value for item in bounds if _proved(item) and item.witness != "literature"
-    ):
+    if found and found.likely < min(e.value for e in proved_above if e.witness != "literature"):
         # also where only the literature closes the gap, because it has no certificate
         ask.announce("searching symmetries")
-        searched = found_bounds(model, p=p, seed=ask.seed, lower=found.likely)
+        searched = found_bound(model, p=p, seed=ask.seed, lower=found.likely)
     if searched is not None:
         uppers.append(searched.evidence)
         upper = min(upper, searched.evidence.value)
     if found and found.likely < upper and (spanned := span_bound(model)) is not None:
         uppers.append(spanned)
         upper = min(upper, spanned.value)
+    below = found.evidence if found else ()
     said = (
-        *(found.evidence if found else ()),
-        *uppers,
-        *virtual,
-        *numeric_evidence,
-        *ask_macaulay2(ask, model, p),
-        *checked(model, p=p, seed=ask.seed),
-    )
-    ask.evidence += [
-        replace(item, scope="generic") if item.quantity == "image_dim" else item for item in said
-    ]
-    lower = max((item.value for item in ask.evidence if _proved_lower(item)), default=0)
+        *below, *uppers, *virtual, *numeric_evidence, *ask_macaulay2(ask, model, p), *checked(model, p=p, seed=ask.seed)
+    )  # fmt: skip
+    ask.evidence += [replace(e, scope="generic") if e.quantity == "image_dim" else e for e in said]
+    lower = max((e.value for e in ask.evidence if _proved_below(e)), default=0)
     proved = lower == upper
-    # what rests on a theorem, or on a count of virtual weights, is nothing that a certificate has words for
-    shown = max((item.value for item in found.evidence if _proved_lower(item)), default=0) if found else 0
-    certifiable = found is not None and lower == shown and upper == min(item.value for item in uppers)
     answer = lower if proved or found is None else max(lower, found.likely)
     here = None
     if at is not None or rationalize is not None:
         here = rank_at(ask, model, at, rationalize, image_dim=answer, proved=proved)
-    parameters = model.parameter_dim
-    orbit = _orbit_dim(model, uppers, p=p, seed=ask.seed)
-    symmetry = orbit if orbit is not None else model.gauge.count
+    # what rests on a theorem, or on a count of virtual weights, is nothing that a certificate has words for
+    shown = max((e.value for e in below if _proved_below(e)), default=0)
+    certificate = None
+    if certify and found and proved and lower == shown and upper == min(e.value for e in uppers):
+        argument = searched.argument if searched else None
+        certificate = certificate_for(model, found.rank, found.ball, uppers, argument)
+    parameters, span = model.parameter_dim, ambient_dim(model)
+    symmetry = _orbit_dim(model, uppers, p=p, seed=ask.seed)
     if searched is not None and not model.symmetries:
         symmetry = searched.orbit_dim
-    span = _span(model)
     expected = parameters - symmetry if span is None else min(parameters - symmetry, span)
     return ask.answer(
         Dimension,
@@ -140,22 +141,19 @@ def dimension(
         formula=_formula(model, answer),
         numeric_rank=numeric.rank if numeric else None,
         numeric=numeric,
-        statement=statement(model, lower=lower, upper=upper, answer=answer, by_theorem=lower > shown),
-        certificate=certificate_for(
-            model, found.rank, found.ball, uppers, searched.argument if searched else None
-        )
-        if found and proved and certifiable and certify
-        else None,
+        statement=_statement(model, lower=lower, upper=upper, answer=answer, by_theorem=lower > shown),
+        certificate=certificate,
         at_point=here,
     )
 
 
-def _orbit_dim(model: Model, uppers: list[Evidence], *, p: int, seed: int) -> int | None:
-    """The rank of the symmetries, from the upper bound that was found with it where there is one."""
+def _orbit_dim(model: Model, uppers: list[Evidence], *, p: int, seed: int) -> int:
+    """The rank of the symmetries, from the upper bound that was found with it where there is one; else that of the slice."""
     for item in uppers:
         if item.witness == "symmetry" and item.detail.get("source") == model.spec:
             return int(item.detail["orbit_dim"])
-    return symmetry_rank(model, p=p, seed=seed)
+    rank = symmetry_rank(model, p=p, seed=seed)
+    return model.gauge.count if rank is None else rank
 
 
 def _large_enough(p: int, model: Model) -> int:
@@ -169,7 +167,15 @@ def _large_enough(p: int, model: Model) -> int:
     return p
 
 
-def statement(model: Model, *, lower: int, upper: int, answer: int, by_theorem: bool = False) -> str:
+def _proved(item: Evidence) -> bool:
+    return item.certainty is Certainty.PROVED
+
+
+def _proved_below(item: Evidence) -> bool:
+    return item.quantity == "image_dim" and item.relation == ">=" and _proved(item) and item.value is not None
+
+
+def _statement(model: Model, *, lower: int, upper: int, answer: int, by_theorem: bool = False) -> str:
     """What is proved and what is not, in a sentence or two; `by_theorem` when the lower bound rests on that of softmax."""
     if lower < upper and isinstance(model, Softmax):
         return (
@@ -192,34 +198,10 @@ def statement(model: Model, *, lower: int, upper: int, answer: int, by_theorem: 
     return text
 
 
-def _proved(item: Evidence) -> bool:
-    return item.certainty is Certainty.PROVED
-
-
-def _proved_lower(item: Evidence) -> bool:
-    return (
-        item.quantity == "image_dim"
-        and item.relation == ">="
-        and item.certainty is Certainty.PROVED
-        and item.value is not None
-    )
-
-
 def _formula(model: Model, answer: int) -> FormulaCheck | None:
     formula = model.formula
     if formula is None:
         return None
     value = formula.value if formula.applies else None
-    return FormulaCheck(
-        value=value,
-        citation=formula.citation,
-        hypotheses=formula.hypotheses,
-        agrees=None if value is None else value == answer,
-    )
-
-
-def _span(model: Model) -> int | None:
-    try:
-        return model.coordinate_count
-    except (NotPolynomialError, OutOfReachError):
-        return None
+    agrees = None if value is None else value == answer
+    return FormulaCheck(value=value, citation=formula.citation, hypotheses=formula.hypotheses, agrees=agrees)

@@ -7,6 +7,8 @@ happens to meet, and then nothing is said about the components that they miss.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from m2bridge.errors import InputError, NoEngineError
@@ -17,6 +19,7 @@ from m2bridge.models.custom import PolynomialMap
 from m2bridge.questions.dimension.result import Dimension
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.source import Source, lost_component, rank_at, rank_evidence, source_of
+from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence, said
 
 _DRAWS = 12
@@ -25,13 +28,14 @@ _DRAWS = 12
 def constrained_dimension(ask: Asking, model: PolynomialMap, p: int) -> Dimension:
     """The dimension of the image: the largest over the components of the source."""
     source = _decomposed(ask, model, p)
-    ask.evidence += [_ambient(model), *_drawn(model, p=p, seed=ask.seed)]
-    ask.evidence += [_expected(model)] if source is None else _by_components(model, source)
+    ask.evidence += [*_counted(model, source), *_drawn(model, p=p, seed=ask.seed)]
+    ask.evidence += [] if source is None else _by_components(model, source)
     proved = [e for e in ask.evidence if e.certainty is Certainty.PROVED]
     lower = max([0, *(e.value for e in proved if e.relation == ">=")])
     upper = min(e.value for e in proved if e.relation == "<=")
     answer = max([0, *(e.value for e in ask.evidence if e.quantity == "image_dim" and e.relation == ">=")])
     parameters, fiber = _sizes(model, source, answer)
+    expected = min(parameters, model.coordinate_count)
     return ask.answer(
         Dimension,
         model=model.spec,
@@ -44,8 +48,8 @@ def constrained_dimension(ask: Asking, model: PolynomialMap, p: int) -> Dimensio
         upper_bound=upper,
         symmetry_dim=0,
         span_dim=model.coordinate_count,
-        expected_dim=min(parameters, model.coordinate_count),
-        defect=min(parameters, model.coordinate_count) - answer,
+        expected_dim=expected,
+        defect=expected - answer,
         formula=None,
         numeric_rank=None,
         numeric=None,
@@ -84,19 +88,18 @@ def _by_components(model: PolynomialMap, source: Source) -> list[Evidence]:
     return found + rank_evidence(source, [rank_at(model, source, point) for point in source.points])
 
 
-def _ambient(model: PolynomialMap) -> Evidence:
-    bound, method = (
-        min(model.coordinate_count, len(model.variables)),
-        "number of coordinates, number of variables",
-    )
-    return said("image_dim", bound, "ambient", method, relation="<=", certainty=Certainty.PROVED)
-
-
-def _expected(model: PolynomialMap) -> Evidence:
-    """Variables minus constraints: a proved bound where the constraints are few enough to be seen through without Macaulay2."""
-    sure = Certainty.PROVED if model.parameter_dim_proved else Certainty.PROBABLE
-    method = "number of variables minus number of constraints"
-    return said("image_dim", model.parameter_dim, "parameters", method, relation="<=", certainty=sure)
+def _counted(model: PolynomialMap, source: Source | None) -> list[Evidence]:
+    """Upper bounds by counting; constraints are counted where no components are known, a proof where few are seen through."""
+    size = min(model.coordinate_count, len(model.variables))
+    found = [
+        proves("image_dim", size, "ambient", "number of coordinates, number of variables", relation="<=")
+    ]
+    if source is None:
+        method = "number of variables minus number of constraints"
+        bound = proves("image_dim", model.parameter_dim, "parameters", method, relation="<=")
+        sure = Certainty.PROVED if model.parameter_dim_proved else Certainty.PROBABLE
+        found.append(replace(bound, certainty=sure))
+    return found
 
 
 def _drawn(model: PolynomialMap, *, p: int, seed: int) -> list[Evidence]:
@@ -108,11 +111,9 @@ def _drawn(model: PolynomialMap, *, p: int, seed: int) -> list[Evidence]:
     rng = np.random.default_rng([seed, 17])
     best: int | None = None
     for draw in range(_DRAWS):
-        zero = (
-            rng.random(len(model.variables)) < 0.4 if draw % 2 else np.zeros(len(model.variables), dtype=bool)
-        )
+        zero = np.flatnonzero(rng.random(len(model.variables)) < 0.4).tolist() if draw % 2 else ()
         try:
-            x = model.draw_point(rng, p, zero=tuple(np.flatnonzero(zero).tolist()))
+            x = model.draw_point(rng, p, zero=tuple(zero))
         except InputError:
             continue
         point = Mod(x, p)
@@ -122,10 +123,8 @@ def _drawn(model: PolynomialMap, *, p: int, seed: int) -> list[Evidence]:
             continue
         rank = rank_mod(np.concatenate([model.system.jacobian(point).values, normals]), p) - own
         best = rank if best is None else max(best, rank)
-    if best is None:
-        return []
     method = "rank at points of the source that lift to characteristic zero"
-    return [said("image_dim", best, "modular", method, relation=">=", certainty=Certainty.PROVED, prime=p)]
+    return [] if best is None else [proves("image_dim", best, "modular", method, relation=">=", prime=p)]
 
 
 def _sizes(model: PolynomialMap, source: Source | None, answer: int) -> tuple[int, int]:
@@ -149,9 +148,6 @@ def _statement(source: Source | None, *, lower: int, upper: int, answer: int) ->
         told = f"{source.sentence[0].upper()}{source.sentence[1:]}{unchecked}."
     if lower == upper:
         return f"The dimension is {answer}: a lower and an upper bound meet, both proved. {told}"
-    rest = (
-        "not known to be more"
-        if source is None
-        else "probable, being the largest rank at random points of all components"
-    )
+    rest = "probable, being the largest rank at random points of all components"
+    rest = "not known to be more" if source is None else rest
     return f"The dimension is proved to lie between {lower} and {upper}; {answer} is {rest}. {told}"

@@ -1,4 +1,7 @@
-"""Lower bounds of a dimension: exact ranks of the program's Jacobian over F_p, balls for analytic networks, and float64."""
+"""Lower bounds of a dimension: exact ranks of the program's Jacobian over F_p, balls for analytic networks, and float64.
+
+What is checked on every run stands here too: the two rules of differentiation agree, and the stated symmetries are some.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from m2bridge.models import Model
 from m2bridge.programs.arithmetics import Floats
 from m2bridge.programs.jacobians import free_columns, jacobian_block, last_layer
 from m2bridge.programs.program import degrees
-from m2bridge.programs.proofs import BallProof, prove_rank
+from m2bridge.programs.proofs import BallProof, Probe, prove_rank
 from m2bridge.programs.ranks import GenericRank, generic_rank
 from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension.result import NumericWitness
@@ -33,7 +36,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowerBounds:
-    """What the lower-bound witnesses found, with the minor and the proof that a certificate needs."""
+    """What the witnesses found, the rank that is likely the generic one, and the minor and the proof for a certificate."""
 
     evidence: tuple[Evidence, ...]
     likely: int
@@ -181,3 +184,30 @@ def _some_entries(count: int, chosen: int, samples: int, seed: int) -> np.ndarra
     """For each sample some output entries, at random."""
     rng = np.random.default_rng([seed, 9])
     return np.stack([np.sort(rng.permutation(count)[:chosen]) for _ in range(samples)])
+
+
+def checked(model: Model, *, p: int, seed: int) -> tuple[Evidence, ...]:
+    """Pairs of evidence that contradict each other when a derivative or a stated symmetry is wrong."""
+    program = model.program
+    probe = Probe(program, p, seed, model.draw_weights(np.random.default_rng([seed, 13]), p))
+    pushed, pulled = probe.both_ways()
+    found = [
+        said(
+            "derivative_by_two_rules", value, "modular", f"derivative in a random direction, by the {rule} rules",
+            certainty=Certainty.PROVED, prime=p, scope="at-point", field=f"F_{p}",
+        )
+        for rule, value in (("forward", pushed), ("reverse", pulled))
+    ]  # fmt: skip
+    rng = np.random.default_rng([seed, 14])
+    symmetries = model.symmetries
+    changes = probe.changes([symmetry.direction(probe.weights, rng, p) for symmetry in symmetries])
+    for symmetry, changed in zip(symmetries, changes, strict=True):
+        # both of one ancestry: they may contradict, but that a symmetry holds does not support the answer
+        say = partial(
+            said, f"function_changes_under: {symmetry.name}", prime=p, field=f"F_{p}", ancestry="program"
+        )
+        found += [
+            say(False, "symmetry", symmetry.citation, certainty=Certainty.PROVED),
+            say(changed, "modular", "derivative along a random element of its Lie algebra"),
+        ]
+    return tuple(found)

@@ -38,11 +38,6 @@ MOST_NUMBERS = 64
 _FORMS = 8
 
 
-def _probe(free: Model, p: int, seed: int) -> Probe:
-    """The program's values at the point where the two definitions meet."""
-    return Probe(free.program, p, seed, free.draw_weights(np.random.default_rng([seed, 9]), p))
-
-
 def _script(free: Model, probe: Probe) -> Script:
     """The question to Macaulay2 at the same weights, direction and inputs; more inputs follow for the whole Jacobian."""
     program, whole, shown = free.program, _whole_jacobian(free), len(probe.outputs())
@@ -96,7 +91,7 @@ def ask_macaulay2(ask: Asking, model: Model, p: int) -> list[Evidence]:
     free = model.free
     if (reason := _reason_not_to_ask(free)) is not None:
         return [_nothing(reason)]
-    probe = _probe(free, p, ask.seed)
+    probe = Probe(free.program, p, ask.seed, free.draw_weights(np.random.default_rng([ask.seed, 9]), p))
     try:
         values, stopped = ask.run(_script(free, probe), seconds=None if ask.required else M2_SECONDS)
     except NoEngineError:
@@ -113,12 +108,10 @@ def ask_macaulay2(ask: Asking, model: Model, p: int) -> list[Evidence]:
 
 
 def _ranks(values: Values, p: int, spent: float, ancestry: Ancestry, *, stopped: bool) -> list[Evidence]:
-    rank = values.integer("jacobian_rank") if "jacobian_rank" in values else None
-    if rank is None:
-        reason = (
-            "stopped by its limit" if stopped else "too many weights for it to compute the whole Jacobian"
-        )
-        return [_nothing(reason, seconds=spent)]
+    if "jacobian_rank" not in values:
+        large = "too many weights for it to compute the whole Jacobian"
+        return [_nothing("stopped by its limit" if stopped else large, seconds=spent)]
+    rank = values.integer("jacobian_rank")
     say = partial(said, "image_dim", rank, "macaulay2", prime=p, ancestry=ancestry)
     bound = "rank of the Jacobian at a random point"
     return [
@@ -133,9 +126,8 @@ def _meetings(values: Values, probe: Probe, ancestry: Ancestry) -> list[Evidence
         "network_values": probe.outputs(),
         "directional_derivative": probe.derivatives(probe.random_direction()),
     }
-    how = (
-        "Macaulay2's definition of the network" if ancestry == "template" else "the program run by Macaulay2"
-    )
+    how = "Macaulay2's definition of the network"
+    how = how if ancestry == "template" else "the program run by Macaulay2"
     found = []
     for quantity, ours in own.items():
         if quantity not in values:

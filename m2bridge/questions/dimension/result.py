@@ -1,14 +1,22 @@
-"""The answer to "what is the dimension?"."""
+"""The answer to "what is the dimension?", and the rank of the differential at given weights beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from m2bridge.questions.dimension.at_point import PointRank
-from m2bridge.results import Result, Value, register_result
+import numpy as np
+
+from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
+from m2bridge.models import Model
+from m2bridge.questions.kernel import Asking
+from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, known
+
+QUANTITY = "rank_at_point"
+MOST_EXACT_ENTRIES = 60_000
+"""Entries of the coordinates' Jacobian up to which its rank at a point is computed over QQ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +40,31 @@ class NumericWitness:
     gap: float | None
     rows: int
     columns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointRank:
+    """The rank of the differential at some weights, exact ones.
+
+    `loss` is how much less it is than the generic rank, with its certainty; the weights are critical if it is positive.
+    """
+
+    at: Mapping[str, Value]
+    rank: int | None
+    loss: int | None
+    certainty: Certainty
+
+    @property
+    def sentence(self) -> str:
+        if self.loss is None or self.rank is None:
+            return "Whether these weights are critical is undecided: float64 shows no gap."
+        sure = "" if self.certainty is Certainty.PROVED else f" ({self.certainty.value})"
+        if not self.loss:
+            return (
+                f"These weights are regular: the differential has the generic rank {self.rank} there{sure}."
+            )
+        of = f"rank {self.rank} of {self.rank + self.loss}"
+        return f"These weights are critical: the differential loses {self.loss}, {of}{sure}."
 
 
 @register_result
@@ -78,9 +111,8 @@ class Dimension(Result):
     at_point: PointRank | None = None
 
     def view(self) -> View:
-        bounds = (
-            "" if self.lower_bound == self.upper_bound else f" ({self.lower_bound} to {self.upper_bound})"
-        )
+        met = self.lower_bound == self.upper_bound
+        bounds = "" if met else f" ({self.lower_bound} to {self.upper_bound})"
         span = "" if self.span_dim is None else f"; ambient space {self.span_dim}"
         facts = [
             ("parameters", str(self.parameters)),
@@ -93,34 +125,21 @@ class Dimension(Result):
             facts.append(
                 ("float64", f"{'undecided' if self.numeric.rank is None else self.numeric.rank}{gap}")
             )
-        altered = (self.certificate or {}).get("statement", {}).get(
-            "dimension", self.image_dim
-        ) != self.image_dim
-        warning = (
-            "The record says another dimension than its own certificate: it was altered. Trust nothing in it."
-        )
-        return View(
-            answer=f"dimension {self.image_dim}{bounds}, affine",
-            facts=tuple(facts),
-            notes=(warning,) if altered else self._notes(),
-            to_prove=self._to_prove(),
-        )
-
-    def _to_prove(self) -> str:
+        notes = (self.statement,) if self.at_point is None else (self.at_point.sentence, self.statement)
+        certified = (self.certificate or {}).get("statement", {}).get("dimension", self.image_dim)
+        if certified != self.image_dim:
+            wrong = "The record says another dimension than its own certificate: it was altered. Trust nothing in it."
+            notes = (wrong,)
+        to_prove = "an upper bound is missing: more symmetries, or equations (m2bridge closure)"
         if self.upper_bound == self.image_dim:
-            return "a lower bound is missing: a point of the source, or a source without equations"
-        return "an upper bound is missing: more symmetries, or equations (m2bridge closure)"
-
-    def _notes(self) -> tuple[str, ...]:
-        return (self.statement,) if self.at_point is None else (self.at_point.sentence, self.statement)
+            to_prove = "a lower bound is missing: a point of the source, or a source without equations"
+        answer = f"dimension {self.image_dim}{bounds}, affine"
+        return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=to_prove)
 
     def _fiber_text(self) -> str:
-        known = f"dimension {self.generic_fiber_dim}, of which known symmetries {self.symmetry_dim}"
-        return (
-            known
-            if self.symmetry_dim >= self.generic_fiber_dim
-            else f"{known} (m2bridge symmetries searches for more)"
-        )
+        text = f"dimension {self.generic_fiber_dim}, of which known symmetries {self.symmetry_dim}"
+        more = self.symmetry_dim < self.generic_fiber_dim
+        return f"{text} (m2bridge symmetries searches for more)" if more else text
 
     def _formula_text(self) -> str:
         if self.formula is None:
@@ -130,3 +149,62 @@ class Dimension(Result):
             return f"does not apply ({failing}): {self.formula.citation}"
         verdict = "agrees" if self.formula.agrees else "does not agree"
         return f"{self.formula.value}, {verdict}: {self.formula.citation}"
+
+
+# -- at given weights ---------------------------------------------------------------------------
+
+
+def rank_at(
+    ask: Asking, model: Model, at: Any, rationalize: int | None, *, image_dim: int, proved: bool
+) -> PointRank:
+    """The rank at the weights that `at` names; exact over QQ where that is in reach, else from below over F_p."""
+    from m2bridge.questions.point import one_of, resolve  # which needs the dimension itself
+
+    if model.free is not model:
+        raise InputError(f"{model.spec}: its weights satisfy equations; --at takes models with free weights")
+    ask.announce("rank at the weights")
+    point = resolve(model, one_of(at, None, rationalize), ask.seed)
+    rank, exact = _rank(ask, point)
+    loss = (
+        None if rank is None else max(0, image_dim - rank)
+    )  # a rank at a point bounds the dimension from below
+    sure = proved and (exact or loss == 0)
+    certainty = Certainty.PROVED if sure else Certainty.PROBABLE if model.polynomial else Certainty.NUMERIC
+    return PointRank(at=point.document(None), rank=rank, loss=loss, certainty=certainty)
+
+
+def _rank(ask: Asking, point: Any) -> tuple[int | None, bool]:
+    from m2bridge.questions.fiber.ranks import generic_numeric_rank, kernel_dim
+    from m2bridge.questions.point import rank_prime
+
+    model, here = point.model, {"scope": "at-point", "field": "QQ"}
+    rng = np.random.default_rng([ask.seed, 105])
+    if not model.polynomial:
+        found = generic_numeric_rank(model, point.floats(), rng)
+        more = {"certainty": Certainty.NUMERIC, "scope": "at-point", "field": "RR"}
+        ask.say(QUANTITY, found.rank, "numpy", "singular values of the differential at the weights", **more)
+        return found.rank, False
+    p = rank_prime(model, point)
+    below = model.parameter_count - kernel_dim(model, point.mod(p), p, rng)
+    method = "rank of the differential at the weights"
+    proved = {"relation": ">=", "certainty": Certainty.PROVED, "prime": p, **here}
+    ask.say(QUANTITY, below, "modular", method, **proved)
+    exact = _exact_rank(point)
+    if exact is None:
+        return below, False
+    ask.say(
+        QUANTITY, exact, "exact", f"{method} over QQ, by all coordinates", certainty=Certainty.PROVED, **here
+    )
+    return exact, True
+
+
+def _exact_rank(point: Any) -> int | None:
+    """The rank of all coordinates' differential over QQ; None where that is out of reach."""
+    from m2bridge.questions import over_q
+
+    try:
+        if point.model.coordinate_count * point.model.parameter_count > MOST_EXACT_ENTRIES:
+            return None
+        return over_q.rank(point.model.coordinate_jacobian(dict(point.weights)))
+    except (OutOfReachError, NotPolynomialError):
+        return None

@@ -13,10 +13,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
 from m2bridge.models.attention import Attention
 from m2bridge.models.symbolic import symbolic_map
 from m2bridge.programs.points import Held
-from m2bridge.programs.program import Program, degrees
+from m2bridge.programs.program import degrees
 from m2bridge.questions import over_q
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
@@ -46,73 +46,51 @@ ANALYTIC_SECONDS = 120.0
 """Analytic networks are searched longer: nothing else bounds them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundBounds:
-    """The best upper bound from symmetries that were searched: the evidence, its argument for a certificate, and the rank of
-    the fields.
-    """
-
-    evidence: Evidence
-    argument: Mapping[str, Any] | None
-    orbit_dim: int
+def _bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
+    return proves("image_dim", value, witness, method, relation="<=", detail=detail)
 
 
-def found_bounds(
-    model: Model, *, p: int, seed: int, lower: int, seconds: float = SEARCH_SECONDS
-) -> FoundBounds | None:
-    """The least upper bound from vector fields and cuts of the program, cheap arguments first, until `lower` is met.
+def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
+    """All upper bounds that are known for a model, each with its argument; nothing is searched."""
+    found = [_parameters(model)]
+    sizes: Attention | None = getattr(model, "attention_sizes", None)
+    if sizes is not None:
+        analytic = not model.polynomial
+        found += [slice_bound(model.free), virtual_bound(sizes, model.free.gauge, analytic=analytic)]
+    found += symmetry_bounds(model, p=p, seed=seed)
+    if isinstance(model, DeepLightning):
+        found.append(layers_bound(model))
+    if (ambient := ambient_dim(model)) is not None:
+        found.append(_bound("ambient", "number of target coordinates", ambient))
+    if isinstance(model, (Linear, MLP)):
+        found += _by_widths(model, p=p, seed=seed)
+    closed = model.dimension_bound
+    if closed is not None and closed.value is not None and closed.value < min(item.value for item in found):
+        found.append(_bound("literature", "closed upper bound", closed.value, citation=closed.citation))
+    return found
 
-    None where nothing can be searched: weights that satisfy equations, very large ones. An analytic program is searched through
-    a polynomial one (:mod:`m2bridge.symmetry.relaxed`), for which certificates have no words.
-    """
-    program = model.free.program
-    if not program.polynomial:
-        return _relaxed_bounds(program, p=p, seed=seed, lower=lower, seconds=ANALYTIC_SECONDS)
-    if program.vanishing or program.parameter_count > MOST_SEARCHED_WEIGHTS:
+
+# -- counts ----------------------------------------------------------------------------------------------
+
+
+def _parameters(model: Model) -> Evidence:
+    found = _bound("parameters", "dimension of the space of weights", model.parameter_dim)
+    # a dimension seen at one point: another component might be larger
+    return found if model.parameter_dim_proved else replace(found, certainty=Certainty.PROBABLE)
+
+
+def ambient_dim(model: Model) -> int | None:
+    """The number of target coordinates; None where the functions have none, or they are out of reach."""
+    try:
+        return model.coordinate_count
+    except (NotPolynomialError, OutOfReachError):
         return None
-    start = time.perf_counter()
-    search = Search(program, p=p, seed=seed, seconds=seconds / 2, corank=program.parameter_count - lower)
-    declared = [field for item in getattr(model, "declared", ()) for field in declared_fields(model, item)]
-    for field in [*declared, *(field for _, field in known_fields(model.free))]:
-        search.take(field)
-    best = None
-    for degree in (0, 1, 2) if model.symmetries else (1, 2):
-        search.run(degree, degree or 1)
-        search.guess()
-        bound = Bounds(p=p, seed=seed, seconds=seconds / 2).best(program, search.fields, lower)
-        if best is None or bound.value < best.value:
-            best = bound
-        if best.value <= lower or time.perf_counter() - start > seconds:
-            break
-    assert best is not None
-    evidence = replace(
-        _bound(
-            "found", best.method, best.value, fields=len(search.fields), orbit_dim=search.rank, unverified=search.unverified
-        ),
-        prime=p, seconds=time.perf_counter() - start,
-        ancestry="program",  # like the rank: both prove something about the program that was recorded
-    )  # fmt: skip
-    return FoundBounds(evidence=evidence, argument=best.document, orbit_dim=search.rank)
-
-
-def _relaxed_bounds(program: Program, *, p: int, seed: int, lower: int, seconds: float) -> FoundBounds | None:
-    start = time.perf_counter()
-    found = relaxed_bound(program, lower=lower, p=p, seed=seed, seconds=seconds)
-    if found is None:
-        return None
-    evidence = replace(
-        _bound("found", found.method, found.value),
-        prime=p,
-        seconds=time.perf_counter() - start,
-        ancestry="program",
-    )
-    return FoundBounds(evidence=evidence, argument=None, orbit_dim=program.parameter_count - found.value)
 
 
 def span_bound(model: Model) -> Evidence | None:
     """The number of linearly independent coordinates, as polynomials in the weights over QQ; None where these are large."""
     n, degree = model.parameter_count, degrees(model.program)[1]
-    if not model.polynomial or _ambient(model) is None or model.coordinate_count > _MOST_EXPANDED:
+    if not model.polynomial or ambient_dim(model) is None or model.coordinate_count > _MOST_EXPANDED:
         return None
     if comb(n + degree, degree) > _MOST_MONOMIALS:
         return None
@@ -128,106 +106,24 @@ def span_bound(model: Model) -> Evidence | None:
     return replace(found, seconds=time.perf_counter() - start, ancestry="program")
 
 
-def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
-    """All upper bounds that are known for a model, each with its argument."""
-    found = [_parameters(model)]
-    sizes: Attention | None = getattr(model, "attention_sizes", None)
-    if sizes is not None:
-        found += [
-            slice_bound(model.free),
-            virtual_bound(sizes, model.free.gauge, analytic=not model.polynomial),
-        ]
-    found += symmetry_bounds(model, p=p, seed=seed)
-    if isinstance(model, DeepLightning):
-        found.append(layers_bound(model))
-    ambient = _ambient(model)
-    if ambient is not None:
-        found.append(_bound("ambient", "number of target coordinates", ambient))
-    if isinstance(model, (Linear, MLP)) and (bound := _by_widths(model, p=p, seed=seed)) is not None:
-        found.append(bound)
-    least = min(item.value for item in found)
-    closed = model.dimension_bound
-    if closed is not None and closed.value is not None and closed.value < least:
-        found.append(_bound("literature", "closed upper bound", closed.value, citation=closed.citation))
-    return found
-
-
-def _by_widths(model: Linear | MLP, *, p: int, seed: int) -> Evidence | None:
+def _by_widths(model: Linear | MLP, *, p: int, seed: int) -> Iterator[Evidence]:
     """What the widths alone say: matrices of bounded rank, or sums of few powers; the program is not looked at."""
     widths, r = model.widths, model.r if isinstance(model, MLP) else 1
     if r == 1:
         rank = min(widths)
         value = rank * (widths[0] + widths[-1] - rank)
-        return _bound("literature", f"matrices of rank <= {rank}", value)
-    flattened = flattening_bound(*widths, r, p=p, seed=seed) if len(widths) == 3 else None
-    if flattened is None:
-        return None
-    return replace(_bound("literature", flattened.method, flattened.value), prime=p)
-
-
-def symmetry_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
-    """Weights minus the rank of the infinitesimal symmetries at a random point over F_p.
-
-    Where every a_i >= d_(i-1), the parametrization by (A, V) has the same image and may have more symmetries (the
-    mixing of heads); then it is used too.
-    """
-    sources: list[Model] = [model.free]
-    if (
-        isinstance(model, DeepLightning)
-        and model.parametrization == "weights"
-        and all(rank >= width for rank, width in zip(model.a, model.d[:-1], strict=True))
-    ):
-        sources.append(replace(model, parametrization="attention"))
-    found = []
-    for source in sources:
-        start = time.perf_counter()
-        rank = symmetry_rank(source, p=p, seed=seed)
-        point = symmetry_point(source, p=p, seed=seed)
-        if rank is None:
-            continue
-        names = [f"{item.group}: {item.name}" for item in source.symmetries]
-        text = "weights minus rank of the infinitesimal symmetries"
-        method = text if source is model.free else f"{text} of (A, V)"
-        bound = _bound(
-            "symmetry", method, source.parameter_count - rank, symmetries=names, source=source.spec, orbit_dim=rank,
-            parameters=source.parameter_count, weights={name: value.tolist() for name, value in point.items()},
-        )  # fmt: skip
-        found.append(replace(bound, prime=p, seconds=time.perf_counter() - start))
-    return found
-
-
-def symmetry_rank(model: Model, *, p: int, seed: int) -> int | None:
-    """Rank over F_p of the infinitesimal symmetries at a random point; None when there are too many to write down."""
-    if _group_dim(model) * model.parameter_count > MOST_SYMMETRY_ENTRIES:
-        return None
-    if not model.symmetries:
-        return 0
-    weights = symmetry_point(model, p=p, seed=seed)
-    rows = [
-        item.generators({name: Mod(value, p) for name, value in weights.items()}) for item in model.symmetries
-    ]
-    return rank_mod(np.concatenate([part.values for part in rows], axis=0), p)
-
-
-def _group_dim(model: Model) -> int:
-    """About the dimension of the groups, without building them: n^2 for each square size among the weights."""
-    return sum(min(shape[-2:]) ** 2 if len(shape) > 1 else 1 for shape in model.parameters.values())
-
-
-def symmetry_point(model: Model, *, p: int, seed: int) -> dict[str, NDArray[np.int64]]:
-    """The point at which the symmetries of a model are ranked."""
-    return model.draw_weights(np.random.default_rng([seed, 5]), p)
+        yield _bound("literature", f"matrices of rank <= {rank}", value)
+    elif len(widths) == 3 and (flat := flattening_bound(*widths, r, p=p, seed=seed)) is not None:
+        yield replace(_bound("literature", flat.method, flat.value), prime=p)
 
 
 def slice_bound(model: Model) -> Evidence:
     """The number of free entries of the gauge slice, onto which the symmetries move a dense set of weights."""
-    scaled = "" if not model.polynomial else ", one entry of each Q"
-    fixed = f"K = [I | *]{scaled}"
+    fixed = "K = [I | *]" + (", one entry of each Q" if model.polynomial else "")
     if any(name.startswith("V") for name in model.gauge.masks):
         fixed += ", V_1 = [I | *], V_2, ..., V_(l-1) = I"
-    return _bound(
-        "slice", "free weights of the gauge slice", model.parameter_count - model.gauge.count, fixed=fixed
-    )
+    free = model.parameter_count - model.gauge.count
+    return _bound("slice", "free weights of the gauge slice", free, fixed=fixed)
 
 
 def virtual_bound(sizes: Attention, held: Held, *, analytic: bool) -> Evidence:
@@ -282,26 +178,103 @@ def layers_bound(model: DeepLightning) -> Evidence:
 
 def _attention_dim(d: int, rank: int, symmetric: bool) -> int:
     """Dimension of d x d matrices of rank <= `rank`, or of their symmetric parts if that is less."""
-    full = rank * (2 * d - rank)
-    if not symmetric:
-        return full
-    s = min(2 * rank, d)
-    return min(full, s * d - s * (s - 1) // 2)
+    full, s = rank * (2 * d - rank), min(2 * rank, d)
+    return min(full, s * d - s * (s - 1) // 2) if symmetric else full
 
 
-def _parameters(model: Model) -> Evidence:
-    found = _bound("parameters", "dimension of the space of weights", model.parameter_dim)
-    if not model.parameter_dim_proved:  # seen at one point: another component might be larger
-        return replace(found, certainty=Certainty.PROBABLE)
-    return found
+# -- symmetries ------------------------------------------------------------------------------------------
 
 
-def _ambient(model: Model) -> int | None:
-    try:
-        return model.coordinate_count
-    except (NotPolynomialError, OutOfReachError):
+def symmetry_bounds(model: Model, *, p: int, seed: int) -> Iterator[Evidence]:
+    """Weights minus the rank of the infinitesimal symmetries at a random point over F_p.
+
+    Where every a_i >= d_(i-1), the parametrization by (A, V) has the same image and may have more symmetries (the
+    mixing of heads); then it is used too.
+    """
+    sources: list[Model] = [model.free]
+    if (
+        isinstance(model, DeepLightning)
+        and model.parametrization == "weights"
+        and all(rank >= width for rank, width in zip(model.a, model.d[:-1], strict=True))
+    ):
+        sources.append(replace(model, parametrization="attention"))
+    for source in sources:
+        start = time.perf_counter()
+        rank = symmetry_rank(source, p=p, seed=seed)
+        if rank is None:
+            continue
+        point = symmetry_point(source, p=p, seed=seed)
+        names = [f"{item.group}: {item.name}" for item in source.symmetries]
+        text = "weights minus rank of the infinitesimal symmetries"
+        method = text if source is model.free else f"{text} of (A, V)"
+        bound = _bound(
+            "symmetry", method, source.parameter_count - rank, symmetries=names, source=source.spec, orbit_dim=rank,
+            parameters=source.parameter_count, weights={name: value.tolist() for name, value in point.items()},
+        )  # fmt: skip
+        yield replace(bound, prime=p, seconds=time.perf_counter() - start)
+
+
+def symmetry_rank(model: Model, *, p: int, seed: int) -> int | None:
+    """Rank over F_p of the infinitesimal symmetries at a random point; None when there are too many to write down."""
+    # about the dimension of the groups, without building them: n^2 for each square size among the weights
+    size = sum(min(shape[-2:]) ** 2 if len(shape) > 1 else 1 for shape in model.parameters.values())
+    if size * model.parameter_count > MOST_SYMMETRY_ENTRIES:
         return None
+    if not model.symmetries:
+        return 0
+    weights = {name: Mod(value, p) for name, value in symmetry_point(model, p=p, seed=seed).items()}
+    rows = [item.generators(weights).values for item in model.symmetries]
+    return rank_mod(np.concatenate(rows, axis=0), p)
 
 
-def _bound(witness: str, method: str, value: int, **detail: Any) -> Evidence:
-    return proves("image_dim", value, witness, method, relation="<=", detail=detail)
+def symmetry_point(model: Model, *, p: int, seed: int) -> dict[str, NDArray[np.int64]]:
+    """The point at which the symmetries of a model are ranked."""
+    return model.draw_weights(np.random.default_rng([seed, 5]), p)
+
+
+class FoundBound(NamedTuple):
+    """The best upper bound from symmetries that were searched, its argument for a certificate, and the rank of the fields."""
+
+    evidence: Evidence
+    argument: dict[str, Any] | None
+    orbit_dim: int
+
+
+def found_bound(
+    model: Model, *, p: int, seed: int, lower: int, seconds: float = SEARCH_SECONDS
+) -> FoundBound | None:
+    """The least upper bound from vector fields and cuts of the program, cheap arguments first, until `lower` is met.
+
+    None where nothing can be searched: weights that satisfy equations, very large ones. An analytic program is searched through
+    a polynomial one (:mod:`m2bridge.symmetry.parts`), for which certificates have no words.
+    """
+    program, start = model.free.program, time.perf_counter()
+    detail: dict[str, Any] = {}
+    if not program.polynomial:
+        best = relaxed_bound(program, lower=lower, p=p, seed=seed, seconds=ANALYTIC_SECONDS)
+        if best is None:
+            return None
+        orbit = program.parameter_count - best.value
+    elif program.vanishing or program.parameter_count > MOST_SEARCHED_WEIGHTS:
+        return None
+    else:
+        search = Search(program, p=p, seed=seed, seconds=seconds / 2, corank=program.parameter_count - lower)
+        declared = [f for item in getattr(model, "declared", ()) for f in declared_fields(model, item)]
+        for field in [*declared, *(field for _, field in known_fields(model.free))]:
+            search.take(field)
+        found = []
+        for degree in (0, 1, 2) if model.symmetries else (1, 2):
+            search.run(degree, degree or 1).guess()
+            found.append(Bounds(p=p, seed=seed, seconds=seconds / 2).best(program, search.fields, lower))
+            if found[-1].value <= lower or time.perf_counter() - start > seconds:
+                break
+        best, orbit = min(found, key=lambda bound: bound.value), search.rank
+        detail = {"fields": len(search.fields), "orbit_dim": orbit, "unverified": search.unverified}
+    # of the same ancestry as the rank: both prove something about the program that was recorded
+    evidence = replace(
+        _bound("found", best.method, best.value, **detail),
+        prime=p,
+        seconds=time.perf_counter() - start,
+        ancestry="program",
+    )
+    return FoundBound(evidence, best.document, orbit)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
+import flint
 import numpy as np
 
 from m2bridge.certificates.points import inside_certificates, outside_certificates
@@ -21,10 +22,14 @@ from m2bridge.programs.arithmetics import object_array
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.questions.membership.algebraic import AlgebraicPoint
-from m2bridge.questions.membership.given import Target, target_of
-from m2bridge.questions.membership.search import REACHED, least_distance
-from m2bridge.questions.source import constrained_map, leanest
+from m2bridge.questions.membership.points import (
+    REACHED,
+    AlgebraicPoint,
+    fiber_equations,
+    least_distance,
+    target_of,
+)
+from m2bridge.questions.source import constrained_map
 from m2bridge.questions.testimony import compared, proves, says
 from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
@@ -134,23 +139,26 @@ def membership(
         )
     if point is None:
         raise InputError("membership needs a point: --point 1,0,-1/2, or a .json file", argument="point")
-    target = target_of(model, point)
-    if target.asked is model:
-        target = Target(model=model, asked=leanest(model), values=target.values)
+    asked, values, of_pairs = target_of(model, point)
     ask.require_engine()
-    return _Search(ask, target).answer()
+    return _Search(ask, model, asked, values, of_pairs=of_pairs).answer()
 
 
 class _Search:
-    """One point on its way through fiber, real components, closure."""
+    """One point on its way through fiber, real components, closure.
 
-    def __init__(self, ask: Asking, target: Target) -> None:
-        self.ask, self.target, self.model = ask, target, target.asked
+    `model` is the map whose image is asked: the network by few weights or, `of_pairs`, its outputs at given inputs.
+    """
+
+    def __init__(
+        self, ask: Asking, network: Model, model: Model, point: tuple[Fraction, ...], *, of_pairs: bool
+    ) -> None:
+        self.ask, self.network, self.model, self.point, self.of_pairs = ask, network, model, point, of_pairs
         self.reasons: list[str] = []
         self.closure: bool | None = None
         self.complex: bool | None = None
         self.real: bool | None = None
-        self.sure = {"closure": Certainty.PROVED, "complex": Certainty.PROVED}
+        self.certainty = Certainty.PROVED
         self.found: tuple[AlgebraicPoint, Any] | None = None
         self.failing: tuple[str, Fraction] | None = None
         self.certificate: tuple[Mapping[str, Value], ...] = ()
@@ -161,11 +169,9 @@ class _Search:
         self._from_cofactors(values)
         if self.complex is None and values.get("fiber_dim", -1) >= 0:
             self.complex = True
+            self._proved("complex_image", True, "macaulay2", "1 is not in the ideal of the fiber over QQ")
             self.reasons.append(
                 "complex weights exist: 1 is not in the ideal of the fiber (Hilbert's Nullstellensatz)"
-            )
-            self.ask.evidence.append(
-                proves("complex_image", True, "macaulay2", "1 is not in the ideal of the fiber over QQ")
             )
         if self.complex and self.real is None:
             self._real_components()
@@ -178,87 +184,73 @@ class _Search:
         else:
             self._from_closure()
         self._numeric()
+        place = self.found[0] if self.found else None
+        exact = place.rational if place else None
+        if exact is not None and not self.of_pairs:
+            self.certificate = inside_certificates(self.network, self.model, exact, seed=self.ask.seed)
         return self.ask.answer(
-            ImageMembership, model=self.target.model.spec, options={"point": [str(c) for c in self.target.values]},
-            point=self.target.values, closure=self.closure, complex_image=self.complex, real_image=self.real,
-            parametrization=self.model.spec, weights=self._weights(), algebraic=self._algebraic(),
+            ImageMembership, model=self.network.spec, options={"point": [str(c) for c in self.point]},
+            point=self.point, closure=self.closure, complex_image=self.complex, real_image=self.real,
+            parametrization=self.model.spec, weights=self._weights(), algebraic=place if exact is None else None,
             fiber_dim=values.get("fiber_dim"), fiber_degree=values.get("fiber_degree"),
-            failing_equation=self.failing, reasons=tuple(self.reasons), certainty=self._certainty(),
-            certificate=self._certificate(),
+            failing_equation=self.failing, reasons=tuple(self.reasons), certainty=self.certainty, certificate=self.certificate,
             limit=limit if None in (self.closure, self.complex, self.real) else None,
         )  # fmt: skip
 
-    def _certificate(self) -> tuple[Mapping[str, Value], ...]:
-        """Exact weights; else the equation that fails. There is none for outputs at given inputs."""
-        exact = None if self.found is None else self.found[0].rational
-        if exact is None or self.target.of_pairs:
-            return self.certificate
-        return inside_certificates(self.target.model, self.model, exact, seed=self.ask.seed)
-
-    def _certainty(self) -> Certainty:
-        return Certainty.weakest(self.sure.values())
+    def _proved(self, quantity: str, value: bool, witness: str, method: str) -> None:
+        self.ask.evidence.append(proves(quantity, value, witness, method))
 
     def _fiber(self, *, prove: bool) -> tuple[Values, str | None]:
         rng = np.random.default_rng([self.ask.seed, 51, prove])
-        sent = {
-            "p": 0, "prove": prove, "numbers": rng.integers(-3, 4, size=97).tolist(),
-            "wanted": list(self.target.values),
-        }  # fmt: skip
+        numbers = rng.integers(-3, 4, size=97).tolist()
+        sent = {"p": 0, "prove": prove, "numbers": numbers, "wanted": list(self.point)}
         remaining = self.ask.clock.remaining
         seconds = _PATIENCE if remaining is None else remaining / 3
         return self.ask.ask(TEMPLATE, sent, self.model, seconds=seconds)
 
-    def _from_points(self, values: Values) -> int:
-        """Points of the fiber, each checked by the program; a real one is kept. Returns how many have real conjugates."""
-        real = 0
+    def _from_points(self, values: Values) -> bool:
+        """Points of the fiber, each checked by the program; a real one is kept. Whether one has real conjugates."""
+        real = False
         for modulus, variables in values.get("points") or ():
             place = AlgebraicPoint(modulus=tuple(modulus), variables=tuple(map(tuple, variables)))
-            if not place.maps_to(self.model, self.target.values):
-                sayings = (
-                    ("macaulay2", "a maximal ideal over the fiber", True),
-                    ("modular", "the program", False),
+            if not place.maps_to(self.model, self.point):
+                theirs = ("macaulay2", "a maximal ideal over the fiber", True)
+                self.ask.evidence += compared(
+                    "a point of the fiber", theirs, ("modular", "the program", False)
                 )
-                self.ask.evidence += compared("a point of the fiber", *sayings)
                 continue
-            method = "weights over a number field, evaluated exactly by the program"
             if self.complex is None:
                 self.complex = True
-                self.ask.evidence.append(proves("complex_image", True, "substitution", method))
+                method = "weights over a number field, evaluated exactly by the program"
+                self._proved("complex_image", True, "substitution", method)
                 self.reasons.append(f"complex weights exist: {method}")
             roots = place.real_roots()
             self.ask.evidence += compared(
                 f"real roots of {cut(' '.join(place.modulus), 60)}", ("flint", "isolated roots", len(roots)),
                 ("sturm", "Sturm's theorem", place.sturm_count()), certainty=Certainty.PROVED,
             )  # fmt: skip
-            real += bool(roots)
+            real = real or bool(roots)
             better = self.found is None or (self.found[0].rational is None and place.rational is not None)
             if roots and better:
                 self.found, self.real = (place, roots[0]), True
-        if self.found is not None:
+        if real and self.found is not None:
             exact = self.found[0].rational is not None
             how = "exact weights" if exact else "a real root of the minimal polynomial"
             self.reasons.append(f"real weights exist: {how}, checked by the program")
-            self.ask.evidence.append(proves("real_image", True, "substitution", how))
+            self._proved("real_image", True, "substitution", how)
         return real
 
     def _from_cofactors(self, values: Values) -> None:
         """An empty fiber: the cofactors are multiplied out with the program's coordinates."""
         if "cofactors" not in values:
             return
-        names = [f"w{i}" for i in range(self.model.parameter_count)]
-        ring = rational_variables(names)
-        context = ring[0].context()
-        weights = self.model.unflatten(object_array(ring, (len(ring),)))
-        forms = [
-            ring[0] * 0 + f - _constant(v)
-            for f, v in zip(np.asarray(self.model.coordinates(weights), dtype=object).ravel(), self.target.values, strict=True)
-        ]  # fmt: skip
-        if (constrained := constrained_map(self.model)) is not None:
-            forms += constrained.equations(weights["x"]).ravel().tolist()
+        count = self.model.parameter_count
+        ring = rational_variables([f"w{i}" for i in range(count)])
+        forms = fiber_equations(self.model, self.model.unflatten(object_array(ring, (count,))), self.point)
         total = ring[0] * 0
-        cofactors = values.polynomials(values["cofactors"], len(names))
-        for h, f in zip(cofactors, forms, strict=True):
-            total += context.from_dict({e: _constant(c) for e, c in h.items()}) * f
+        for h, f in zip(values.polynomials(values["cofactors"], count), forms, strict=True):
+            terms = {m: flint.fmpq(c.numerator, c.denominator) for m, c in h.items()}
+            total += ring[0].context().from_dict(terms) * f
         holds = bool(total == 1)
         self.ask.evidence += compared(
             "1 is a combination of the fiber's equations", ("macaulay2", "cofactors over QQ", True),
@@ -266,10 +258,9 @@ class _Search:
         )  # fmt: skip
         if holds:
             self.complex = self.real = False
-            method = "cofactors, multiplied out with the program's coordinates"
-            self.ask.evidence += [
-                proves(name, False, "substitution", method) for name in ("complex_image", "real_image")
-            ]
+            for name in ("complex_image", "real_image"):
+                method = "cofactors, multiplied out with the program's coordinates"
+                self._proved(name, False, "substitution", method)
             self.reasons.append(
                 f"no complex weights: 1 = sum of {len(forms)} cofactors times equations, multiplied out exactly"
             )
@@ -286,7 +277,7 @@ class _Search:
                 f"every real component of the fiber would contain one of {points}, and none of them is real"
             )
             self.reasons.append(f"no real weights: {method}")
-            self.ask.evidence.append(proves("real_image", False, "macaulay2", method))
+            self._proved("real_image", False, "macaulay2", method)
 
     def _from_closure(self) -> None:
         remaining = self.ask.clock.remaining
@@ -295,64 +286,44 @@ class _Search:
             found: Closure = self.ask.also(closure, self.model, field="QQ", equations=True, seconds=seconds)
         except LimitError:
             return
-        self.sure["closure"] = found.certainty
-        for equation in found.equations or ():
-            value = equation.at(self.target.values)
-            if value and not found.characteristic:
-                verified = any(e.witness == "substitution" and e.value is True for e in found.evidence)
-                self.sure["closure"] = Certainty.PROVED if verified else found.certainty
-                self.closure, self.failing = False, (equation.text(), Fraction(value))
-                if verified and not self.target.of_pairs:
-                    self.certificate = outside_certificates(
-                        self.target.model, equation, self.target.values, seed=self.ask.seed
-                    )
-                if self.complex is None:
-                    self.complex = self.real = False
-                    self.sure["complex"] = self.sure["closure"]
-                for name in ("complex_image", "real_image"):
-                    self.ask.say(
-                        name,
-                        False,
-                        "equations",
-                        "an equation of the closure fails",
-                        certainty=self.sure["closure"],
-                    )
-                self.reasons.append(f"not in the closure: {cut(equation.text(), 80)} is {value} at the point")
+        self.certainty = found.certainty
+        if found.characteristic or found.equations is None:
+            return
+        failing = next((f for f in found.equations if f.at(self.point)), None)
+        if failing is not None:
+            value = Fraction(failing.at(self.point))
+            substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
+            self.certainty = Certainty.PROVED if substituted else found.certainty
+            self.closure, self.failing = False, (failing.text(), value)
+            if substituted and not self.of_pairs:
+                self.certificate = outside_certificates(self.network, failing, self.point, seed=self.ask.seed)
+            if self.complex is None:
+                self.complex = self.real = False
+            for name in ("complex_image", "real_image", "closure"):
                 self.ask.say(
-                    "closure",
-                    False,
-                    "equations",
-                    "an equation of the closure fails",
-                    certainty=self.sure["closure"],
+                    name, False, "equations", "an equation of the closure fails", certainty=self.certainty
                 )
-                return
-        if found.completeness == "complete" and not found.characteristic and found.equations is not None:
+            self.reasons.append(f"not in the closure: {cut(failing.text(), 80)} is {value} at the point")
+        elif found.completeness == "complete":
             self.closure = True
+            self.ask.say("closure", True, "equations", "all equations vanish", certainty=found.certainty)
             self.reasons.append(
                 f"in the closure: all {len(found.equations)} equations vanish, and they are complete"
             )
-            self.ask.say("closure", True, "equations", "all equations vanish", certainty=found.certainty)
 
     def _numeric(self) -> None:
+        """A witness in float64. Points of the real image's closure are approached too, so a small distance alone says little."""
         if constrained_map(self.model) is not None:
             return
-        distance = least_distance(self.model, self.target.values, np.random.default_rng([self.ask.seed, 52]))
-        reached = (
-            True if distance < REACHED else None
-        )  # a point of the real image's closure is approached too
+        quantity = "approached by real weights"
+        distance = least_distance(self.model, self.point, np.random.default_rng([self.ask.seed, 52]))
         how = f"least squares from random starts; distance {distance:.1e}"
-        self.ask.evidence.append(
-            says("approached by real weights", reached, "numpy", how, certainty=Certainty.NUMERIC)
-        )
+        reached = True if distance < REACHED else None
+        self.ask.evidence.append(says(quantity, reached, "numpy", how, certainty=Certainty.NUMERIC))
         if self.real:
-            self.ask.evidence.append(proves("approached by real weights", True, "weights", "they were found"))
+            self._proved(quantity, True, "weights", "they were found")
         elif self.closure is False:
-            self.ask.evidence.append(
-                proves("approached by real weights", False, "closure", "an equation fails")
-            )
-
-    def _algebraic(self) -> AlgebraicPoint | None:
-        return None if self.found is None or self.found[0].rational is not None else self.found[0]
+            self._proved(quantity, False, "closure", "an equation fails")
 
     def _weights(self) -> dict[str, Any] | None:
         if self.found is None:
@@ -365,9 +336,3 @@ class _Search:
             size = int(np.prod(shape))
             parts[name], flat = flat[:size], flat[size:]
         return parts
-
-
-def _constant(value: Fraction) -> Any:
-    import flint
-
-    return flint.fmpq(value.numerator, value.denominator)
