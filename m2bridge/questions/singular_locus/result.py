@@ -47,7 +47,8 @@ class Component:
 
     `orbit` is (rk A, rk V, meet) when the component is known as the closure of that orbit; degree and equations are None when
     they were not computed. `tangent_dim` is that of the Zariski tangent space at a generic point of it; `multiplicity` that of
-    the closure at a random point of it over F_p; `milnor_number` that of an isolated singular point of a hypersurface there.
+    the closure at a random point of it over F_p; `milnor_number` that of an isolated singular point of a hypersurface there, and
+    `delta_invariant` that of a singular point of a curve, the length of the normalization modulo the ring.
     """
 
     dim: int
@@ -57,6 +58,7 @@ class Component:
     tangent_dim: int | None = None
     multiplicity: int | None = None
     milnor_number: int | None = None
+    delta_invariant: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +219,7 @@ class SingularLocus(Result):
 def _component(component: Component) -> str:
     text = f"dimension {component.dim}, degree {known(component.degree)}"
     for name, value in (("tangent space", component.tangent_dim), ("multiplicity", component.multiplicity),
-                        ("Milnor number", component.milnor_number)):  # fmt: skip
+                        ("Milnor number", component.milnor_number), ("delta", component.delta_invariant)):  # fmt: skip
         text += "" if value is None else f", {name} {value}"
     if component.orbit is not None:
         text += f", closure of the orbit {component.orbit}"
