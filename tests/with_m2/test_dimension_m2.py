@@ -235,7 +235,7 @@ def test_a_conflict_ends_the_command_with_3(
         ("_mlp", "entrywisePower(y, r)", "entrywisePower(y, r+1)", "mlp(widths=[20,20,5],r=3)"),
         ("_convolution", "k * strides#i + j", "k * strides#i - j + 1", "convolution(filters=[2,2],r=2)"),
         ("_linear", "for i from 0 to l-1 do", "for i from 1 to l-1 do", "linear(widths=[4,4,3])"),
-        ("_custom", "P_(c#2)", "P_(reverse(c#2))", "map:s,t->s^3;s^2*t"),
+        ("_custom", "polynomialIn(P, f)", "sub(polynomialIn(P, f), matrix {reverse gens P})", "map:s,t->s^3;s^2*t"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_partial_is_a_conflict(
