@@ -50,8 +50,8 @@ KNOWN = [
     ("map:x,y,z->x*y;y*z;x*z;x^2+y^2+z^2", [(2, 1)] * 3),
     # A product is singular where one factor is: the cuspidal cubic times itself.
     ("map:s,t->s^2;s^3;t^2;t^3", [(1, 3), (1, 3)]),
-    # The discriminant of binary quartics: squares of quadrics (Veronese surface, degree 4), and triple roots, (a x + b y)^3 (c x + d y):
-    # the tangent developable of the rational normal quartic, of degree 2 * 4 - 2.
+    # The discriminant of binary quartics: squares of quadrics (Veronese surface, degree 4) and triple roots, the tangent
+    # developable of the rational normal quartic, of degree 2 * 4 - 2.
     ("map:a,b,c,d,e->a^2*c;a^2*d+2*a*b*c;a^2*e+2*a*b*d+b^2*c;2*a*b*e+b^2*d;b^2*e", [(3, 4), (3, 6)]),
     # That tangent developable is singular along its cuspidal edge, the cone over the rational normal quartic.
     ("map:a,b,c,d->a^3*c;a^3*d+3*a^2*b*c;3*a^2*b*d+3*a*b^2*c;3*a*b^2*d+b^3*c;b^3*d", [(2, 4)]),

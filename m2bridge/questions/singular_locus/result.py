@@ -110,7 +110,7 @@ class SingularLocus(Result):
     """
 
     ANALYSIS: ClassVar[str] = "singular-locus"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
 
     image_dim: int
     ambient_dim: int
