@@ -132,13 +132,8 @@ class SingularLocus(Result):
     certificate: tuple[Mapping[str, Value], ...] = ()
 
     def view(self) -> View:
-        facts = [
-            (
-                "ambient space",
-                f"dimension {self.ambient_dim}; the network spans {known(self.span_dim)} of them",
-            ),
-            ("neuromanifold", f"dimension {self.image_dim} (affine)"),
-        ]
+        spans = f"dimension {self.ambient_dim}; the network spans {known(self.span_dim)} of them"
+        facts = [("ambient space", spans), ("neuromanifold", f"dimension {self.image_dim} (affine)")]
         if self.codim is not None:
             facts.append(("closure", f"codimension {self.codim} in its span, degree {known(self.degree)}"))
         if self.generators is not None:
@@ -149,9 +144,8 @@ class SingularLocus(Result):
             if len(self.equations) <= _MOST_SHOWN:
                 facts += [("", f"{text} = 0") for text in self.equations if len(text) <= _LONGEST]
         elif self.codim is None:
-            text = "not computed whole at this size; equations up to degree 4 serve as upper bounds"
-            text = text if self.strata else "no equations"
-            facts.append(("closure", text))
+            partial = "not computed whole at this size; equations up to degree 4 serve as upper bounds"
+            facts.append(("closure", partial if self.strata else "no equations"))
         for name, components in (("components", self.components), ("embedded", self.embedded)):
             if components is not None:
                 facts.append((name, "; ".join(map(_component, components)) or "none"))
@@ -209,10 +203,8 @@ class SingularLocus(Result):
         for p in self.places:
             sure = p.certainty.value if p.verdict != "undecided" else ""
             parts = "" if p.components is None else ", ".join(map(str, p.components))
-            bounds = (str(p.tangent_lower), known(p.tangent_upper))
-            cells.append(
-                (p.name, str(p.image_dim), "yes" if p.critical else "no", *bounds, p.verdict, sure, parts)
-            )
+            bounds = ("yes" if p.critical else "no", str(p.tangent_lower), known(p.tangent_upper))
+            cells.append((p.name, str(p.image_dim), *bounds, p.verdict, sure, parts))
         return Rows(title="Strata of the weights", columns=columns, cells=tuple(cells))
 
 
