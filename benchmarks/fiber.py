@@ -15,7 +15,7 @@ import time
 from m2bridge.engine import Engine, Limits, open_engine
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import parse_spec
-from m2bridge.questions.fiber import computing, estimated_terms, random_point, structured
+from m2bridge.questions.fiber import estimated_terms, factored, plain, random_point
 from m2bridge.questions.kernel import Asking
 
 MOST_TERMS = 100_000
@@ -35,9 +35,9 @@ def timed(way: str, engine: Engine, widths: str, seconds: float) -> tuple[float,
             terms = estimated_terms(point.model)
             if terms > MOST_TERMS:
                 return float("nan"), None
-            outcome = computing.plain(ask, point, MACAULAY2_PRIME, 0, again=False)
+            outcome = plain(ask, point, MACAULAY2_PRIME, 0, again=False)
         else:
-            outcome = structured.factored(ask, point, MACAULAY2_PRIME, 0)
+            outcome = factored(ask, point, MACAULAY2_PRIME, 0)
         best = min(best, time.perf_counter() - start)
         if outcome.components is None:
             return best, None

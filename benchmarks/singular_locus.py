@@ -2,7 +2,7 @@
 
     python benchmarks/singular_locus.py [--limit SECONDS]
 
-The same engine runs all scripts, each in a process of its own. "plain" is `radical ideal singularLocus` of the kernel;
+The same warm engine runs all scripts, each in a process of its own. "plain" is `radical ideal singularLocus` of the kernel;
 "FastMinors" is its `regularInCodimension`-style selection of minors (chooseGoodMinors) followed by a dimension.
 Ours includes everything that `m2bridge singular-locus` does: dimension from both sides, every orbit, all witnesses.
 """
@@ -57,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for each peer")
     limit = parser.parse_args().limit
-    with open_engine() as engine:
+    with open_engine(warm=True) as engine:
         print(f"Macaulay2 {engine.info.version}; limit {limit:.0f} s; answers: dimension [degree]\n")
         print(f"{'size':8} {'method':12} {'seconds':>9} {'ratio':>7}  answer")
         for d, dp, a in ((2, 1, 2), (2, 2, 2)):

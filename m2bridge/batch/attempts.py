@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from m2bridge import records
 from m2bridge.batch import registry
@@ -61,16 +61,10 @@ class JobEngine(Engine):
     def run(self, script: Script, limits: Limits | None = None, listener: Listener | None = None) -> Run:
         limits = limits or Limits()
         if self._end is not None:
-            left = max(0.0, self._end - time.monotonic())
+            left = max(0.001, self._end - time.monotonic())
             limits = replace(limits, wall_seconds=min(left, limits.wall_seconds or left))
-        if limits.wall_seconds == 0.0:
-            run = Run(
-                script=script, engine=self.info, outcome=Outcome.TIMED_OUT, stdout="", stderr="", seconds=0.0,
-                limits=limits,
-            )  # fmt: skip
-        else:
-            with self._memory.lifted():
-                run = self._engine.run(script, limits, listener)
+        with self._memory.lifted():
+            run = self._engine.run(script, limits, listener)
         self.peak_memory_bytes = max(self.peak_memory_bytes, run.peak_memory_bytes or 0)
         if run.outcome in _STOPPED:
             self.stopped = run
@@ -83,42 +77,34 @@ class MemoryLimit:
     """A limit of what Python may map on top of what it has mapped (Linux)."""
 
     def __init__(self, allowed: int | None) -> None:
-        self._soft = resource.RLIM_INFINITY
+        _, self._hard = resource.getrlimit(resource.RLIMIT_AS)
+        self._soft = self._hard
         if LINUX and allowed is not None:
             pages = int(Path("/proc/self/statm").read_text().split()[0])
-            self._soft = pages * resource.getpagesize() + allowed
-        _, self._hard = resource.getrlimit(resource.RLIMIT_AS)
-        if self._hard != resource.RLIM_INFINITY:
-            self._soft = self._hard if self._soft == resource.RLIM_INFINITY else min(self._soft, self._hard)
+            wanted = pages * resource.getpagesize() + allowed
+            self._soft = wanted if self._hard == resource.RLIM_INFINITY else min(wanted, self._hard)
 
-    def _put(self, soft: int) -> None:
+    def begin(self) -> None:
         if LINUX:
-            resource.setrlimit(resource.RLIMIT_AS, (soft, self._hard))
-
-    def __enter__(self) -> Self:
-        self._put(self._soft)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
+            resource.setrlimit(resource.RLIMIT_AS, (self._soft, self._hard))
 
     def end(self) -> None:
-        """Lift the limit, also when it was interrupted while being lifted."""
-        self._put(self._hard)
+        if LINUX:
+            resource.setrlimit(resource.RLIMIT_AS, (self._hard, self._hard))
 
     @contextlib.contextmanager
     def lifted(self) -> Iterator[None]:
-        self._put(self._hard)
+        self.end()
         try:
             yield
         finally:
-            self._put(self._soft)
+            self.begin()
 
 
 def attempt(job: dict[str, Any], engine: Engine, progress: Callable[[str], None]) -> dict[str, Any]:
     """Run one job; whatever happens becomes an outcome.
 
-    Beside the outcomes of jobs there is :data:`~m2bridge.batch.outcomes.NO_ENGINE`: nothing is known about the job, because
+    Beside the outcomes of jobs there is :data:`~m2bridge.batch.policy.NO_ENGINE`: nothing is known about the job, because
     no Macaulay2 works here any more. After every crash a fresh Macaulay2 is asked whether it still computes, so that a broken
     engine is never taken for a property of a job.
     """
@@ -129,19 +115,19 @@ def attempt(job: dict[str, Any], engine: Engine, progress: Callable[[str], None]
     memory = MemoryLimit(limits.memory_bytes)
     job_engine = JobEngine(engine, limits, memory)
     try:
-        with _alarm(limits.wall_seconds), memory:
+        with _alarm(limits.wall_seconds):
+            memory.begin()
             answer = _answer(job, job_engine, limits, progress)
+    except (SystemExit, KeyboardInterrupt):
+        raise
     except BaseException as error:
-        if isinstance(error, (SystemExit, KeyboardInterrupt)):
-            raise
         memory.end()
         answer = _failure(error)
         if answer.get("killed") and oom_kills() > kills:
-            answer |= {"outcome": JobOutcome.OUT_OF_MEMORY, "killed": False}
-            answer["message"] = (
-                "the machine or its control group ran out of memory and the kernel killed Macaulay2"
-            )
-    memory.end()
+            message = "the machine or its control group ran out of memory and the kernel killed Macaulay2"
+            answer = {"outcome": JobOutcome.OUT_OF_MEMORY, "message": message}
+    finally:
+        memory.end()
     if job_engine.lost is not None or answer["outcome"] == JobOutcome.CRASHED:
         answer = _after_a_probe(answer, job_engine)
     answer["seconds"] = time.monotonic() - start
@@ -170,40 +156,37 @@ def _answer(
 ) -> dict[str, Any]:
     question = registry.job(job["analysis"])
     result = question(
-        parse_spec(job["model"]),
-        **registry.parameters_of(question, job.get("parameters", {})),
-        engine=engine,
-        limits=Limits(wall_seconds=limits.wall_seconds, memory_bytes=limits.memory_bytes),
-        progress=progress,
-    )
+        parse_spec(job["model"]), **registry.parameters_of(question, job.get("parameters", {})), engine=engine,
+        limits=Limits(wall_seconds=limits.wall_seconds, memory_bytes=limits.memory_bytes), progress=progress,
+    )  # fmt: skip
     document = json.loads(json.dumps(records.to_document(result), allow_nan=False))
-    limit = result.limit
-    if limit is None and engine.stopped is not None:
-        limit = f"script {engine.stopped.script.name} was stopped by a limit ({engine.stopped.outcome.value})"
     if result.agreement is False:
         message = "; ".join(str(conflict) for conflict in result.conflicts[:5])
         return {"outcome": JobOutcome.DISAGREEMENT, "message": message, "result": document}
+    limit = result.limit
+    if limit is None and engine.stopped is not None:
+        limit = f"script {engine.stopped.script.name} was stopped by a limit ({engine.stopped.outcome.value})"
     outcome = JobOutcome.COMPLETE if limit is None else JobOutcome.PARTIAL
     return {"outcome": outcome, "message": limit, "result": document}
 
 
 def _failure(error: BaseException) -> dict[str, Any]:
     message = f"{type(error).__name__}: {error}" if not isinstance(error, M2BridgeError) else str(error)
-    message = " ".join(message.split())[:_LONGEST_MESSAGE]
+    answer: dict[str, Any] = {"message": " ".join(message.split())[:_LONGEST_MESSAGE]}
     if isinstance(error, TimeLimitError):
-        return {"outcome": JobOutcome.TIMED_OUT, "message": message}
+        return answer | {"outcome": JobOutcome.TIMED_OUT}
     if isinstance(error, MemoryLimitError):
-        return {"outcome": JobOutcome.OUT_OF_MEMORY, "message": message}
+        return answer | {"outcome": JobOutcome.OUT_OF_MEMORY}
     if _python_lacked_memory(error):  # what Python did not give back is better left behind with the process
         return {"outcome": JobOutcome.OUT_OF_MEMORY, "message": "Python ran out of memory", "retire": True}
     if isinstance(error, LimitError):
-        return {"outcome": JobOutcome.TIMED_OUT, "message": message}
+        return answer | {"outcome": JobOutcome.TIMED_OUT}
     if isinstance(error, (InputError, NotPolynomialError)):
-        return {"outcome": JobOutcome.BAD_JOB, "message": message}
+        return answer | {"outcome": JobOutcome.BAD_JOB}
     if isinstance(error, DisagreementError):
-        return {"outcome": JobOutcome.DISAGREEMENT, "message": message}
+        return answer | {"outcome": JobOutcome.DISAGREEMENT}
     killed = isinstance(error, CrashError) and error.fields.get("signal") in (None, signal.SIGKILL)
-    return {"outcome": JobOutcome.CRASHED, "message": message, "killed": killed}
+    return answer | {"outcome": JobOutcome.CRASHED, "killed": killed}
 
 
 def _python_lacked_memory(error: BaseException | None) -> bool:

@@ -8,23 +8,18 @@ worker and never retried by Dask. A Dask worker or a scheduler that is lost is t
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import secrets
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import dask
-from distributed import Client, Future, LocalCluster, Security
+from distributed import Client, Future, Security
 
 from m2bridge.batch import companion
-from m2bridge.batch.dask_tls import security_of
 from m2bridge.batch.launchers import MOST_FAILURES, WorkerHandle
-from m2bridge.engine.machine import allowed_cores
 from m2bridge.errors import M2BridgeError
 
 PATIENCE = 120.0
@@ -33,41 +28,6 @@ _LOOK = 0.5
 _STAY = companion.IDLE_SECONDS / 3
 _CONNECT = 10.0
 _START_AGAIN = 30.0
-
-
-@contextlib.contextmanager
-def opened(
-    address: str | None,
-    slurm: Path | None,
-    certificates: Path | None,
-    engine: str | None,
-    workers: int | None,
-    show: Callable[[str], None],
-) -> Iterator[DaskLauncher]:
-    """A launcher on ``local`` processes, on the scheduler at an address, or on Slurm by dask-jobqueue; closed in the end."""
-    for name in ("distributed", "tornado", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters of it is said by the batch
-    with contextlib.ExitStack() as stack, dask.config.set({"distributed.scheduler.allowed-failures": 0}):
-        cluster = None
-        if slurm is not None:
-            from m2bridge.batch.dask_slurm import slurm_cluster
-
-            workers = workers or 1
-            cluster = stack.enter_context(slurm_cluster(slurm, workers, show))
-        elif address == "local":
-            workers = workers or allowed_cores()
-            cluster = stack.enter_context(
-                LocalCluster(
-                    n_workers=workers, threads_per_worker=1, dashboard_address=None, security=True,
-                    host="127.0.0.1", memory_limit=None,
-                )
-            )  # fmt: skip
-        if cluster is None:
-            assert address is not None
-            launcher = DaskLauncher(address, security_of(address, certificates), engine, workers)
-        else:
-            launcher = DaskLauncher(cluster.scheduler_address, cluster.security, engine, workers, cluster)
-        yield stack.enter_context(contextlib.closing(launcher))
 
 
 class DaskLauncher:
@@ -107,9 +67,12 @@ class DaskLauncher:
         """The addresses of the Dask workers that are there."""
         if self._client is None or self._client.status != "running":
             self._disconnect()
-            self._client = Client(
-                self._address, security=self._security, timeout=_CONNECT, set_as_default=False
-            )
+            options: dict[str, Any] = {
+                "security": self._security,
+                "timeout": _CONNECT,
+                "set_as_default": False,
+            }
+            self._client = Client(self._address, **options)
             self._client.subscribe_topic(self.runner, self._hear)
         return set(self._client.nthreads(callback_timeout=_CONNECT))
 
@@ -129,11 +92,8 @@ class DaskLauncher:
             self._seen = time.monotonic()
             with self._changing:
                 self._match(there)
-            if (
-                self._cluster is not None
-                and len(there) < self.places
-                and self._seen > self._scaled + _START_AGAIN
-            ):
+            overdue = self._seen > self._scaled + _START_AGAIN
+            if self._cluster is not None and len(there) < self.places and overdue:
                 self._scaled = self._seen
                 self._cluster.scale(self.places)  # a job of the cluster that ended is submitted again
 
@@ -184,16 +144,12 @@ class DaskLauncher:
         self, handle: DaskHandle, name: str, function: Callable[..., Any], *arguments: Any
     ) -> Future | None:
         """A task for the handle's Dask worker and no other; None when there is no scheduler."""
-        client = self._client
-        if client is None:
-            return None
-        key = f"{name}-{secrets.token_hex(8)}"
-        try:
-            return client.submit(
-                function, self.runner, *arguments, workers=[handle.address], key=key, retries=0
-            )
-        except Exception:  # whatever Dask raises when its scheduler has just gone
-            return None
+        client, key = self._client, f"{name}-{secrets.token_hex(8)}"
+        with contextlib.suppress(Exception):  # whatever Dask raises when its scheduler has just gone
+            if client is not None:
+                where = [handle.address]
+                return client.submit(function, self.runner, *arguments, workers=where, key=key, retries=0)
+        return None
 
     def close(self) -> None:
         """End what is kept for us in the Dask workers, and leave the scheduler."""

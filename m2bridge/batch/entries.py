@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from m2bridge.batch import registry
-from m2bridge.batch.grid import Axis, Computed
+from m2bridge.batch.grid import Axis, Grid
 from m2bridge.batch.jobfile import COMMON, NAME, Mistakes, Section
 from m2bridge.errors import InputError, SpecError
 from m2bridge.models import FAMILIES, parse_spec
@@ -42,22 +42,19 @@ def unknown_entries(section: Section, axes: Mapping[str, Axis], mistakes: Mistak
     if section.kind == "grid" and "spec" not in section.entries:
         arguments = ["model", "when", *_of_each(_named(axes, "model"), _families(), arguments_of)]
     analyses = registry.jobs()
-    options = _of_each(_named(axes, "analysis"), analyses, lambda name: registry.options_of(analyses[name]))
+    named = _named(axes, "analysis")
+    options = _of_each(named, list(analyses), lambda name: registry.options_of(analyses[name]))
     known = dict.fromkeys((*arguments, *options, *_ALWAYS))
     also = {"model", "when"}  # where these do not belong, that is said elsewhere
     unknown = [key for key in section.entries if key not in known and key not in also and NAME.fullmatch(key)]
-    used = variables(axes)
+    used = Grid(dict(axes), None).variables
     for key in unknown:
         place = (*section.path, key)
-        if mistakes.has(place) and key not in used:  # a default is complained of at its own place
-            hint = suggestion(key, [*known])
-            mistakes.add(place, f"there is no entry {key!r} in this {section.kind}; {hint}")
+        if mistakes.places.has(place) and key not in used:  # a default is complained of at its own place
+            mistakes.add(
+                place, f"there is no entry {key!r} in this {section.kind}; {suggestion(key, [*known])}"
+            )
     return frozenset(unknown)
-
-
-def variables(axes: Mapping[str, Axis]) -> frozenset[str]:
-    """Names that other entries of a grid are computed from."""
-    return frozenset().union(*(axis.names for axis in axes.values() if isinstance(axis, Computed)))
 
 
 def culprit(section: Section, error: InputError) -> str | None:
@@ -140,13 +137,14 @@ def _families() -> tuple[str, ...]:
 
 
 def _named(axes: Mapping[str, Axis], word: str) -> tuple[Any, ...]:
-    axis = axes.get(word, ())
-    return axis if isinstance(axis, tuple) else ("1..2",)
+    """The analyses or models that a section names; one that does not exist where they would be computed."""
+    if word not in axes:
+        return ()
+    written = axes[word].written
+    return ("1..2",) if written is None else written
 
 
-def _of_each(names: Iterable[Any], known: Iterable[str], of: Any) -> list[str]:
+def _of_each(names: Sequence[Any], known: Sequence[str], of: Callable[[str], Iterable[str]]) -> list[str]:
     """What the named ones have together; what all have, when a name is not known."""
-    there = list(known)
-    given = list(names)
-    chosen = given if given and all(isinstance(n, str) and n in there for n in given) else there
+    chosen = names if names and all(isinstance(n, str) and n in known for n in names) else known
     return [part for name in chosen for part in of(name)]

@@ -1,58 +1,76 @@
-"""Batch: small expressions such as ``a <= d and dp + 1 < 2*d``: parsed here, never evaluated as code.
+"""Batch: small expressions such as ``a <= d and dp + 1 < 2*d``: read here, never evaluated as code.
 
 Integers, names, texts in quotes, ``true``, ``false``, ``null``; ``+ - * // %``; ``== != < <= > >=`` (chained as in
 mathematics), ``in``; ``and or not``; parentheses. There are no calls, no attributes, no powers: the value of an expression is
 about as long as the expression.
+
+The words are read and their order is checked here, so that a mistake is found where it is. What binds more is then left to
+Python's own parser, which sees the operators and, for each operand, the number of its word.
 """
 
 from __future__ import annotations
 
+import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from m2bridge.errors import ParseError
 
 LONGEST = 1_000
 DEEPEST = 40
+_LONGEST_NUMBER = 18
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<text>\"[^\"\\]*\"|'[^'\\]*')|(?P<operator>//|[=!<>]=|[-+*%()<>]))"
 )
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+_BETWEEN = frozenset(["and", "or", "in", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "//", "%"])
+_BEFORE_NOT = frozenset(["", "(", "and", "or", "not"])
+_CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
+_SYMBOLS: dict[type[ast.AST], str] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in",
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%",
 }  # fmt: skip
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
 }  # fmt: skip
-_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
-_LONGEST_NUMBER = 18
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A part of an expression: an operator (or ``value``, ``name``), its operands, its column (from 1)."""
-
+class _Word(NamedTuple):
     kind: str
-    operands: tuple[Any, ...]
+    text: str
     column: int
+
+    @property
+    def name(self) -> str | None:
+        """The name of something that varies, if this is one."""
+        return self.text if self.kind == "name" and self.text not in _CONSTANTS else None
+
+    @property
+    def value(self) -> Any:
+        """What a number, a text or a constant stands for."""
+        if self.kind == "number":
+            return Fraction(self.text) if "." in self.text else int(self.text)
+        return self.text[1:-1] if self.kind == "text" else _CONSTANTS[self.text]
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A parsed expression."""
+    """An expression that can be read: its text, its words, and how they belong together."""
 
     text: str
-    root: Node
+    words: tuple[_Word, ...]
+    root: ast.expr
 
     @property
     def names(self) -> frozenset[str]:
         """The names that the value depends on."""
-        return frozenset(node.operands[0] for node in _walk(self.root) if node.kind == "name")
+        leaves = (self.words[_number(node)] for node in ast.walk(self.root) if isinstance(node, ast.Name))
+        return frozenset(word.name for word in leaves if word.name is not None)
 
     def value(self, names: Mapping[str, Any]) -> Any:
         """The value, with every name known and every operation between things of one kind.
@@ -62,24 +80,28 @@ class Expression:
         ParseError
             A name is unknown, an operand is of the wrong kind, or a divisor is zero; field `column`.
         """
-        return _Evaluator(self.text, names, lenient=False).value(self.root)
+        return _Evaluator(self, names, lenient=False).value(self.root)
 
     def holds(self, names: Mapping[str, Any]) -> bool:
         """Whether the expression is true of a row in which names may be missing: nothing but ``!=`` and ``== null`` is true of
         what is missing.
         """
-        return _Evaluator(self.text, names, lenient=True).value(self.root) is True
+        return _Evaluator(self, names, lenient=True).value(self.root) is True
 
-    def conjuncts(self) -> Iterator[Node]:
-        """The parts joined by ``and`` at the top."""
-        if self.root.kind == "and":
-            yield from self.root.operands
-        else:
-            yield self.root
+    def comparisons(self) -> Iterator[tuple[str, str, Any]]:
+        """Comparisons of a name with a value that must all hold: (name, symbol, value)."""
+        both = isinstance(self.root, ast.BoolOp) and isinstance(self.root.op, ast.And)
+        for part in self.root.values if both else [self.root]:  # type: ignore[attr-defined]
+            if isinstance(part, ast.Compare) and len(part.ops) == 1:
+                left, right = part.left, part.comparators[0]
+                if isinstance(left, ast.Name) and isinstance(right, ast.Name):
+                    name, value = self.words[_number(left)], self.words[_number(right)]
+                    if name.name is not None and value.name is None:
+                        yield name.name, _SYMBOLS[type(part.ops[0])], value.value
 
 
 def parse(text: str) -> Expression:
-    """Parse an expression.
+    """Read an expression.
 
     >>> parse("a <= d and (d - a) % 2 == 0").value({"a": 1, "d": 3})
     True
@@ -89,207 +111,146 @@ def parse(text: str) -> Expression:
     ParseError
         With the column (from 1) in field `column`.
     """
-    return Expression(text, _Parser(text).parse())
-
-
-def _walk(node: Node) -> Iterator[Node]:
-    yield node
-    for operand in node.operands:
-        if isinstance(operand, Node):
-            yield from _walk(operand)
+    words = _words(text)
+    _check_order(text, words)
+    source = (f"_{at}" if _is_operand(word) else word.text for at, word in enumerate(words[:-1]))
+    return Expression(text, tuple(words), ast.parse(" ".join(source), mode="eval").body)
 
 
 def _fail(text: str, column: int, message: str) -> NoReturn:
     shown = text if len(text) <= 60 else text[:57] + "..."
-    raise ParseError(
-        f"expression {shown!r}, column {column}: {message}",
-        source=text,
-        line=1,
-        column=column,
-        reason=message,
-    )
+    where = f"expression {shown!r}, column {column}"
+    raise ParseError(f"{where}: {message}", source=text, line=1, column=column, reason=message)
 
 
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        if len(text) > LONGEST:
-            _fail(text, LONGEST, f"longer than {LONGEST} characters")
-        self.tokens: list[tuple[str, str, int]] = []
-        at = 0
-        while text[at:].strip():
-            match = _TOKEN.match(text, at)
-            if match is None:
-                column = at + len(text[at:]) - len(text[at:].lstrip()) + 1
-                hint = "; equality is written ==" if text[column - 1] == "=" else ""
-                _fail(text, column, f"{text[column - 1]!r} has no meaning here{hint}")
-            kind = str(match.lastgroup)
-            self.tokens.append((kind, match[kind], match.start(kind) + 1))
-            at = match.end()
-        self.tokens.append(("end", "the end", len(text) + 1))
-        self.at = 0
-        self.depth = 0
+def _words(text: str) -> list[_Word]:
+    if len(text) > LONGEST:
+        _fail(text, LONGEST, f"longer than {LONGEST} characters")
+    words: list[_Word] = []
+    at, end = 0, len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            wrong = at + len(text[at:]) - len(text[at:].lstrip())
+            hint = "; equality is written ==" if text[wrong] == "=" else ""
+            _fail(text, wrong + 1, f"{text[wrong]!r} has no meaning here{hint}")
+        kind = str(match.lastgroup)
+        words.append(_Word(kind, match[kind], match.start(kind) + 1))
+        if kind == "number" and len(match[kind]) > _LONGEST_NUMBER:
+            _fail(text, words[-1].column, f"a number has at most {_LONGEST_NUMBER} digits")
+        at = match.end()
+    return [*words, _Word("end", "the end", len(text) + 1)]
 
-    def parse(self) -> Node:
-        node = self.disjunction()
-        if self.tokens[self.at][0] != "end":
-            self.fail("expected an operator")
-        return node
 
-    def fail(self, message: str) -> NoReturn:
-        kind, word, column = self.tokens[self.at]
-        found = word if kind == "end" else repr(word)
-        _fail(self.text, column, f"{message}, found {found}")
+def _is_operand(word: _Word) -> bool:
+    return word.kind in ("number", "text") or (word.kind == "name" and word.text not in _BETWEEN | {"not"})
 
-    def accept(self, *words: str) -> tuple[str, int] | None:
-        kind, word, column = self.tokens[self.at]
-        if kind in ("operator", "name") and word in words:
-            self.at += 1
-            return word, column
-        return None
 
-    @contextmanager
-    def deeper(self, column: int) -> Iterator[None]:
-        """Count nesting, so that a hostile text is refused before Python's stack is used up."""
-        self.depth += 1
-        if self.depth > DEEPEST:
-            _fail(self.text, column, f"nested more than {DEEPEST} deep")
-        yield
-        self.depth -= 1
+def _check_order(text: str, words: list[_Word]) -> None:
+    """Operands and operators take turns, and parentheses match; nothing is nested too deeply for Python's stack."""
+    around: list[str] = []  # open parentheses, and signs that wait for their operand
+    operand_expected, before = True, ""
+    for word in words:
+        found = word.text if word.kind == "end" else repr(word.text)
+        if operand_expected:
+            if _is_operand(word):
+                operand_expected = False
+            elif word.text in ("(", "-") or (word.text == "not" and before in _BEFORE_NOT):
+                around.append(word.text)
+                if len(around) > DEEPEST:
+                    _fail(text, word.column, f"nested more than {DEEPEST} deep")
+            else:
+                _fail(text, word.column, f"expected a number, a name or '(', found {found}")
+        elif word.text == ")" and "(" in around:
+            around.pop()
+        elif word.text in _BETWEEN:
+            operand_expected = True
+        elif "(" in around:
+            _fail(text, word.column, f"expected ')', found {found}")
+        elif word.kind != "end":
+            _fail(text, word.column, f"expected an operator, found {found}")
+        while not operand_expected and around and around[-1] != "(":
+            around.pop()
+        before = word.text
 
-    def joined(self, word: str, part: Callable[[], Node]) -> Node:
-        parts = [part()]
-        while self.accept(word):
-            parts.append(part())
-        return parts[0] if len(parts) == 1 else Node(word, tuple(parts), parts[0].column)
 
-    def disjunction(self) -> Node:
-        return self.joined("or", self.conjunction)
-
-    def conjunction(self) -> Node:
-        return self.joined("and", self.negation)
-
-    def negation(self) -> Node:
-        if found := self.accept("not"):
-            with self.deeper(found[1]):
-                return Node("not", (self.negation(),), found[1])
-        return self.comparison()
-
-    def comparison(self) -> Node:
-        parts: list[Any] = [self.sum()]
-        while found := self.accept("==", "!=", "<", "<=", ">", ">=", "in"):
-            parts += [found[0], self.sum()]
-        return parts[0] if len(parts) == 1 else Node("compare", tuple(parts), parts[0].column)
-
-    def sum(self) -> Node:
-        node = self.product()
-        while found := self.accept("+", "-"):
-            node = Node(found[0], (node, self.product()), found[1])
-        return node
-
-    def product(self) -> Node:
-        node = self.factor()
-        while found := self.accept("*", "//", "%"):
-            node = Node(found[0], (node, self.factor()), found[1])
-        return node
-
-    def factor(self) -> Node:
-        kind, word, column = self.tokens[self.at]
-        if found := self.accept("-", "("):
-            with self.deeper(column):
-                if found[0] == "-":
-                    return Node("negative", (self.factor(),), column)
-                inner = self.disjunction()
-                if not self.accept(")"):
-                    self.fail("expected ')'")
-                return inner
-        if kind == "number":
-            if len(word) > _LONGEST_NUMBER:
-                self.fail(f"a number has at most {_LONGEST_NUMBER} digits")
-            value: Any = Fraction(word) if "." in word else int(word)
-        elif kind == "text":
-            value = word[1:-1]
-        elif kind == "name" and word in _WORDS:
-            value = _WORDS[word]
-        elif kind == "name" and word not in ("and", "or", "not", "in"):
-            self.at += 1
-            return Node("name", (word,), column)
-        else:
-            self.fail("expected a number, a name or '('")
-        self.at += 1
-        return Node("value", (value,), column)
+def _number(leaf: ast.Name) -> int:
+    return int(leaf.id[1:])
 
 
 class _Evaluator:
-    def __init__(self, text: str, names: Mapping[str, Any], *, lenient: bool) -> None:
-        self.text, self.names, self.lenient = text, names, lenient
+    """Values of parts. What is missing or of the wrong kind is a mistake, or, if `lenient`, not true of anything."""
 
-    def value(self, node: Node) -> Any:
-        if node.kind == "value":
-            return node.operands[0]
-        if node.kind == "name":
-            return self.name(node)
-        if node.kind in ("and", "or"):
-            wanted = node.kind == "or"
-            return wanted if any(self.truth(part) is wanted for part in node.operands) else not wanted
-        if node.kind == "not":
-            return not self.truth(node.operands[0])
-        if node.kind == "compare":
-            return self.chain(node)
-        operands = [self.value(part) for part in node.operands]
-        if self.lenient and any(not _is_number(value) for value in operands):
-            return None
-        for part, value in zip(node.operands, operands, strict=True):
-            if not _is_number(value):
-                _fail(self.text, part.column, f"expected a number, this is {_kind(value)}")
-        if node.kind == "negative":
-            return -operands[0]
-        if node.kind in ("//", "%") and operands[1] == 0:
-            if self.lenient:
-                return None
-            _fail(self.text, node.column, "division by zero")
-        return _ARITHMETIC[node.kind](*operands)
+    def __init__(self, expression: Expression, names: Mapping[str, Any], *, lenient: bool) -> None:
+        self.expression, self.names, self.lenient = expression, names, lenient
 
-    def name(self, node: Node) -> Any:
-        name = node.operands[0]
-        if name in self.names:
-            return self.names[name]
-        if self.lenient:
-            return None
-        known = ", ".join(sorted(self.names)) or "none"
-        _fail(self.text, node.column, f"there is no {name!r} here; the names are: {known}")
+    def wrong(self, part: ast.expr, message: str) -> None:
+        if not self.lenient:
+            first = min(_number(leaf) for leaf in ast.walk(part) if isinstance(leaf, ast.Name))
+            _fail(self.expression.text, self.expression.words[first].column, message)
 
-    def truth(self, node: Node) -> bool:
-        value = self.value(node)
-        if isinstance(value, bool):
-            return value
-        if self.lenient:
-            return False
-        _fail(self.text, node.column, f"expected true or false, this is {_kind(value)}")
+    def value(self, part: ast.expr) -> Any:
+        match part:
+            case ast.Name():
+                return self.leaf(part)
+            case ast.BoolOp(op=ast.And()):
+                return all(self.truth(value) for value in part.values)
+            case ast.BoolOp():
+                return any(self.truth(value) for value in part.values)
+            case ast.UnaryOp(op=ast.Not()):
+                return not self.truth(part.operand)
+            case ast.UnaryOp():
+                value = self.number(part.operand)
+                return None if value is None else -value
+            case ast.Compare():
+                return self.chain(part)
+            case ast.BinOp():
+                left, right, symbol = self.number(part.left), self.number(part.right), _SYMBOLS[type(part.op)]
+                if left is None or right is None:
+                    return None
+                if symbol in ("//", "%") and right == 0:
+                    return self.wrong(part, "division by zero")
+                return _OPERATIONS[symbol](left, right)
+        raise AssertionError("no such part was written")
 
-    def chain(self, node: Node) -> bool:
-        left = self.value(node.operands[0])
-        for word, part in zip(node.operands[1::2], node.operands[2::2], strict=True):
-            right = self.value(part)
-            if not self.compare(word, left, right, part.column):
+    def leaf(self, part: ast.Name) -> Any:
+        word = self.expression.words[_number(part)]
+        if word.name is None:
+            return word.value
+        if word.name not in self.names:
+            known = ", ".join(sorted(self.names)) or "none"
+            self.wrong(part, f"there is no {word.name!r} here; the names are: {known}")
+        return self.names.get(word.name)
+
+    def number(self, part: ast.expr) -> Any:
+        value = self.value(part)
+        return value if _is_number(value) else self.wrong(part, f"expected a number, this is {_kind(value)}")
+
+    def truth(self, part: ast.expr) -> bool:
+        value = self.value(part)
+        if not isinstance(value, bool):
+            self.wrong(part, f"expected true or false, this is {_kind(value)}")
+        return value is True
+
+    def chain(self, part: ast.Compare) -> bool:
+        left = self.value(part.left)
+        for operation, other in zip(part.ops, part.comparators, strict=True):
+            right = self.value(other)
+            if not self.compare(_SYMBOLS[type(operation)], left, right, other):
                 return False
             left = right
         return True
 
-    def compare(self, word: str, left: Any, right: Any, column: int) -> bool:
-        if word == "==":
-            return _same(left, right)
-        if word == "!=":
-            return not _same(left, right)
-        if word == "in" and isinstance(right, (list, tuple)):
+    def compare(self, symbol: str, left: Any, right: Any, part: ast.expr) -> bool:
+        if symbol in ("==", "!="):
+            return _same(left, right) is (symbol == "==")
+        if symbol == "in" and isinstance(right, (list, tuple)):
             return any(_same(left, item) for item in right)
-        if word != "in" and (
-            (_is_number(left) and _is_number(right)) or (isinstance(left, str) and isinstance(right, str))
-        ):
-            return _COMPARISONS[word](left, right)
-        if self.lenient:
-            return False
-        _fail(self.text, column, f"cannot compare {_kind(left)} with {_kind(right)} by {word}")
+        texts = isinstance(left, str) and isinstance(right, str)
+        if symbol != "in" and (texts or (_is_number(left) and _is_number(right))):
+            return bool(_OPERATIONS[symbol](left, right))
+        self.wrong(part, f"cannot compare {_kind(left)} with {_kind(right)} by {symbol}")
+        return False
 
 
 def _is_number(value: Any) -> bool:

@@ -2,75 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from m2bridge.batch.expressions import Expression, parse
 from m2bridge.errors import InputError, OutOfReachError, ParseError
 
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """``first..last``, both included; the bounds are expressions in other axes."""
-
-    first: Expression
-    last: Expression
-
-    @property
-    def names(self) -> frozenset[str]:
-        return self.first.names | self.last.names
-
-    def values(self, point: dict[str, Any]) -> range:
-        bounds = []
-        for bound in (self.first, self.last):
-            value = bound.value(point)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise ParseError(
-                    f"a bound of a range should be an integer, {bound.text!r} is {value!r}", column=1
-                )
-            bounds.append(value)
-        return range(bounds[0], bounds[1] + 1)
+Point = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """``"[2,h,2]"``: one list, whose entries are expressions in other axes."""
+class Axis:
+    """The values of one name: those `written`, or None where they are computed from the values of other `names`."""
 
-    parts: tuple[Expression, ...]
-
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset().union(*(part.names for part in self.parts))
-
-    def values(self, point: dict[str, Any]) -> tuple[list[Any]]:
-        return ([part.value(point) for part in self.parts],)
+    values: Callable[[Point], Sequence[Any]]
+    names: frozenset[str] = frozenset()
+    written: tuple[Any, ...] | None = None
 
 
-Computed = Range | Listed
-"""An axis that may depend on other axes."""
-Axis = Computed | tuple[Any, ...]
-"""The values of one name: a range, one list of expressions, or values to sweep."""
+def swept(*values: Any) -> Axis:
+    """An axis of these values."""
+    return Axis(lambda _: values, written=values)
 
 
 def axis_of(value: Any) -> Axis:
     """How a grid reads a value: a list is swept, ``"1..d"`` is a range, ``"[2,h,2]"`` one list, anything else is one value.
 
-    >>> axis_of([2, 3]), axis_of(2), axis_of([[3, 3], [4, 4]])
+    >>> axis_of([2, 3]).written, axis_of(2).written, axis_of([[3, 3], [4, 4]]).written
     ((2, 3), (2,), ([3, 3], [4, 4]))
-    >>> axis_of("[2,h+1,2]").values({"h": 3})
-    ([2, 4, 2],)
+    >>> axis_of("[2,h+1,2]").values({"h": 3}), axis_of("1..h").values({"h": 3})
+    ([[2, 4, 2]], range(1, 4))
     """
     if isinstance(value, list):
-        return tuple(value)
-    if isinstance(value, str) and value.strip().startswith("[") and value.strip().endswith("]"):
-        return Listed(tuple(parse(part.strip()) for part in value.strip()[1:-1].split(",")))
-    first, dots, last = value.partition("..") if isinstance(value, str) else ("", "", "")
+        return swept(*value)
+    text = value.strip() if isinstance(value, str) else ""
+    if text.startswith("[") and text.endswith("]"):
+        parts = [parse(part.strip()) for part in text[1:-1].split(",")]
+        return Axis(lambda point: [[part.value(point) for part in parts]], _names(*parts))
+    first, dots, last = text.partition("..")
     if not dots:
-        return (value,)
+        return swept(value)
     if not first.strip() or not last.strip():
-        raise ParseError(f"{value.strip()[:60]!r} is not a range: write first..last, such as 1..3", column=1)
-    return Range(parse(first.strip()), parse(last.strip()))
+        raise ParseError(f"{text[:60]!r} is not a range: write first..last, such as 1..3", column=1)
+    bounds = parse(first.strip()), parse(last.strip())
+
+    def values(point: Point) -> range:
+        """From the first to the last, both included."""
+        least, most = (_integer(bound, point) for bound in bounds)
+        return range(least, most + 1)
+
+    return Axis(values, _names(*bounds))
+
+
+def _names(*parts: Expression) -> frozenset[str]:
+    return frozenset().union(*(part.names for part in parts))
+
+
+def _integer(bound: Expression, point: Point) -> int:
+    value = bound.value(point)
+    if type(value) is not int:
+        raise ParseError(f"a bound of a range should be an integer, {bound.text!r} is {value!r}", column=1)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +76,20 @@ class Grid:
 
     @staticmethod
     def of(axes: dict[str, Axis], when: Expression | None) -> Grid:
-        """Order the axes by what their ranges depend on."""
-        for name, axis in axes.items():
-            unknown = sorted(axis.names - set(axes)) if isinstance(axis, Computed) else []
-            if unknown:
-                raise InputError(
-                    f"{name} depends on {', '.join(unknown)}, which this grid does not give",
-                    argument=name,
-                )
+        """Order the axes by what they depend on."""
         ordered: dict[str, Axis] = {}
         while len(ordered) < len(axes):
-            ready = [
-                name
-                for name, axis in axes.items()
-                if name not in ordered and (not isinstance(axis, Computed) or axis.names <= set(ordered))
-            ]
+            ready = {n: axis for n, axis in axes.items() if n not in ordered and axis.names <= set(ordered)}
             if not ready:
                 left = sorted(set(axes) - set(ordered))
                 raise InputError(f"{', '.join(left)} depend on each other", argument=left[0])
-            ordered |= {name: axes[name] for name in ready}
+            ordered |= ready
         return Grid(ordered, when)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """Names that other axes are computed from."""
+        return frozenset().union(*(axis.names for axis in self.axes.values()))
 
     def count(self, most: int) -> int:
         """How many points there are before the filter, without making them.
@@ -113,71 +101,49 @@ class Grid:
         OutOfReachError
             There are more than `most`.
         """
-        needed = {name for axis in self.axes.values() if isinstance(axis, Computed) for name in axis.names}
-        walked = [
-            n for n, axis in self.axes.items() if n in needed or (isinstance(axis, Computed) and axis.names)
-        ]
-        factor = 1
-        for name, axis in self.axes.items():
-            if name not in walked:
-                factor *= _length(axis.values({}) if isinstance(axis, Computed) else axis)
-        if factor == 0:
-            return 0
+        walked = [name for name, axis in self.axes.items() if axis.names or name in self.variables]
+        factor = prod(_length(axis.values({})) for name, axis in self.axes.items() if name not in walked)
         steps = total = 0
 
-        def walk(depth: int, point: dict[str, Any]) -> None:
+        def walk(names: list[str], point: Point) -> None:
             nonlocal steps, total
-            values = self.values(walked[depth], point)
+            values = self.axes[names[0]].values(point)
             steps += _length(values)
-            if depth == len(walked) - 1:
-                total += _length(values)
-            if steps > most or total * factor > most:
-                raise _too_many(most)
-            if depth < len(walked) - 1:
-                for value in values:
-                    walk(depth + 1, {**point, walked[depth]: value})
+            total += 0 if names[1:] else _length(values)
+            if max(steps, total * factor) > most:
+                raise OutOfReachError(f"the grid has more than {most:,} points and was not expanded")
+            for value in values if names[1:] else ():
+                walk(names[1:], {**point, names[0]: value})
 
+        if factor == 0:
+            return 0
         if walked:
-            walk(0, {})
-        else:
-            total = 1
-        if total * factor > most:
-            raise _too_many(most)
+            walk(walked, {})
+        elif (total := 1) * factor > most:
+            raise OutOfReachError(f"the grid has more than {most:,} points and was not expanded")
         return total * factor
 
-    def values(self, name: str, point: dict[str, Any]) -> Sequence[Any]:
-        axis = self.axes[name]
-        return axis.values(point) if isinstance(axis, Computed) else axis
-
-    def points(self) -> Iterator[dict[str, Any]]:
+    def points(self) -> Iterator[Point]:
         """Every point that passes the filter, the last axis moving fastest."""
-        names = list(self.axes)
-
-        def extend(point: dict[str, Any], depth: int) -> Iterator[dict[str, Any]]:
-            if depth < len(names):
-                for value in self.values(names[depth], point):
-                    yield from extend({**point, names[depth]: value}, depth + 1)
-            elif self.when is None or _true(self.when, point):
+        for point in self._extended({}, list(self.axes)):
+            keep = True if self.when is None else self.when.value(point)
+            if not isinstance(keep, bool):
+                raise ParseError(
+                    f"expression {self.when and self.when.text!r}: expected true or false, this is {keep!r}",
+                    column=1,
+                    reason="expected a condition such as a <= d",
+                )
+            if keep:
                 yield point
 
-        yield from extend({}, 0)
+    def _extended(self, point: Point, names: list[str]) -> Iterator[Point]:
+        if not names:
+            yield point
+            return
+        for value in self.axes[names[0]].values(point):
+            yield from self._extended({**point, names[0]: value}, names[1:])
 
 
 def _length(values: Sequence[Any]) -> int:
     """Like len, for ranges of any length."""
     return max(0, values.stop - values.start) if isinstance(values, range) else len(values)
-
-
-def _too_many(most: int) -> OutOfReachError:
-    return OutOfReachError(f"the grid has more than {most:,} points and was not expanded")
-
-
-def _true(when: Expression, point: dict[str, Any]) -> bool:
-    value = when.value(point)
-    if not isinstance(value, bool):
-        raise ParseError(
-            f"expression {when.text!r}: expected true or false, this is {value!r}",
-            column=1,
-            reason="expected a condition such as a <= d",
-        )
-    return value

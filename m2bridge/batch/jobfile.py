@@ -1,6 +1,10 @@
 """Batch: a job file becomes sections. Text enters; jobs and grids leave, or every mistake at once with line and column.
 
 Nothing of a job file is executed, no name in it becomes a path, and its size is known before anything of it is expanded.
+
+The readers of TOML and JSON keep no positions. Sections are found by their headers (in JSON by reading the elements of the
+arrays ``grid`` and ``job`` one by one), keys by their name inside their section. Where that finds nothing, the answer is the
+section, and in the end the beginning of the file: a message is then less exact, never wrong about what it says.
 """
 
 from __future__ import annotations
@@ -8,12 +12,13 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from m2bridge.batch.places import Places
 from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError, ParseError
 from m2bridge.models.spec import suggestion
@@ -26,7 +31,82 @@ _TOP = ("defaults", "grid", "job")
 COMMON = ("timeout", "memory", "tags", "priority", "prime", "seed")
 _TAG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,63}")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_HEADER = re.compile(r"^[ \t]*\[{1,2}[ \t]*([A-Za-z0-9_-]+)[ \t]*\]{1,2}", re.MULTILINE)
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)")
+
+
+Place = tuple[str | int, ...]
+"""A path in a job file, such as ``("grid", 0, "d")`` or ``("defaults",)``."""
+
+
+class Places:
+    """Line and column of the sections of a job file and of their keys."""
+
+    def __init__(self, text: str, suffix: str) -> None:
+        self._text, self._quoted = text, suffix == ".json"
+        self._ends = list(accumulate(len(line) for line in text.splitlines(keepends=True)))
+        self._sections = dict(_json_sections(text) if self._quoted else _toml_sections(text))
+
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        """Of a character, both from 1."""
+        line = bisect_right(self._ends, offset)
+        return line + 1, offset - (self._ends[line - 1] if line else 0) + 1
+
+    def has(self, path: Sequence[str | int]) -> bool:
+        """Whether a key was written in its section itself, and not filled in."""
+        return self._key(tuple(path)) is not None
+
+    def of(self, path: Sequence[str | int], column: int | None = None) -> tuple[int, int]:
+        """Line and column of a key, or of the section around it; with a `column` (from 1), of that character of its text."""
+        key = self._key(tuple(path))
+        if key is None:
+            return self.line_and_column(self._sections.get(self._around(tuple(path)), (0, 0))[0])
+        return self.line_and_column(key[0] if column is None else key[1] + column)
+
+    def _around(self, path: Place) -> Place:
+        """The path of the section in which something is."""
+        return next((path[:n] for n in range(len(path), 0, -1) if path[:n] in self._sections), ())
+
+    def _key(self, path: Place) -> tuple[int, int] | None:
+        """Where the last name of a path is written, and where its value begins."""
+        section = self._around(path)
+        begin, end = self._sections.get(section, (0, len(self._text)))
+        names = [part for part in path[len(section) :] if isinstance(part, str)]
+        if not names:
+            return None
+        if self._quoted:
+            pattern = rf"({re.escape(json.dumps(names[-1]))})[ \t]*:[ \t]*"
+        else:
+            pattern = rf"(?:^|[{{,.])[ \t]*([\"']?{re.escape(names[-1])}[\"']?)[ \t]*=[ \t]*"
+        match = re.compile(pattern, re.MULTILINE).search(self._text, begin, end)
+        return None if match is None else (match.start(1), match.end())
+
+
+def _toml_sections(text: str) -> Iterator[tuple[Place, tuple[int, int]]]:
+    """Every ``[[grid]]``, ``[[job]]`` and ``[defaults]``, from its header to the next one."""
+    headers = list(_HEADER.finditer(text))
+    ends = [header.start() for header in headers[1:]] + [len(text)]
+    counts: dict[str, int] = {}
+    for header, end in zip(headers, ends, strict=False):
+        name, repeated = header[1], header[0].count("[") > 1
+        if repeated:
+            counts[name] = counts.get(name, -1) + 1
+        yield (name, counts[name]) if repeated else (name,), (text.index("[", header.start()), end)
+
+
+def _json_sections(text: str) -> Iterator[tuple[Place, tuple[int, int]]]:
+    """The elements of the arrays ``grid`` and ``job``, as far as they can be read."""
+    decoder, blank = json.JSONDecoder(), re.compile(r"[\s,]*")
+    for name in ("grid", "job"):
+        array = re.search(rf'"{name}"\s*:\s*\[', text)
+        at, number = (array.end() if array else len(text)), 0
+        try:
+            while text[(at := blank.match(text, at).end()) : at + 1] == "{":  # type: ignore[union-attr]
+                _, end = decoder.raw_decode(text, at)
+                yield (name, number), (at, end)
+                at, number = end, number + 1
+        except (ValueError, RecursionError):
+            continue
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -50,12 +130,7 @@ class Mistakes:
     found: set[Mistake] = field(default_factory=set)
 
     def add(self, path: Sequence[str | int], message: str, column: int | None = None) -> None:
-        place = self.places.of(path) if column is None else self.places.inside(path, column)
-        self.found.add(Mistake(*place, " ".join(message.split())))
-
-    def has(self, path: Sequence[str | int]) -> bool:
-        """Whether something was written at `path` itself, and not filled in."""
-        return self.places.has(path)
+        self.found.add(Mistake(*self.places.of(path, column), " ".join(message.split())))
 
     def add_error(self, path: Sequence[str | int], error: InputError) -> None:
         """An error about the value at `path`; one inside an expression keeps its column."""
@@ -63,21 +138,19 @@ class Mistakes:
         self.add(path, error.message, column)
 
     def raise_if_any(self) -> None:
-        if not self.found:
-            return
+        if self.found:
+            raise self.error()
+
+    def error(self) -> ParseError:
         ordered = sorted(self.found)
         shown = [str(mistake) for mistake in ordered[:MOST_MISTAKES]]
         if len(ordered) > MOST_MISTAKES:
             shown.append(f"and {len(ordered) - MOST_MISTAKES} more")
         count = "a mistake" if len(ordered) == 1 else f"{len(ordered)} mistakes"
-        raise ParseError(
-            f"{self.source} has {count}; nothing was run: {'; '.join(shown)}",
-            source=self.source,
-            line=ordered[0].line,
-            column=ordered[0].column,
-            mistakes=tuple(ordered),
-            lines=tuple(shown),
-        )
+        return ParseError(
+            f"{self.source} has {count}; nothing was run: {'; '.join(shown)}", source=self.source,
+            line=ordered[0].line, column=ordered[0].column, mistakes=tuple(ordered), lines=tuple(shown),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +158,10 @@ class Section:
     """One ``[[job]]`` or ``[[grid]]``: its path in the file, and its entries with the defaults filled in."""
 
     kind: str
-    path: tuple[str | int, ...]
+    path: Place
     entries: Mapping[str, Any]
 
-    def place_of(self, key: str) -> tuple[str | int, ...]:
+    def place_of(self, key: str) -> Place:
         return (*self.path, key) if key in self.entries else self.path
 
 
@@ -128,9 +201,8 @@ def read(path: Path) -> JobFile:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ParseError(
-            f"{path}, line {line}: not UTF-8 text", source=str(path), line=line, column=1
-        ) from None
+        where = f"{path}, line {line}"
+        raise ParseError(f"{where}: not UTF-8 text", source=str(path), line=line, column=1) from None
     return read_text(text, path)
 
 
@@ -147,9 +219,8 @@ def read_text(text: str, path: Path) -> JobFile:
         defaults = {}
     for key in defaults:
         if key not in COMMON:
-            mistakes.add(
-                ("defaults", key), f"no default can be set for {_short(key)!r}; {suggestion(key, COMMON)}"
-            )
+            known = suggestion(key, COMMON)
+            mistakes.add(("defaults", key), f"no default can be set for {_short(key)!r}; {known}")
     sections = []
     for kind in ("job", "grid"):
         tables = document.get(kind, [])
@@ -177,10 +248,10 @@ def _document(text: str, path: Path, mistakes: Mistakes) -> dict[str, Any]:
         mistakes.add((), "nested too deeply")
     except ValueError as error:  # tomllib says "(at line 1, column 2)"; other readers of numbers say nothing
         first = str(error).splitlines()[0]
-        match = _AT.search(first)
-        line, column = mistakes.places.line_and_column(len(text)) if match and not match[1] else (1, 1)
-        if match and match[1]:
-            line, column = int(match[1]), int(match[2])
+        line, column = 1, 1
+        if match := _AT.search(first):
+            end = mistakes.places.line_and_column(len(text))
+            line, column = (int(match[1]), int(match[2])) if match[1] else end
         mistakes.found.add(Mistake(line, column, _AT.sub("", first)))
     else:
         if not isinstance(document, dict):
@@ -189,8 +260,7 @@ def _document(text: str, path: Path, mistakes: Mistakes) -> dict[str, Any]:
             mistakes.add((), f"nested more than {DEEPEST} deep")
         else:
             return document
-    mistakes.raise_if_any()
-    raise AssertionError("unreachable")
+    raise mistakes.error()
 
 
 def _once(pairs: list[tuple[str, Any]], mistakes: Mistakes) -> dict[str, Any]:
@@ -237,9 +307,8 @@ def _check_section(section: Section, mistakes: Mistakes) -> None:
                 mistakes.add(section.place_of(word), error.message)
     tags = entries.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) and _TAG.fullmatch(tag) for tag in tags):
-        mistakes.add(
-            section.place_of("tags"), "tags should be a list of short names of letters, digits, - _ and ."
-        )
+        wanted = "tags should be a list of short names of letters, digits, - _ and ."
+        mistakes.add(section.place_of("tags"), wanted)
     priority = entries.get("priority", 0)
     if type(priority) is not int or abs(priority) > 1_000_000:
         mistakes.add(section.place_of("priority"), "priority should be an integer; larger goes first")

@@ -92,10 +92,10 @@ def chosen(
         raise InputError("choose one of --launcher, --dask and --dask-slurm")
     if dask is not None or dask_slurm is not None:
         try:
-            from m2bridge.batch import dask_launcher
+            from m2bridge.batch import dask_clusters
         except ImportError as error:
             raise InputError(f"Dask is not installed ({error}): pip install 'm2bridge[dask]'") from None
-        with dask_launcher.opened(dask, dask_slurm, certificates, engine, workers, show) as launcher:
+        with dask_clusters.opened(dask, dask_slurm, certificates, engine, workers, show) as launcher:
             yield launcher, launcher.places
     elif command is not None:
         yield CommandLauncher(engine, prefix=_words(command)), workers

@@ -65,14 +65,11 @@ def _refuse_unknown(option: str, names: Sequence[str], known: Iterable[str]) -> 
 
 
 def _conditions(where: Expression) -> list[tuple[str, str, Any]]:
-    found = []
-    for node in where.conjuncts():
-        if node.kind == "compare" and len(node.operands) == 3:
-            left, word, right = node.operands
-            plain = left.kind == "name" and right.kind == "value" and word in _SQL
-            if plain and left.operands[0] in COLUMNS and type(right.operands[0]) in (int, str):
-                found.append((left.operands[0], _SQL[word], right.operands[0]))
-    return found
+    return [
+        (name, _SQL[symbol], value)
+        for name, symbol, value in where.comparisons()
+        if name in COLUMNS and symbol in _SQL and type(value) in (int, str)
+    ]
 
 
 def choose_columns(rows: Sequence[dict[str, Any]], wanted: str | None, *, everything: bool) -> list[str]:

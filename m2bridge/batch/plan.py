@@ -11,22 +11,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from m2bridge.batch import registry
-from m2bridge.batch.entries import (
-    check_words,
-    culprit,
-    meant_as_list,
-    plain,
-    spec_of,
-    unknown_entries,
-    variables,
-)
+from m2bridge.batch.entries import check_words, culprit, meant_as_list, plain, spec_of, unknown_entries
 from m2bridge.batch.expressions import parse
-from m2bridge.batch.grid import Axis, Computed, Grid, axis_of
-from m2bridge.batch.jobfile import JobFile, Section
+from m2bridge.batch.grid import Axis, Grid, axis_of, swept
+from m2bridge.batch.jobfile import JobFile, Place, Section
 from m2bridge.batch.policy import JobLimits
 from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError, OutOfReachError, ParseError
-from m2bridge.models import Model, OwnNetwork, parse_spec
+from m2bridge.models import Model, parse_spec
 from m2bridge.models.code import is_code, parts_of
 from m2bridge.records import SCHEMA_VERSION
 
@@ -38,15 +30,11 @@ _MOST_MISTAKES_A_SECTION = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One question about one model.
+    """One question about one model. The analysis, the spec, the parameters and the versions of everything make the key; limits,
+    tags and priority say how and when to run it, do not change the answer and are not in the key.
 
-    Attributes
-    ----------
-    analysis, spec, parameters: the question; with the versions of everything they make the key.
-    script_sha256: of the templates it may use.
-    size: number of parameters of the model, for estimates.
-    limits, tags, priority: how and when to run it; they do not change the answer and are not in the key.
-    name: what the user calls a network of their own. sweep: values of the names that a grid computes its entries from.
+    `script_sha256` is of the templates it may use; `size` is the number of parameters of the model, for estimates; `name` is what
+    the user calls a network of their own; `sweep` has the values of the names that a grid computes its entries from.
     """
 
     analysis: str
@@ -75,9 +63,8 @@ class Job:
 
     def key(self, engine_version: str) -> str:
         """The sha256 of the canonical JSON of the question."""
-        text = json.dumps(
-            self.question(engine_version), sort_keys=True, separators=(",", ":"), allow_nan=False
-        )
+        question = self.question(engine_version)
+        text = json.dumps(question, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def document(self) -> dict[str, Any]:
@@ -109,14 +96,7 @@ class Plan:
 
 
 def expand(file: JobFile, *, limits: JobLimits | None = None, most_jobs: int = MOST_JOBS) -> Plan:
-    """The plan of a job file.
-
-    Parameters
-    ----------
-    limits
-        For jobs that do not say.
-    most_jobs
-        More than this many points are refused before they are made.
+    """The plan of a job file; `limits` are for jobs that do not say. More points than `most_jobs` are refused and not made.
 
     Raises
     ------
@@ -174,29 +154,12 @@ class _Builder:
         self.file, self.mistakes, self.limits = file, file.mistakes, limits
         self.models: dict[str, tuple[str, Model]] = {}
         self.names: dict[str, str] = {}
-        self.unknown: dict[tuple[str | int, ...], frozenset[str]] = {}
+        self.unknown: dict[Place, frozenset[str]] = {}
 
     def grid(self, section: Section) -> Grid | None:
         """The grid of a section (of a job: one point), or None when it has mistakes that forbid counting."""
-        axes: dict[str, Axis] = {}
-        placeholder: Axis = (None,)
         before = len(self.mistakes.found)
-        entries = {key: value for key, value in section.entries.items() if key not in _NOT_AXES}
-        options = section.entries.get("options")
-        for key, value in (options if isinstance(options, dict) else {}).items():
-            if key in entries:
-                self.mistakes.add((*section.path, "options", key), f"{key} is given twice")
-            entries[key] = value
-        for key, value in entries.items():
-            try:
-                axes[key] = (value,) if section.kind == "job" else axis_of(value)
-            except ParseError as error:
-                axes[key] = placeholder
-                self.mistakes.add(section.place_of(key), error.message)
-            if axes[key] == ():
-                self.mistakes.add(section.place_of(key), f"the list of {key} is empty")
-        if len(axes) > MOST_AXES:
-            self.mistakes.add(section.path, f"more than {MOST_AXES} entries")
+        axes = self.axes(section)
         when = None
         if "when" in section.entries:
             text = section.entries["when"]
@@ -207,7 +170,7 @@ class _Builder:
             except ParseError as error:
                 self.mistakes.add_error((*section.path, "when"), error)
         for name, axis in axes.items():
-            if isinstance(axis, Computed) and (unknown := sorted(axis.names - set(axes))):
+            if unknown := sorted(axis.names - set(axes)):
                 message = f"{name} depends on {', '.join(unknown)}, which this grid does not give"
                 self.mistakes.add(section.place_of(name), message)
         check_words(section, axes, self.mistakes)
@@ -220,6 +183,27 @@ class _Builder:
         except InputError as error:
             self.mistakes.add(section.place_of(error.fields.get("argument", "")), error.message)
             return None
+
+    def axes(self, section: Section) -> dict[str, Axis]:
+        """What a section sweeps, its options among it; of a job, each entry is one value."""
+        entries = {key: value for key, value in section.entries.items() if key not in _NOT_AXES}
+        options = section.entries.get("options")
+        for key, value in (options if isinstance(options, dict) else {}).items():
+            if key in entries:
+                self.mistakes.add((*section.path, "options", key), f"{key} is given twice")
+            entries[key] = value
+        axes = {}
+        for key, value in entries.items():
+            try:
+                axes[key] = swept(value) if section.kind == "job" else axis_of(value)
+            except ParseError as error:
+                axes[key] = swept(None)
+                self.mistakes.add(section.place_of(key), error.message)
+            if axes[key].written == ():
+                self.mistakes.add(section.place_of(key), f"the list of {key} is empty")
+        if len(axes) > MOST_AXES:
+            self.mistakes.add(section.path, f"more than {MOST_AXES} entries")
+        return axes
 
     def jobs(self, section: Section, grid: Grid) -> Iterator[Job]:
         """The jobs of a section; its mistakes go into the collection, the first few of them."""
@@ -241,22 +225,22 @@ class _Builder:
         key = culprit(section, error)
         message = error.message
         if key is not None and section.kind == "grid" and "model" in point:
-            rest, words = self.split(section, point)
-            arguments = {k: rest[k] for k in rest if k not in words}
+            arguments, _ = self.split(section, point)
             if key in arguments and meant_as_list(section, point["model"], arguments, key):
                 whole = section.entries[key]
                 message = f"{point['model']} takes a list as {key}, and in a grid a list is a sweep: write {[whole]}"
         self.mistakes.add(section.place_of(key or ("spec" if "spec" in point else "model")), message)
 
-    def split(self, section: Section, point: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
-        """The entries that are not the question's own, and which of them are options; the others are the model's arguments."""
+    def split(self, section: Section, point: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The entries of a point that are arguments of its model, and those that are options of its analysis."""
         left = {"analysis", "model", "spec"} | self.unknown.get(section.path, frozenset())
         rest = {key: value for key, value in point.items() if key not in left}
         if "spec" in point:
-            return rest, set(rest)
+            return {}, rest
         explicit = section.entries.get("options") or {}
-        known = registry.options_of(registry.job(point["analysis"]))
-        return rest, {k for k in rest if k in known or k in explicit or k == "prime"}
+        known = {*registry.options_of(registry.job(point["analysis"])), *explicit, "prime"}
+        arguments = {key: value for key, value in rest.items() if key not in known}
+        return arguments, {key: value for key, value in rest.items() if key in known}
 
     def job(self, section: Section, grid: Grid, point: dict[str, Any]) -> Job:
         question = registry.job(point["analysis"])
@@ -264,14 +248,10 @@ class _Builder:
             raise InputError(
                 'say which model: spec = "...", or model with its arguments', argument="analysis"
             )
-        rest, words = self.split(section, point)
-        options = {key: plain(key, rest[key]) for key in rest if key in words}
-        spec, model = self.model(
-            point["spec"]
-            if "spec" in point
-            else spec_of(point["model"], {k: rest[k] for k in rest if k not in words})
-        )
-        entries = section.entries
+        arguments, options = self.split(section, point)
+        options = {key: plain(key, value) for key, value in options.items()}
+        spec, model = self.model(point["spec"] if "spec" in point else spec_of(point["model"], arguments))
+        entries, variables = section.entries, grid.variables
         limits = JobLimits(
             parse_seconds(entries["timeout"]) if "timeout" in entries else self.limits.wall_seconds,
             parse_bytes(entries["memory"]) if "memory" in entries else self.limits.memory_bytes,
@@ -287,7 +267,7 @@ class _Builder:
             tags=tuple(dict.fromkeys(entries.get("tags", ()))),
             priority=entries.get("priority", 0),
             name=self.names.get(spec),
-            sweep={key: value for key, value in point.items() if key in variables(grid.axes)},
+            sweep={key: value for key, value in point.items() if key in variables},
         )
 
     def model(self, text: str) -> tuple[str, Model]:
@@ -303,8 +283,8 @@ class _Builder:
             else:
                 named = model = parse_spec(text)
             self.models[text] = (model.spec, model)
-            if isinstance(named, OwnNetwork) and not text.strip().startswith("program:"):
-                self.names[model.spec] = named.name
+            if named.own_name is not None:
+                self.names[model.spec] = named.own_name
         return self.models[text]
 
 

@@ -82,10 +82,7 @@ class JobLimits:
         """The larger of both, limit by limit."""
         wall = _exceeds(other.wall_seconds, self.wall_seconds)
         memory = _exceeds(other.memory_bytes, self.memory_bytes)
-        return JobLimits(
-            (other if wall else self).wall_seconds,
-            (other if memory else self).memory_bytes,
-        )
+        return JobLimits((other if wall else self).wall_seconds, (other if memory else self).memory_bytes)
 
     def document(self) -> dict[str, Any]:
         return {"wall_seconds": self.wall_seconds, "memory_bytes": self.memory_bytes}

@@ -35,12 +35,8 @@ def options_of(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
 
 
 def parameters_of(question: Question[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every option with its value: the given ones, and defaults for the others.
-
-    Raises
-    ------
-    InputError
-        An option is unknown or its value is of the wrong kind; field `argument`.
+    """Every option with its value: the given ones, and defaults for the others; an InputError with the field `argument` when an
+    option is unknown or missing, or its value is of the wrong kind.
     """
     options = options_of(question)
     for word, value in given.items():
@@ -64,9 +60,8 @@ def jobs() -> dict[str, Question[Any, Any]]:
 def job(name: str) -> Question[Any, Any]:
     """The question of this name, or an error that names the nearest."""
     if name not in jobs():
-        raise InputError(
-            f"there is no analysis {name!r}; {suggestion(name, sorted(jobs()))}", argument="analysis"
-        )
+        known = suggestion(name, sorted(jobs()))
+        raise InputError(f"there is no analysis {name!r}; {known}", argument="analysis")
     return find(name)
 
 
@@ -76,21 +71,16 @@ def versions() -> dict[str, str]:
 
     Templates are the texts that this process renders; see :func:`m2bridge.scripts.template_texts`.
     """
-    numbers = {name: question.result.VERSION for name, question in questions().items()}
     texts = dict(template_texts(template_directory()))
     for question in questions().values():
-        texts |= {
-            f"{question.name}: {path.name}": declared_text(path)
-            for path in question.templates
-            if isinstance(path, Path)
-        }
+        own = (path for path in question.templates if isinstance(path, Path))
+        texts |= {f"{question.name}: {path.name}": declared_text(path) for path in own}
+    sources = {name: path.read_text(encoding="utf-8") for name in plugins() if (path := source_of(name))}
     return {
         "m2bridge": __version__,
-        "analyses": _sha256(numbers),
+        "analyses": _sha256({name: question.result.VERSION for name, question in questions().items()}),
         "templates": _sha256(texts),
-        "plugins": _sha256(
-            {name: path.read_text(encoding="utf-8") for name in plugins() if (path := source_of(name))}
-        ),
+        "plugins": _sha256(sources),
     }
 
 

@@ -31,7 +31,7 @@ from typing import Any, BinaryIO
 
 from m2bridge.batch import registry
 from m2bridge.batch.attempts import attempt, keep_peak_resettable
-from m2bridge.engine import Engine, EngineInfo, ForkServerEngine, ProcessEngine, find_engine
+from m2bridge.engine import EngineInfo, ForkServerEngine, ProcessEngine, find_engine
 from m2bridge.engine.discovery import origin_of
 from m2bridge.engine.keeping.sandbox import hide_environment
 from m2bridge.errors import M2BridgeError
@@ -97,26 +97,18 @@ class Worker:
                 self.say("unable", message=f"{host_name()}: {warm_up.stderr.strip()}", exit_code=4)
                 return
             self.say(
-                "ready",
-                protocol=PROTOCOL,
-                digest=registry.digest(),
-                versions=registry.versions(),
-                engine={"version": info.version, "origin": info.origin},
-                host=host_name(),
-                pid=os.getpid(),
-            )
+                "ready", protocol=PROTOCOL, digest=registry.digest(), versions=registry.versions(),
+                engine={"version": info.version, "origin": info.origin}, host=host_name(), pid=os.getpid(),
+            )  # fmt: skip
             while (job := self._jobs.get()) is not None:
-                self._answer(job, engine)
-
-    def _answer(self, job: dict[str, Any], engine: Engine) -> None:
-        name = job.get("id")
-        if "refused" in job:
-            self.say("attempt", id=name, outcome="bad-job", message=job["refused"], result=None, seconds=0.0)
-            return
-        self._step = (name, "starting")
-        answer = attempt(job, engine, functools.partial(self._reach, name))
-        self._step = None
-        self.say("attempt", id=name, **answer)
+                name = job.get("id")
+                if "refused" in job:
+                    answer = {"outcome": "bad-job", "message": job["refused"], "result": None, "seconds": 0.0}
+                else:
+                    self._reach(name, "starting")
+                    answer = attempt(job, engine, functools.partial(self._reach, name))
+                self._step = None
+                self.say("attempt", id=name, **answer)
 
 
 def host_name() -> str:
@@ -135,10 +127,8 @@ def job_of(line: bytes) -> dict[str, Any]:
     wrong = [word for word in ("analysis", "model") if not isinstance(job.get(word), str)]
     wrong += [word for word in ("parameters", "limits") if not isinstance(job.get(word, {}), dict)]
     if wrong:
-        return {
-            "id": job.get("id"),
-            "refused": f"a job is a JSON object; wrong or missing: {', '.join(wrong)}",
-        }
+        why = f"a job is a JSON object; wrong or missing: {', '.join(wrong)}"
+        return {"id": job.get("id"), "refused": why}
     return job
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic of F_p in float64 arrays, exact by construction.
+"""F_p: its arithmetic on plain arrays, and :class:`Mod`, an array that knows its prime.
 
 Integers enter, balanced residues leave: float64 numbers that are integers of absolute value at most
 :attr:`Field.bound`, a little over p/2. A product of two of them is below 2^45 for p < 2^23, so that BLAS
@@ -16,17 +16,11 @@ from math import gcd, isqrt
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from m2bridge.errors import InputError
-from m2bridge.linear.primes import LARGE_PRIME, check_prime
-
-DEFAULT_PRIME = LARGE_PRIME
-LARGEST_BLAS_PRIME = 2**23
-"""Primes below this one use float64 BLAS; larger ones, below 2^63, use FLINT."""
-
-LARGEST_PRIME = 2**31
-"""Primes below this one can be used for programs; matrices of integers take primes below 2^63."""
+from m2bridge.linear.primes import BLAS_BELOW, PROGRAMS_BELOW, check_prime
 
 _EXACT = 2**53
 _CHUNK = 1 << 16
@@ -75,7 +69,7 @@ class Field:
     """
 
     p: int
-    below: ClassVar[int] = LARGEST_BLAS_PRIME
+    below: ClassVar[int] = BLAS_BELOW
     dtype: ClassVar[Any] = np.float64
 
     def __post_init__(self) -> None:
@@ -107,26 +101,22 @@ class Field:
         """Bring integers of absolute value below 2^53 - 2p to balanced residues, in place where it can be."""
         if array.ndim == 0:
             return self.reduce(array.reshape(1)).reshape(())
-        inverse = 1.0 / self.p
-        if array.size <= _CHUNK or not array.flags.c_contiguous:
-            if array.ndim == 2 and array.size > _CHUNK:
-                rows = max(1, _CHUNK // array.shape[1])
-                for start in range(0, array.shape[0], rows):
-                    _reduce(array[start : start + rows], self.p, inverse)
-            else:
-                _reduce(array, self.p, inverse)
-            return array
-        flat = array.reshape(-1)
-        for start in range(0, flat.size, _CHUNK):
-            _reduce(flat[start : start + _CHUNK], self.p, inverse)
+        flat = array.reshape(-1) if array.flags.c_contiguous else array  # pieces that stay near the processor
+        wide = flat.size > _CHUNK and flat.ndim <= 2
+        rows = max(1, _CHUNK // (flat.size // len(flat))) if wide else max(1, len(flat))
+        for start in range(0, len(flat), rows):
+            piece = flat[start : start + rows]
+            quotient = np.multiply(piece, 1.0 / self.p)
+            np.rint(quotient, out=quotient)
+            quotient *= self.p
+            piece -= quotient
         return array
 
     def matmul(self, left: Any, right: Any) -> Any:
         """Product of residue arrays (leading axes are batches, as in ``numpy.matmul``), reduced."""
-        inner = left.shape[-1]
-        terms = self.terms
+        inner, terms = left.shape[-1], self.terms
         if inner <= terms:
-            return self.reduce(np.matmul(left, right))
+            return self.reduce(np.asarray(np.matmul(left, right)))
         total = self.reduce(np.matmul(left[..., :terms], right[..., :terms, :]))
         for start in range(terms, inner, terms):
             stop = min(start + terms, inner)
@@ -170,7 +160,7 @@ class LargeField(Field):
     [[2147483613]]
     """
 
-    below: ClassVar[int] = LARGEST_PRIME
+    below: ClassVar[int] = PROGRAMS_BELOW
     dtype: ClassVar[Any] = np.int64
 
     def reduce(self, array: Any) -> Any:
@@ -195,14 +185,7 @@ class LargeField(Field):
 @lru_cache(maxsize=256)
 def field_of(p: int) -> Field:
     """F_p in the arrays that suit its size."""
-    return Field(p) if p < LARGEST_BLAS_PRIME else LargeField(p)
-
-
-def _reduce(array: FloatArray, p: int, inverse: float) -> None:
-    quotient = np.multiply(array, inverse)
-    np.rint(quotient, out=quotient)
-    quotient *= p
-    array -= quotient
+    return Field(p) if p < BLAS_BELOW else LargeField(p)
 
 
 def rational(residue: int, modulus: int) -> Fraction | None:
@@ -221,14 +204,8 @@ def rational(residue: int, modulus: int) -> Fraction | None:
     return Fraction(r1, t1)
 
 
-@lru_cache(maxsize=256)
-def checked_field(p: int) -> Field:
-    """F_p for a prime below 2^31, the largest that programs are interpreted with."""
-    return field_of(check_prime(p, "the prime", below=LARGEST_PRIME))
-
-
-class Mod:
-    """An exact array over F_p, for a prime p < 2^31, with + - * @ and indexing.
+class Mod(NDArrayOperatorsMixin):
+    """An exact array over F_p, for a prime p < 2^31, with + - * @ and indexing: what weights and results of programs travel in.
 
     Examples
     --------
@@ -239,20 +216,19 @@ class Mod:
     [[1, 3], [2, 4]]
     """
 
-    __array_ufunc__ = None  # an ndarray on the left leaves the operation to Mod
     __slots__ = ("data", "field")
 
     def __init__(self, values: Any, p: int) -> None:
         if isinstance(values, Mod):
             raise InputError("these values are already residues")
-        self.field = checked_field(int(p))
+        self.field = _checked_field(int(p))
         self.data: Any = self.field.residues(values)
 
     @classmethod
     def wrap(cls, data: Any, p: int) -> Mod:
-        """A Mod around residues as the field of p keeps them (:func:`m2bridge.linear.residues.field_of`)."""
+        """A Mod around residues as the field of p keeps them (:func:`field_of`)."""
         self = object.__new__(cls)
-        self.data, self.field = data, field_of(p)
+        self.data, self.field = np.asarray(data), field_of(p)
         return self
 
     @property
@@ -260,7 +236,7 @@ class Mod:
         return self.field.p
 
     @property
-    def values(self) -> np.ndarray:
+    def values(self) -> NDArray[np.int64]:
         """The residues in [0, p), as int64."""
         return self.field.canonical(self.data)
 
@@ -279,63 +255,48 @@ class Mod:
     def __len__(self) -> int:
         return len(self.data)
 
-    def _like(self, data: Any) -> Mod:
-        return Mod.wrap(data, self.p)
-
     @property
     def mT(self) -> Mod:
-        return self._like(np.swapaxes(self.data, -1, -2))
+        return Mod.wrap(np.swapaxes(self.data, -1, -2), self.p)
 
     T = mT
 
     def reshape(self, *shape: Any) -> Mod:
-        return self._like(self.data.reshape(*shape))
+        return Mod.wrap(self.data.reshape(*shape), self.p)
 
     def transpose(self, *axes: int) -> Mod:
-        return self._like(self.data.transpose(*axes))
+        return Mod.wrap(self.data.transpose(*axes), self.p)
 
     def __getitem__(self, key: Any) -> Mod:
-        return self._like(np.asarray(self.data[key]))
-
-    def _residues(self, other: Any) -> Any:
-        if isinstance(other, Mod):
-            if other.p != self.p:
-                raise InputError(f"residues modulo {self.p} and modulo {other.p} cannot be combined")
-            return other.data
-        return self.field.residues(other)
-
-    def __add__(self, other: Any) -> Mod:
-        return self._like(self.field.reduce(self.data + self._residues(other)))
-
-    __radd__ = __add__
-
-    def __neg__(self) -> Mod:
-        return self._like(self.field.reduce(-self.data))
-
-    def __sub__(self, other: Any) -> Mod:
-        return self._like(self.field.reduce(self.data - self._residues(other)))
-
-    def __rsub__(self, other: Any) -> Any:
-        return -self + other
-
-    def __mul__(self, other: Any) -> Mod:
-        return self._like(self.field.reduce(self.data * self._residues(other)))
-
-    __rmul__ = __mul__
-
-    def __matmul__(self, other: Any) -> Mod:
-        return self._like(self.field.matmul(self.data, self._residues(other)))
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return self._like(self.field.matmul(self._residues(other), self.data))
+        return Mod.wrap(self.data[key], self.p)
 
     def sum(self, axis: Any = None) -> Mod:
-        return self._like(self.field.reduce(np.asarray(self.data.sum(axis=axis))))
+        return Mod.wrap(self.field.reduce(np.asarray(self.data.sum(axis=axis))), self.p)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method != "__call__" or kwargs:
+            return NotImplemented
+        data = [self._residues(value) for value in inputs]
+        if ufunc is np.matmul:
+            return Mod.wrap(self.field.matmul(*data), self.p)
+        if ufunc in (np.add, np.subtract, np.multiply, np.negative):
+            return Mod.wrap(self.field.reduce(np.asarray(ufunc(*data))), self.p)
+        return NotImplemented
+
+    def __matmul__(self, other: Any) -> Mod:
+        return Mod.wrap(self.field.matmul(self.data, self._residues(other)), self.p)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function not in (np.concatenate, np.stack):
             return NotImplemented
-        return self._like(function([self._residues(part) for part in args[0]], *args[1:], **kwargs))
+        return Mod.wrap(function([self._residues(part) for part in args[0]], *args[1:], **kwargs), self.p)
+
+    def _residues(self, other: Any) -> Any:
+        if not isinstance(other, Mod):
+            return self.field.residues(other)
+        if other.p != self.p:
+            raise InputError(f"residues modulo {self.p} and modulo {other.p} cannot be combined")
+        return other.data
 
     def __eq__(self, other: object) -> Any:
         return isinstance(other, Mod) and self.p == other.p and np.array_equal(self.values, other.values)
@@ -344,3 +305,8 @@ class Mod:
 
     def __repr__(self) -> str:
         return f"Mod({self.values.tolist()}, {self.p})"
+
+
+@lru_cache(maxsize=256)
+def _checked_field(p: int) -> Field:
+    return field_of(check_prime(p, "the prime", below=PROGRAMS_BELOW))

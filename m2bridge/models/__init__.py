@@ -2,10 +2,10 @@
 
 Where to look:
 
-- what a model is: `base`, `network` (with inputs and outputs), `symmetries`, `evaluation` (a model at given weights),
-  `symbolic` (over polynomials), `description`; `spec` and `catalogue` read specs;
-- families, one file each: `mlp`, `biased_mlp`, `convolution`, `group_convolution`, `lightning`, `softmax`; `attention` has what
-  the last two share, `attention_known` what the paper says, `attention_points`, `virtual` and `segre` its coordinates and points;
+- what a model is: `base`, `symmetries`, `evaluation` (a model at given weights), `symbolic` (over polynomials); `spec` and
+  `catalogue` read specs;
+- families: `attention` has what `lightning`, `softmax` and `transformer` share, `virtual` its virtual weights; `mlp`,
+  `convolution`, `tensors`;
 - the user's own: `own` (recorded networks), `custom` (polynomial maps; `polynomials`, `systems`, `sources`, `files`,
   `ideal_text`), `code` (files that are run), `pytorch` (`torch_graph`, `aten`), `checkpoints` (weights).
 """
@@ -14,9 +14,8 @@ from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Formula, Model, Symmetry
 from m2bridge.models.catalogue import FAMILIES, Family, parse_spec
 from m2bridge.models.convolution import Convolution
-from m2bridge.models.custom import PolynomialMap, from_sympy, from_text
+from m2bridge.models.custom import PolynomialMap, from_sympy, from_text, read_map
 from m2bridge.models.evaluation import coordinate_jacobian, jacobian, output_jacobian
-from m2bridge.models.files import read_map
 from m2bridge.models.lightning import DeepLightning, Lightning
 from m2bridge.models.mlp import MLP, Linear
 from m2bridge.models.own import OwnNetwork, from_callable

@@ -1,4 +1,4 @@
-"""Self-attention networks, lightning and softmax: one forward pass, one source, one gauge slice.
+"""Self-attention networks of all kinds: one forward pass, one source, their symmetries, and a gauge slice.
 
 A layer is X -> V_k X w(X^T A_k X) with A_k = K_k^T Q_k; w is the identity for lightning attention and a normalised exponential
 for softmax. A network of l layers is not changed by GL(a_k) acting on (Q_k, K_k), by GL(d_k) acting between layers, and in the
@@ -8,48 +8,98 @@ weights onto the slice of :func:`attention_gauge`.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import ceil
+from math import ceil, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from m2bridge.errors import SpecError
 from m2bridge.linear.residues import Mod
-from m2bridge.models.attention_known import attention_dim, attention_symmetries
-from m2bridge.models.base import Model, Shape, Symmetry, Weights
-from m2bridge.models.spec import check_sizes, per_layer
+from m2bridge.models.base import NetworkModel, Shape, Symmetry, Weights
+from m2bridge.models.symmetries import Label
 from m2bridge.models.virtual import equation_11, virtual_dim, virtual_weights
 from m2bridge.programs.points import NOTHING_HELD, Held
 
+PAPER = "Henry, Marchetti, Kohn, arXiv:2408.17221"
 
-class Attention(Model):
-    """A network of self-attention layers. A family says what its sizes are called, and what is done with the scores.
+
+def attention_dim(a: int, d: int) -> int:
+    """Dimension of the variety of d x d matrices of rank <= a."""
+    rank = min(a, d)
+    return rank * (2 * d - rank)
+
+
+class Attention(NetworkModel):
+    """A network of self-attention layers. A family says which of these are its fields, and what is known about it.
 
     Weights of a layer with several heads have a leading axis over them.
     """
 
+    m2_names: ClassVar[Mapping[str, str]] = {
+        "d": "widths",
+        "a": "ranks",
+        "coordinate_system": "coordinateSystem",
+        "positions": "withPositions",
+        "softmax": "",
+    }
+    numbered: ClassVar[bool] = True
+    """Whether names of weights end with the number of their layer."""
+    scaling: ClassVar[str] = f"{PAPER}, Equation 13"
+    """Where the scalings of A_i against V_i are stated."""
+
+    d: Any
+    a: Any
+    heads: Any = 1
     t: int
     """Number of tokens."""
-    parametrization: str
+    parametrization: str = "weights"
     """``weights`` (Q_i, K_i, V_i), ``attention`` (A_i, V_i), or ``virtual`` (M_i, L) of Equation 8."""
     skip: bool = False
     """Whether each layer adds its input to its output."""
-    numbered: ClassVar[bool] = True
-    """Whether names of weights end with the number of their layer."""
+    causal: bool = False
+    """Whether token i sees the tokens up to itself only."""
+    tied: bool = False
+    """Whether Q = K."""
+    positions: bool = False
+    """Whether a matrix P of weights is added to the input."""
+    power: int = 1
+    """The power to which each score is raised."""
+    temperature: Fraction = Fraction(1)
 
     @property
-    @abstractmethod
+    def layers(self) -> int:
+        return len(self.widths) - 1
+
+    @property
     def widths(self) -> tuple[int, ...]:
         """Rows d_0, ..., d_l of the inputs and of the output of each layer."""
+        return tuple(self.d)
 
     @property
-    @abstractmethod
     def ranks(self) -> tuple[int, ...]:
         """Rows a_1, ..., a_l of Q_i and K_i."""
+        return tuple(self.a)
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        return {"a": self.d[:-1], "heads": (1,) * self.layers}
+
+    @property
+    def unwritten(self) -> Mapping[str, Any]:
+        return {"heads": (1,) * self.layers, "r": 1, "temperature": 1, "parametrization": "weights"}
+
+    def check(self) -> None:
+        if self.layers < 1:
+            self.refuse("d", "d lists the widths of at least one layer, such as [3,3]")
+        for name in ("a", "heads"):
+            values = getattr(self, name)
+            if isinstance(values, tuple) and len(values) != self.layers:
+                self.refuse(name, f"{name} has {len(values)} entries for {self.layers} layers")
+        if self.skip and len(set(self.widths)) > 1:
+            self.refuse("d", f"skip connections need equal widths, not {list(self.widths)}")
 
     @property
     def by(self) -> str:
@@ -59,15 +109,11 @@ class Attention(Model):
 
     def head_count(self, layer: int) -> int:
         """Number of heads of a layer (from 1), whose outputs are added."""
-        return 1
+        return int(self.heads[layer - 1] if isinstance(self.heads, tuple) else self.heads)
 
     @property
     def multi_head(self) -> bool:
         return any(self.head_count(i) > 1 for i in self.layer_numbers)
-
-    @property
-    def layers(self) -> int:
-        return len(self.widths) - 1
 
     @property
     def layer_numbers(self) -> range:
@@ -77,6 +123,11 @@ class Attention(Model):
         """The name of a weight of a layer, from 1."""
         return f"{letter}{layer}" if self.numbered else letter
 
+    @property
+    def letters(self) -> str:
+        """The weights of a layer."""
+        return "AV" if self.parametrization == "attention" else "KV" if self.tied else "QKV"
+
     # -- source -------------------------------------------------------------------------------------
 
     @cached_property
@@ -85,16 +136,13 @@ class Attention(Model):
         if self.parametrization == "virtual":
             square: Shape = (d[0], d[0])
             return {f"M{i}": square for i in self.layer_numbers} | {"L": (d[-1], d[0])}
-        shapes: dict[str, Shape] = {}
+        shapes: dict[str, Shape] = {"P": (d[0], self.t)} if self.positions else {}
         for i in self.layer_numbers:
             heads = (self.head_count(i),) if self.head_count(i) > 1 else ()
-            rows = (
-                {"A": d[i - 1]}
-                if self.parametrization == "attention"
-                else dict.fromkeys("QK", self.ranks[i - 1])
-            )
-            for letter, count in (rows | {"V": d[i]}).items():
-                shapes[self.weight_name(letter, i)] = (*heads, count, d[i - 1])
+            for letter in self.letters:
+                rows = {"A": d[i - 1], "V": d[i]}.get(letter, self.ranks[i - 1])
+                shapes[self.weight_name(letter, i)] = (*heads, rows, d[i - 1])
+            shapes |= self.further_weights(i)
         return shapes
 
     @property
@@ -122,9 +170,9 @@ class Attention(Model):
         """
         if not self.constrained:
             return self.parameter_count
-        d = self.widths
         if self.parametrization == "virtual":
             return virtual_dim(self)
+        d = self.widths
         return sum(
             self.head_count(i) * (attention_dim(self.ranks[i - 1], d[i - 1]) + d[i - 1] * d[i])
             for i in self.layer_numbers
@@ -136,19 +184,13 @@ class Attention(Model):
 
     def from_weights(self, weights: Weights) -> dict[str, Any]:
         """The weights of this parametrization from (Q_i, K_i, V_i)."""
-        A = [
-            weights[self.weight_name("K", i)].mT @ weights[self.weight_name("Q", i)]
-            for i in self.layer_numbers
-        ]
         V = [weights[self.weight_name("V", i)] for i in self.layer_numbers]
+        A = [self.by_weights.attention(weights, i) for i in self.layer_numbers]
         if self.parametrization == "virtual":
             M, L = virtual_weights(A, V)
             return {f"M{i}": M[i - 1] for i in self.layer_numbers} | {"L": L}
-        return {
-            self.weight_name(letter, i): part[i - 1]
-            for i in self.layer_numbers
-            for letter, part in (("A", A), ("V", V))
-        }
+        pairs = [(i, letter, part) for i in self.layer_numbers for letter, part in (("A", A), ("V", V))]
+        return {self.weight_name(letter, i): part[i - 1] for i, letter, part in pairs}
 
     def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
         if self.free is self:
@@ -157,12 +199,9 @@ class Attention(Model):
         return {name: value.values for name, value in self.from_weights(drawn).items()}
 
     def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        drawn = self.free
-        return (
-            super().draw_real_weights(rng)
-            if drawn is self
-            else self.from_weights(drawn.draw_real_weights(rng))
-        )
+        if self.free is self:
+            return super().draw_real_weights(rng)
+        return self.from_weights(self.free.draw_real_weights(rng))
 
     # -- the network --------------------------------------------------------------------------------
 
@@ -184,41 +223,107 @@ class Attention(Model):
         """The matrix X^T A X of a layer, from 1; by (Q, K) as (K X)^T (Q X)."""
         if self.parametrization == "attention":
             return X.T @ (weights[self.weight_name("A", layer)] @ X)
-        return (weights[self.weight_name("K", layer)] @ X).mT @ (weights[self.weight_name("Q", layer)] @ X)
+        K = weights[self.weight_name("K", layer)]
+        Q = K if self.tied else weights[self.weight_name("Q", layer)]
+        return (K @ X).mT @ (Q @ X)
 
     def mixing(self, scores: Any) -> Any:
-        """The matrix that tokens are multiplied with, from the scores; the scores themselves for lightning."""
-        return scores
+        """The matrix that tokens are multiplied with, from the scores: what token i takes of token j stands at [j, i].
+
+        By softmax token i asks with row i of the scores, as in Equation 15.
+        """
+        seen = np.tril(np.ones((self.t, self.t), dtype=np.int64))
+        if self.polynomial:
+            shares = scores if self.power == 1 else scores**self.power
+            return shares * seen.T if self.causal else shares
+        kernel = np.exp(scores / self.temperature)
+        kernel = kernel * seen if self.causal else kernel
+        return (kernel / kernel.sum(axis=-1, keepdims=True)).mT
 
     def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
         if self.parametrization == "virtual":
             return equation_11([weights[f"M{i}"] for i in self.layer_numbers], weights["L"], inputs)
-        X = inputs
+        X = inputs + weights["P"] if self.positions else inputs
         for i in self.layer_numbers:
             output = weights[self.weight_name("V", i)] @ (X @ self.mixing(self.scores(weights, i, X)))
             output = output.sum(axis=0) if self.head_count(i) > 1 else output
-            X = X + output if self.skip else output
+            X = self.further(weights, i, X + output if self.skip else output)
         return X
+
+    def further(self, weights: Mapping[str, Any], layer: int, X: Any) -> Any:
+        """What follows the attention in a layer."""
+        return X
+
+    def further_weights(self, layer: int) -> dict[str, Shape]:
+        """The weights of what follows the attention in a layer."""
+        return {}
 
     # -- what is known ------------------------------------------------------------------------------
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
-        return attention_symmetries(self)
+        """Scalings, GL(a_i) inside and GL(d_i) between layers, as far as heads and skip connections leave them.
+
+        Softmax has no scalings: it depends on the attention matrices, not up to multiples.
+        """
+        if self.parametrization == "virtual":
+            return tuple(
+                self.symmetry(
+                    "scaling",
+                    1,
+                    {f"M{i}": (1,), "L": (-(3 ** (self.layers - i)),)},
+                    f"rescaling of M_{i} and L",
+                    f"{PAPER}, Equation 13",
+                )
+                for i in self.layer_numbers
+            )
+        found = [symmetry for i in self.layer_numbers for symmetry in self._in_layer(i)]
+        return (*found, *(self._between(i) for i in range(1, self.layers) if not self.skip))
+
+    def _in_layer(self, i: int) -> list[Symmetry]:
+        heads, several = self.head_count(i), self.head_count(i) > 1
+        A, K, V = (self.weight_name(letter, i) for letter in "AKV")
+        scaled = self.weight_name(self.letters[0], i)
+        found: list[Symmetry] = []
+        if self.letters == "QKV":
+            copies: tuple[Label, ...] = ("*",) if several else ()
+            axes = {scaled: (*copies, -1, 0), K: (*copies, 1, 0)}
+            name = f"(C^-T {scaled}, C {K})"
+            found.append(self.symmetry("gl", self.ranks[i - 1], axes, name, f"{PAPER}, Lemma 3.1"))
+        elif self.letters == "AV" and self.polynomial and several and self.ranks[i - 1] >= self.widths[i - 1]:
+            name = f"mixing of the heads of layer {i}"
+            citation = "the layer depends on the sum of A_h (x) V_h over the heads only"
+            return [self.symmetry("gl", heads, {scaled: (1, 0, 0), V: (-1, 0, 0)}, name, citation)]
+        if self.polynomial:
+            power = 2 * self.power if self.tied else self.power
+            name = f"(s {K if self.tied else A}, {V} / s{f'^{power}' if power > 1 else ''})"
+            labels: tuple[Label, ...] = (0, 0) if several else ()
+            axes = {scaled: (1, *labels), V: (-power, *labels)}
+            kind, each = ("torus", " in each head") if several else ("scaling", "")
+            found.append(self.symmetry(kind, heads, axes, name + each, self.scaling))  # type: ignore[arg-type]
+        return found
+
+    def _between(self, i: int) -> Symmetry:
+        """X -> C X after layer i, undone in layer i + 1 (Equation 9)."""
+
+        def behind_heads(layer: int, *labels: Label) -> tuple[Label, ...]:
+            return (0, *labels) if self.head_count(layer) > 1 else labels
+
+        axes = {self.weight_name("V", i): behind_heads(i, 1, 0)}
+        for letter in "V" + self.letters[:-1]:
+            axes[self.weight_name(letter, i + 1)] = behind_heads(i + 1, -1 if letter == "A" else 0, -1)
+        name = f"change of basis between layers {i} and {i + 1}"
+        return self.symmetry("gl", self.widths[i], axes, name, f"{PAPER}, Equation 9")
 
     @property
     def attention_sizes(self) -> Self | None:
-        """The network by (Q, K, V) with the same image; None with several heads or skip connections."""
+        """The network by (Q, K, V) with the same image, for the networks of the paper: one head, no skip connections."""
         return None if self.skip or self.multi_head else self.by_weights
-
-    @property
-    def _has_slice(self) -> bool:
-        return self.attention_sizes is self
 
     @property
     def gauge(self) -> Held:
         """The slice of :func:`attention_gauge`, for (Q, K, V), one head in each layer and no skip connections."""
-        return attention_gauge(self) if self._has_slice else NOTHING_HELD
+        return attention_gauge(self) if self.attention_sizes is self else NOTHING_HELD
 
     def samples_needed(self) -> int | None:
         """A guess of how many inputs show the generic rank; a wrong one costs time, never the answer.
@@ -227,7 +332,7 @@ class Attention(Model):
         two lightning layers or more, all that later layers see of X_0 is X_0^T K_1^T and Q_1 X_0, so that an input shows
         2 a t - a^2 numbers, and a^2 to the later layers, which have all but the `first` unknowns.
         """
-        if not self._has_slice:
+        if self.attention_sizes is not self:
             return None
         d, t, held = self.widths, self.t, self.gauge
         rows = min(d[-2:])
@@ -237,42 +342,10 @@ class Attention(Model):
         least = unknowns / (rows * t)
         rank = min(*self.ranks, *d[:-1], t)
         if self.polynomial and self.layers >= 2 and rank < t:
-            first = sum(
-                len(held.free(self.weight_name(k, 1), self.parameters[self.weight_name(k, 1)])) for k in "QKV"
-            )
+            names = [self.weight_name(letter, 1) for letter in "QKV"]
+            first = sum(len(held.free(name, self.parameters[name])) for name in names)
             least = 1.2 * max(unknowns / (2 * rank * t - rank**2), (free - first) / rank**2)
         return max(2, ceil(1.03 * least) + 2)
-
-
-class DeepAttention(Attention):
-    """A network whose widths `d` and ranks `a` are lists."""
-
-    d: tuple[int, ...]
-    a: tuple[int, ...]
-
-    def _complete_sizes(self) -> None:
-        """Lists for single integers, and a_i = d_{i-1} unless given."""
-        object.__setattr__(self, "d", tuple(self.d))
-        object.__setattr__(self, "a", per_layer(self.a, self.layers, self.d[:-1]))
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        return self.d
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        return self.a
-
-
-def check_layers(model: Attention, **more: tuple[int, ...]) -> None:
-    """Refuse sizes that make no network; field `argument` of the error names the culprit."""
-    family, layers = model.family, model.layers
-    if layers < 1:
-        raise SpecError(f"{family}: d lists the widths of at least one layer, such as [3,3]", argument="d")
-    check_sizes(family, d=model.widths, a=model.ranks, t=model.t, **more)
-    for name, values in {"a": model.ranks, **more}.items():
-        if len(values) != layers:
-            raise SpecError(f"{family}: {name} has {len(values)} entries for {layers} layers", argument=name)
 
 
 @lru_cache(maxsize=4)
@@ -312,3 +385,24 @@ def attention_gauge(model: Attention) -> Held:
             values[V][:] = np.eye(*shapes[V], dtype=np.int64)
     held = [name for name, mask in masks.items() if mask.any()]
     return Held({name: masks[name] for name in held}, {name: values[name] for name in held})
+
+
+def normal_matrix(shape: Shape, rng: np.random.Generator) -> np.ndarray:
+    """Normal numbers, scaled so that products with unit vectors are of order one."""
+    return np.asarray(rng.normal(size=shape) / sqrt(shape[-1]))
+
+
+def bottleneck_value(d: tuple[int, ...], a: tuple[int, ...]) -> int:
+    """Dimension of the space of virtual weights of a bottleneck architecture (Equation 16), l >= 2."""
+    delta = d[1]
+    inner = sum(attention_dim(rank, delta) for rank in a[1:])
+    return attention_dim(a[0], d[0]) + delta * (d[0] + d[-1]) - delta**2 + inner
+
+
+def bottleneck_hypotheses(d: tuple[int, ...]) -> tuple[tuple[str, bool], ...]:
+    """The shape that Lemma 3.5 asks for: hidden widths all equal delta, d_0 and d_l not smaller."""
+    delta = d[1]
+    return (
+        ("all hidden widths equal delta", all(width == delta for width in d[1:-1])),
+        ("d_0, d_l >= delta", d[0] >= delta and d[-1] >= delta),
+    )

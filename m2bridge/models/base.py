@@ -8,19 +8,20 @@ template partial that shares no code with it: these are the two definitions of t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from math import prod
-from typing import Any, ClassVar, Self
+from math import comb, prod
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 
 from m2bridge.boxes import card
-from m2bridge.errors import NotPolynomialError
+from m2bridge.errors import NotPolynomialError, OutOfReachError, SpecError
 from m2bridge.models import evaluation
-from m2bridge.models.spec import Arguments, written
-from m2bridge.models.symmetries import Symmetry
+from m2bridge.models.spec import WRITTEN, Arguments, check_sizes, written
+from m2bridge.models.symmetries import Label, Symmetry
+from m2bridge.programs.coefficients import monomials
 from m2bridge.programs.gradings import gradings
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.points import NOTHING_HELD, Held
@@ -29,7 +30,9 @@ from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 from m2bridge.programs.recording import record_call
 from m2bridge.views import cut
 
-__all__ = ["Formula", "Model", "Shape", "Symmetry", "Weights"]
+__all__ = ["Formula", "Model", "NetworkModel", "Shape", "Symmetry", "Weights"]
+
+MOST_COORDINATES = 500_000
 
 Weights = Mapping[str, Any]
 """Parameter name -> array. The arrays are of one arithmetic (see :mod:`m2bridge.models.evaluation`); leading axes are batches."""
@@ -60,7 +63,8 @@ def known(value: int, citation: str, *hypotheses: tuple[str, bool]) -> Formula:
 class Model(ABC):
     """A parametrization: weights in, a function (or a vector of coordinates) out.
 
-    Subclasses are frozen dataclasses whose fields are the arguments of the spec string.
+    Subclasses are frozen dataclasses whose fields are the arguments of the spec string, and of the Macaulay2 partial. A family
+    says its parameters, its forward pass, its title, and what is known about it; the rest is read off its fields.
     """
 
     family: ClassVar[str]
@@ -70,12 +74,41 @@ class Model(ABC):
     """What a list of families says of this one, and a spec."""
     polynomial: ClassVar[bool] = True
     """Whether the map is polynomial in the weights; False for softmax."""
+    m2_names: ClassVar[Mapping[str, str]] = {}
+    """Fields that the Macaulay2 partial calls otherwise; an empty name for those that it does not have."""
+    signed: ClassVar[tuple[str, ...]] = ()
+    """Fields of integers that are no sizes, and may be zero or negative."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """A family that is a dataclass keeps the short repr of models."""
         super().__init_subclass__(**arguments)
         if "__repr__" not in vars(cls):
             cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # its own, so that the dataclass writes none
+
+    def __post_init__(self) -> None:
+        """Complete fields that were left out, one integer for each layer where one stands for all, and check all sizes."""
+        for item in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            if value is None:
+                value = self.defaults.get(item.name)
+            if "tuple[int" in str(item.type) and value is not None:
+                value = (value,) * self.layers if isinstance(value, int) else tuple(value)  # type: ignore[attr-defined]
+            object.__setattr__(self, item.name, value)
+            if item.type in ("int", "tuple[int, ...]") and value is not None and item.name not in self.signed:
+                check_sizes(self.family, **{item.name: value})
+        self.check()
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """Values of fields that were left out."""
+        return {}
+
+    def check(self) -> None:  # noqa: B027 # most families refuse nothing more
+        """Refuse arguments that make no model."""
+
+    def refuse(self, argument: str, reason: str) -> NoReturn:
+        """Raise a SpecError that names the argument and says what is wrong."""
+        raise SpecError(f"{self.family}: {reason}", argument=argument)
 
     @classmethod
     def from_arguments(cls, arguments: Arguments) -> Self:
@@ -86,8 +119,28 @@ class Model(ABC):
 
     @property
     def spec(self) -> str:
-        """The canonical spec string, all fields unless a family leaves some out; ``parse_spec(model.spec) == model``."""
-        return written(self.family, **{item.name: getattr(self, item.name) for item in fields(self)})  # type: ignore[arg-type]
+        """The canonical spec string; ``parse_spec(model.spec) == model``."""
+        return written(self.family, **self.written)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The arguments of the spec; those are left out that are None, false or empty, or as :attr:`unwritten` has them."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+        return {
+            WRITTEN.get(name, name): value
+            for name, value in values.items()
+            if value not in (None, False, ()) and value != self.unwritten.get(name)
+        }
+
+    @property
+    def unwritten(self) -> Mapping[str, Any]:
+        """Values of fields with which they are left out of the spec."""
+        return {}
+
+    @property
+    def own_name(self) -> str | None:
+        """What the user calls a model of their own, in names of files and in tables; None for families."""
+        return None
 
     @property
     @abstractmethod
@@ -132,8 +185,7 @@ class Model(ABC):
 
     @property
     def free(self) -> Model:
-        """A model with the same image whose weights are unconstrained; the model itself unless it has
-        constraints.
+        """A model with the same image whose weights are unconstrained; the model itself unless it has constraints.
 
         One-layer attention by (A, V) with rk A <= a < d answers with the one by (Q, K, V).
         """
@@ -148,8 +200,7 @@ class Model(ABC):
 
     def unflatten(self, vector: Any) -> dict[str, Any]:
         """The inverse of :meth:`flatten`."""
-        batch = vector.shape[:-1]
-        parts = flat_parts(self.parameters)
+        batch, parts = vector.shape[:-1], flat_parts(self.parameters)
         return {name: vector[..., part].reshape((*batch, *shape)) for name, shape, part in parts}
 
     def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
@@ -162,12 +213,15 @@ class Model(ABC):
         """A random point of the parameter space in float64, entries of order one."""
         return {name: rng.standard_normal(shape) for name, shape in self.parameters.items()}
 
+    def draw_inputs(self, rng: np.random.Generator, samples: int) -> dict[str, np.ndarray]:
+        """Normal numbers for the inputs, by name, with one leading axis over samples."""
+        shapes = self.program.input_shapes.items()
+        return {name: rng.normal(size=(samples, *shape)) for name, shape in shapes}
+
     def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Real weights and inputs, by name, for a float64 rank: normal numbers unless a family knows better ones."""
         rng = np.random.default_rng([seed, 8])
-        weights = self.draw_real_weights(rng)
-        shapes = self.program.input_shapes.items()
-        return weights, {name: rng.normal(size=(samples, *shape)) for name, shape in shapes}
+        return self.draw_real_weights(rng), self.draw_inputs(rng, samples)
 
     def dyadic_point(self, samples: int, seed: int) -> DyadicPoint:
         """Dyadic weights and inputs at which the Jacobian of an analytic network is well conditioned."""
@@ -176,9 +230,7 @@ class Model(ABC):
             name: rng.normal(size=shape) / np.sqrt(shape[-1] if shape else 1)
             for name, shape in self.parameters.items()
         }
-        inputs = {
-            name: rng.normal(size=(samples, *shape)) for name, shape in self.program.input_shapes.items()
-        }
+        inputs = self.draw_inputs(rng, samples)
         weights = {name: self.gauge.place(name, dyadic(array), 1 << BITS) for name, array in scaled.items()}
         return DyadicPoint(weights=weights, inputs={name: dyadic(array) for name, array in inputs.items()})
 
@@ -256,12 +308,18 @@ class Model(ABC):
     @property
     def m2_partial(self) -> str:
         """Name of the template partial that defines the model in Macaulay2, e.g. ``_lightning``."""
-        raise NotPolynomialError(f"{self.spec} is not polynomial: Macaulay2 cannot compute with it")
+        if not self.polynomial:
+            raise NotPolynomialError(f"{self.spec} is not polynomial: Macaulay2 cannot compute with it")
+        return "_" + self.family.replace("-", "_")
 
     @property
     def m2_parameters(self) -> dict[str, object]:
         """Values for the partial's parameters."""
-        raise NotPolynomialError(f"{self.spec} is not polynomial: Macaulay2 cannot compute with it")
+        if not self.polynomial:
+            raise NotPolynomialError(f"{self.spec} is not polynomial: Macaulay2 cannot compute with it")
+        values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+        named = {self.m2_names.get(name, name): value for name, value in values.items()}
+        return {name: value for name, value in named.items() if name}
 
     # -- what is known -----------------------------------------------------------------------------------
 
@@ -269,6 +327,17 @@ class Model(ABC):
     def symmetries(self) -> tuple[Symmetry, ...]:
         """Groups proved to act on the weights without changing the function."""
         return ()
+
+    def symmetry(
+        self,
+        kind: Literal["gl", "torus", "scaling"],
+        size: int,
+        axes: Mapping[str, tuple[Label, ...]],
+        name: str,
+        citation: str,
+    ) -> Symmetry:
+        """A group that acts on weights of this model; see :class:`~m2bridge.models.symmetries.Symmetry`."""
+        return Symmetry(name=name, citation=citation, kind=kind, size=size, axes=axes, shapes=self.parameters)
 
     @property
     def gauge(self) -> Held:
@@ -301,6 +370,81 @@ class Model(ABC):
         these. Models that answer with another one in :attr:`free` need not say.
         """
         return None
+
+
+class NetworkModel(Model):
+    """A model with inputs and outputs whose target coordinates are, unless said otherwise, all coefficients.
+
+    Order: output entries row by row, then monomials of the input entries by ascending degree, within a
+    degree in descending lexicographic order; the entries of an input matrix are ordered column by column
+    (the first token first).
+    """
+
+    @property
+    @abstractmethod
+    def input_shape(self) -> Shape: ...
+
+    @property
+    @abstractmethod
+    def output_shape(self) -> Shape: ...
+
+    @property
+    @abstractmethod
+    def degrees(self) -> tuple[int, ...]:
+        """Degrees in the inputs that occur, ascending."""
+
+    @property
+    def coordinate_count(self) -> int:
+        return self.ambient_dim
+
+    @property
+    def ambient_dim(self) -> int:
+        """Dimension of the space of polynomial functions with these degrees, inputs and outputs."""
+        variables = prod(self.input_shape)
+        return prod(self.output_shape) * sum(comb(variables + k - 1, k) for k in self.degrees)
+
+    @property
+    def monomials(self) -> np.ndarray:
+        """Exponents of the monomials in the inputs, in the order of the coordinates."""
+        if self.coordinate_count > MOST_COORDINATES:
+            raise OutOfReachError(
+                f"{self.spec} has {self.coordinate_count} target coordinates, more than {MOST_COORDINATES}",
+                estimate=self.coordinate_count,
+            )
+        return _monomials(prod(self.input_shape), self.degrees)
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        return coefficient_names({"y": self.output_shape}, {"x": self.input_shape}, self.monomials)
+
+
+def coefficient_names(
+    outputs: Mapping[str, Shape], inputs: Mapping[str, Shape], exponents: np.ndarray
+) -> tuple[str, ...]:
+    """Which monomial of which output entry, e.g. ``y[1,1]: x[2,1]^2``."""
+    entries = [name + _index(i) for name, shape in outputs.items() for i in np.ndindex(shape)]
+    if not inputs:
+        return tuple(entries)
+    variables = [name + _index(i[::-1]) for name, shape in inputs.items() for i in np.ndindex(shape[::-1])]
+    terms = [monomial_name(row, variables) for row in exponents]
+    return tuple(f"{entry}: {term}" for entry in entries for term in terms)
+
+
+def _index(index: tuple[int, ...]) -> str:
+    return "[" + ",".join(str(i + 1) for i in index) + "]" if index else ""
+
+
+def monomial_name(exponents: Sequence[int] | np.ndarray, names: Sequence[str]) -> str:
+    """A monomial as text, e.g. ``x[1,1]*x[2,2]^2``."""
+    pairs = zip(names, exponents, strict=True)
+    return "*".join(name if power == 1 else f"{name}^{power}" for name, power in pairs if power) or "1"
+
+
+@lru_cache(maxsize=16)
+def _monomials(variables: int, degrees: tuple[int, ...]) -> np.ndarray:
+    table = np.concatenate([monomials(variables, degree) for degree in degrees])
+    table.setflags(write=False)
+    return table
 
 
 @lru_cache(maxsize=128)

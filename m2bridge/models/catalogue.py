@@ -1,29 +1,31 @@
-"""The families by name, and the one reader of spec strings."""
+"""The families by name, the one reader of spec strings, and what is known about a model before any question is asked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from m2bridge.errors import SpecError
-from m2bridge.models.attention_variants import AttentionVariant, with_options
-from m2bridge.models.base import Model
-from m2bridge.models.biased_mlp import perceptron
+from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
+from m2bridge.linear.residues import Mod
+from m2bridge.models.base import Formula, Model
 from m2bridge.models.code import allowed_model, is_code
-from m2bridge.models.convolution import Convolution
-from m2bridge.models.cp import CP
-from m2bridge.models.cross_attention import CrossAttention
+from m2bridge.models.convolution import Convolution, GraphConvolution, GroupConvolution
 from m2bridge.models.custom import read_inline
-from m2bridge.models.graph_convolution import GraphConvolution
-from m2bridge.models.group_convolution import GroupConvolution
 from m2bridge.models.lightning import DeepLightning, Lightning
-from m2bridge.models.mlp import MLP, Linear
+from m2bridge.models.mlp import MLP, Linear, PolynomialMLP, perceptron
 from m2bridge.models.own import read_file, read_program
-from m2bridge.models.polynomial_mlp import PolynomialMLP
 from m2bridge.models.softmax import Softmax
 from m2bridge.models.spec import Arguments, read, suggestion
-from m2bridge.models.tensor_train import TensorTrain
-from m2bridge.models.transformer import Transformer
+from m2bridge.models.tensors import CP, TensorTrain
+from m2bridge.models.transformer import AttentionVariant, CrossAttention, Transformer, with_options
+
+MOST_SPAN_COORDINATES = 2_000
+_SHOWN_COORDINATES = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +45,9 @@ def _multi_head(arguments: Arguments) -> DeepLightning:
         arguments.fail("multi-head needs heads=")
     rest = {key: value for key, value in arguments.values.items() if key != "heads"}
     layer = replace(arguments, values=rest).built(Lightning)
-    return DeepLightning(
-        d=layer.widths,
-        a=layer.ranks,
-        heads=arguments.values["heads"],  # type: ignore[arg-type]
-        t=layer.t,
-        parametrization=layer.parametrization,
-        coordinate_system=layer.coordinate_system,
-    )
+    names = ("t", "parametrization", "coordinate_system")
+    options: dict[str, Any] = {name: getattr(layer, name) for name in names}
+    return DeepLightning(d=layer.widths, a=layer.ranks, heads=arguments.values["heads"], **options)  # type: ignore[arg-type]
 
 
 def _skip_lightning(arguments: Arguments) -> DeepLightning:
@@ -61,75 +58,68 @@ def _skip_lightning(arguments: Arguments) -> DeepLightning:
 def _family(
     kind: str, model: type[Model], build: Callable[[Arguments], Model] | None = None, more: str = ""
 ) -> Family:
+    build = build or model.from_arguments
     return Family(
-        name=model.family,
-        summary=model.summary + more,
-        example=model.example,
-        build=build or model.from_arguments,
-        kind=kind,
+        name=model.family, summary=model.summary + more, example=model.example, build=build, kind=kind
     )
 
 
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
-        _family("attention", Lightning),
-        _family(
-            "attention", DeepLightning, lambda arguments: with_options(arguments, DeepLightning), ", causal="
-        ),
-        Family(
-            name="multi-head",
-            summary="one layer of lightning self-attention with several heads (short for deep-lightning)",
-            example="multi-head(d=3,dp=3,a=3,heads=2,t=2)",
-            build=_multi_head,
-            kind="attention",
-        ),
-        Family(
-            name="skip-lightning",
-            summary="lightning self-attention with skip connections (short for deep-lightning)",
-            example="skip-lightning(d=[2,2,2],a=[2,2],t=2)",
-            build=_skip_lightning,
-            kind="attention",
-        ),
-        _family("attention", Softmax, lambda arguments: with_options(arguments, Softmax), "; causal="),
-        _family("attention", AttentionVariant),
-        _family("attention", CrossAttention),
-        _family("attention", Transformer),
-        _family("perceptrons", MLP, perceptron, "; r=[2,3] for one exponent a hidden layer, bias=true"),
-        _family("perceptrons", PolynomialMLP),
-        _family("perceptrons", Linear),
-        _family("convolutions", Convolution),
-        _family("convolutions", GroupConvolution),
-        _family("convolutions", GraphConvolution),
-        _family("tensors", TensorTrain),
-        _family("tensors", CP),
-        Family(
-            name="file",
-            summary="your own map or network in a file: name, variables, polynomials, constraints; or a saved program",
-            example="file:my_map.toml",
-        ),
-        Family(
-            name="program",
-            summary="your own network as a program on one line, as records hold it; see from_callable and describe --program",
-            example="program:%0 = weight w [2];%1 = power 2 %0;output y %1",
-        ),
-        Family(
-            name="torch",
-            summary="your own PyTorch module: a function that returns (module, input_shape); runs the file",
-            example="torch:my_net.py:build",
-        ),
-        Family(
-            name="python",
-            summary="your own function of arrays, with shapes as annotations and inputs after a star; runs the file",
-            example="python:my_map.py:f",
-        ),
-        Family(
-            name="map",
-            summary="your own polynomial map on one line; equations of the source after a bar",
-            example="map:s,t->s^3;s^2*t;s*t^2;t^3",
-        ),
-    )
-}
+_LISTED = (
+    _family("attention", Lightning),
+    _family("attention", DeepLightning, lambda given: with_options(given, DeepLightning), ", causal="),
+    Family(
+        name="multi-head",
+        summary="one layer of lightning self-attention with several heads (short for deep-lightning)",
+        example="multi-head(d=3,dp=3,a=3,heads=2,t=2)",
+        build=_multi_head,
+        kind="attention",
+    ),
+    Family(
+        name="skip-lightning",
+        summary="lightning self-attention with skip connections (short for deep-lightning)",
+        example="skip-lightning(d=[2,2,2],a=[2,2],t=2)",
+        build=_skip_lightning,
+        kind="attention",
+    ),
+    _family("attention", Softmax, lambda given: with_options(given, Softmax), "; causal="),
+    _family("attention", AttentionVariant),
+    _family("attention", CrossAttention),
+    _family("attention", Transformer),
+    _family("perceptrons", MLP, perceptron, "; r=[2,3] for one exponent a hidden layer, bias=true"),
+    _family("perceptrons", PolynomialMLP),
+    _family("perceptrons", Linear),
+    _family("convolutions", Convolution),
+    _family("convolutions", GroupConvolution),
+    _family("convolutions", GraphConvolution),
+    _family("tensors", TensorTrain),
+    _family("tensors", CP),
+    Family(
+        name="file",
+        summary="your own map or network in a file: name, variables, polynomials, constraints; or a saved program",
+        example="file:my_map.toml",
+    ),
+    Family(
+        name="program",
+        summary="your own network as a program on one line, as records hold it; see from_callable and describe --program",
+        example="program:%0 = weight w [2];%1 = power 2 %0;output y %1",
+    ),
+    Family(
+        name="torch",
+        summary="your own PyTorch module: a function that returns (module, input_shape); runs the file",
+        example="torch:my_net.py:build",
+    ),
+    Family(
+        name="python",
+        summary="your own function of arrays, with shapes as annotations and inputs after a star; runs the file",
+        example="python:my_map.py:f",
+    ),
+    Family(
+        name="map",
+        summary="your own polynomial map on one line; equations of the source after a bar",
+        example="map:s,t->s^3;s^2*t;s*t^2;t^3",
+    ),
+)
+FAMILIES = {family.name: family for family in _LISTED}
 
 
 def parse_spec(text: str) -> Model:
@@ -162,14 +152,13 @@ def parse_spec(text: str) -> Model:
     arguments = read(text)
     family = FAMILIES.get(arguments.family)
     if family is None:
-        known = suggestion(arguments.family, tuple(FAMILIES))
+        hint = suggestion(arguments.family, tuple(FAMILIES))
         raise SpecError(
-            f"there is no family {arguments.family!r} (position 1); {known}", text=text, position=1
+            f"there is no family {arguments.family!r} (position 1); {hint}", text=text, position=1
         )
     if family.build is None:
-        raise SpecError(
-            f"{text[:80]}: write {family.name}:..., as in {family.example}", text=text, position=1
-        )
+        hint = f"write {family.name}:..., as in {family.example}"
+        raise SpecError(f"{text[:80]}: {hint}", text=text, position=1)
     try:
         return family.build(arguments)
     except SpecError as error:
@@ -177,3 +166,74 @@ def parse_spec(text: str) -> Model:
         if argument is None:
             raise
         arguments.fail(error.message, argument)
+
+
+def span_dim(model: Model, p: int | None = None, seed: int = 0) -> int | None:
+    """Dimension of the linear span of the image: the rank of its coordinates at random points over F_p.
+
+    Points are added until their number passes the rank: a lower bound, and the dimension unless the points are special.
+    None above 2,000 coordinates.
+
+    >>> span_dim(parse_spec("lightning(d=2,dp=1,coordinates=full)"))
+    6
+    """
+    if model.coordinate_count > MOST_SPAN_COORDINATES:
+        return None
+    if p is None:
+        p = prime_for(given_numbers(model), chosen=None, default=LARGE_PRIME)
+    rng = np.random.default_rng(seed)
+    rows = np.zeros((0, model.coordinate_count), dtype=np.int64)
+    size = 32
+    while True:
+        drawn = [model.draw_weights(rng, p) for _ in range(size)]
+        weights = {name: Mod(np.stack([w[name] for w in drawn]), p) for name in model.parameters}
+        rows = np.concatenate([rows, model.coordinates(weights).values])
+        rank = rank_mod(rows, p)
+        if rank < len(rows) or rank == model.coordinate_count:
+            return rank
+        size = len(rows)
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Parameters, target, symmetries, gradings, formula and bound of a model, as JSON values."""
+    return {
+        "spec": model.spec,
+        "title": model.title,
+        "family": model.family,
+        "polynomial": model.polynomial,
+        "parameters": {name: list(shape) for name, shape in model.parameters.items()},
+        "variables": list(getattr(model, "variables", ())) or None,
+        "parameter_count": model.parameter_count,
+        "parameter_dim": model.parameter_dim,
+        "free": model.free.spec if model.free is not model else None,
+        "input_shape": None if model.input_shape is None else list(model.input_shape),
+        "output_shape": None if model.output_shape is None else list(model.output_shape),
+        **_target(model),
+        "symmetries": [
+            {"name": item.name, "group": item.group, "dim": item.dim, "citation": item.citation}
+            for item in model.symmetries
+        ],
+        "formula": _formula(model.formula),
+        "dimension_bound": _formula(model.dimension_bound),
+    }
+
+
+def _target(model: Model) -> dict[str, Any]:
+    if not model.polynomial:
+        return dict.fromkeys(("ambient_dim", "coordinate_count", "coordinates", "span_dim", "grading_rank"))
+    small = model.coordinate_count <= MOST_SPAN_COORDINATES
+    grading = model.grading if small else None
+    return {
+        "ambient_dim": model.ambient_dim,
+        "coordinate_count": model.coordinate_count,
+        "coordinates": list(model.coordinate_names[:_SHOWN_COORDINATES]) if small else None,
+        "span_dim": span_dim(model),
+        "grading_rank": None if grading is None else int(np.linalg.matrix_rank(grading)),
+    }
+
+
+def _formula(formula: Formula | None) -> dict[str, Any] | None:
+    if formula is None:
+        return None
+    hypotheses = [{"statement": text, "holds": holds} for text, holds in formula.hypotheses]
+    return {"value": formula.value, "citation": formula.citation, "hypotheses": hypotheses}

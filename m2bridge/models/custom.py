@@ -1,20 +1,20 @@
-"""A user's own polynomial map, as data.
-
-From SymPy (:func:`from_sympy`), from polynomials as text (:func:`from_text`), or from a file
-(:mod:`m2bridge.models.files`).
+"""A user's own polynomial map: from SymPy (:func:`from_sympy`), from polynomials as text (:func:`from_text`), from one line
+``map:s,t->s^2;s*t`` or from a file (:func:`read_map`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from m2bridge.errors import InputError, NotPolynomialError, SpecError
+from m2bridge.errors import InputError, NotPolynomialError, ParseError, SpecError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.linear.residues import Mod
@@ -29,15 +29,51 @@ from m2bridge.models.polynomials import (
     split_at_commas,
     whole,
 )
-from m2bridge.models.sources import expected_codimension, point_on_variety, refuse_products
-from m2bridge.models.systems import PolynomialSystem, polynomial_program
+from m2bridge.models.spec import suggestion
+from m2bridge.models.systems import (
+    PolynomialSystem,
+    expected_codimension,
+    point_on_variety,
+    polynomial_program,
+    refuse_products,
+)
+from m2bridge.programs.files import read_document
 from m2bridge.programs.program import Program
 
 LONGEST_INLINE = 1_000_000
+LARGEST_FILE = 1_000_000
+_MOST_LISTED = 12
+_KEYS = ("name", "variables", "polynomials", "constraints")
+
+
+class OwnModel(Model):
+    """A model whose coordinates are polynomials in its flat weights; Macaulay2 is given these."""
+
+    m2_partial = "_custom"
+    unnamed: ClassVar[str]
+    """The name of a model that the user gave none."""
+    name: str
+    polynomials: tuple[Terms, ...]
+    constraints: tuple[Terms, ...]
+
+    @property
+    def own_name(self) -> str | None:
+        return None if self.name == self.unnamed else self.name
+
+    @property
+    def m2_parameters(self) -> dict[str, object]:
+        """The polynomials as numbers: no text of a user reaches a script."""
+        if not self.polynomial:
+            raise NotPolynomialError(f"{self.spec} is not polynomial: Macaulay2 cannot compute with it")
+        return {
+            "variableCount": self.parameter_count,
+            "polynomialTerms": [for_macaulay2(dict(terms)) for terms in self.polynomials],
+            "constraintTerms": [for_macaulay2(dict(terms)) for terms in self.constraints],
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolynomialMap(Model):
+class PolynomialMap(OwnModel):
     """A map given by its coordinates, polynomials in named variables that may satisfy equations.
 
     Attributes
@@ -54,24 +90,24 @@ class PolynomialMap(Model):
     """
 
     family: ClassVar[str] = "map"
-    m2_partial = "_custom"
+    unnamed: ClassVar[str] = "polynomial map"
 
-    name: str = field(default="polynomial map", compare=False)
+    name: str = field(default=unnamed, compare=False)
     variables: tuple[str, ...]
     polynomials: tuple[Terms, ...]
     constraints: tuple[Terms, ...] = ()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if not self.variables or not self.polynomials:
             raise SpecError("a polynomial map needs at least one variable and one polynomial")
-        check_variables(self.variables)
+        _check_variables(self.variables)
 
     @property
     def spec(self) -> str:
         """The map itself, also when it came from a file: a record must not depend on what the file says later."""
-        shown = ";".join(polynomial_text(dict(f), self.variables) for f in self.polynomials)
         given = ";".join(polynomial_text(dict(f), self.variables) for f in self.constraints)
-        return f"map:{','.join(self.variables)}->{shown}" + (f"|{given}" if given else "")
+        shown = f"map:{','.join(self.variables)}->{';'.join(self.coordinate_names)}"
+        return f"{shown}|{given}" if given else shown
 
     @property
     def title(self) -> str:
@@ -97,7 +133,13 @@ class PolynomialMap(Model):
         return polynomial_program(self.system, self.equations)
 
     @cached_property
-    def _source_dim(self) -> int:
+    def parameter_dim(self) -> int:
+        """Number of variables minus that of the constraints, which are independent at a random point over F_p.
+
+        That it is the dimension of the whole source is certain where :attr:`parameter_dim_proved`.
+        """
+        if not self.constraints:
+            return len(self.variables)
         refuse_products(self.constraints, self.variables)
         p = prime_for(given_numbers(self), chosen=None, default=LARGE_PRIME)
         point = self.draw_weights(np.random.default_rng(0), p)["x"]
@@ -110,24 +152,12 @@ class PolynomialMap(Model):
         return len(self.variables) - rank
 
     @property
-    def parameter_dim(self) -> int:
-        """Number of variables minus that of the constraints, which are independent at a random point over F_p.
-
-        That it is the dimension of the whole source is certain where :attr:`parameter_dim_proved`.
-        """
-        return self._source_dim if self.constraints else len(self.variables)
-
-    @property
     def parameter_dim_proved(self) -> bool:
         return expected_codimension(self.constraints)
 
     def draw_weights(self, rng: np.random.Generator, p: int) -> dict[str, np.ndarray]:
-        """A random point of the source over F_p; with constraints, one found by solving for variables in
-        turn.
-        """
-        if not self.constraints:
-            return Model.draw_weights(self, rng, p)
-        return {"x": point_on_variety(self.equations, rng, p)}
+        """A random point of the source over F_p; with constraints, one found by solving for variables in turn."""
+        return {"x": self.draw_point(rng, p)} if self.constraints else super().draw_weights(rng, p)
 
     def draw_point(self, rng: np.random.Generator, p: int, *, zero: tuple[int, ...] = ()) -> np.ndarray:
         """A random point of the source over F_p at which the variables `zero` vanish; InputError when none was found."""
@@ -138,7 +168,7 @@ class PolynomialMap(Model):
             raise InputError(
                 f"{self.name}: real points of a source with constraints are not drawn; use a prime"
             )
-        return Model.draw_real_weights(self, rng)
+        return super().draw_real_weights(rng)
 
     def constraint_jacobian(self, weights: Weights) -> Any:
         return self.equations.jacobian(weights["x"]) if self.constraints else None
@@ -151,39 +181,22 @@ class PolynomialMap(Model):
     def coordinate_count(self) -> int:
         return len(self.polynomials)
 
-    @property
-    def m2_parameters(self) -> dict[str, object]:
-        return polynomials_for_macaulay2(len(self.variables), self.polynomials, self.constraints)
-
-
-def check_variables(names: Sequence[str]) -> None:
-    """Refuse names that are not variables, or are declared twice."""
-    seen: set[str] = set()
-    for place, name in enumerate(names):
-        if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise SpecError(f"variable {place + 1}: {name!r} is not a name such as x, x_1 or x_(0,1)")
-        if name in seen:
-            raise SpecError(f"variable {place + 1}: {name!r} is declared twice")
-        seen.add(name)
-
-
-def polynomials_for_macaulay2(
-    variables: int, polynomials: Iterable[Terms], constraints: Iterable[Terms] = ()
-) -> dict[str, object]:
-    """Polynomials as numbers for the partial ``_custom``: no text of a user reaches a script."""
-    return {
-        "variableCount": variables,
-        "polynomialTerms": [for_macaulay2(dict(terms)) for terms in polynomials],
-        "constraintTerms": [for_macaulay2(dict(terms)) for terms in constraints],
-    }
-
 
 def terms_of(polynomial: Polynomial) -> Terms:
     """A sparse polynomial in canonical order (descending lexicographic)."""
     return tuple(sorted(polynomial.items(), reverse=True))
 
 
-def built_map(
+def _check_variables(names: Sequence[str]) -> None:
+    """Refuse names that are not variables, or are declared twice."""
+    for place, name in enumerate(names):
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise SpecError(f"variable {place + 1}: {name!r} is not a name such as x, x_1 or x_(0,1)")
+        if name in names[:place]:
+            raise SpecError(f"variable {place + 1}: {name!r} is declared twice")
+
+
+def _built(
     name: str,
     variables: Sequence[str],
     polynomials: Iterable[Any],
@@ -191,7 +204,7 @@ def built_map(
     read: Callable[[Any, str], Polynomial],
 ) -> PolynomialMap:
     """A map from polynomials in any form; `read` makes one of them, and is told which one for its errors."""
-    check_variables(variables)
+    _check_variables(variables)
 
     def listed(items: Iterable[Any], what: str) -> tuple[Terms, ...]:
         return tuple(terms_of(read(item, f"{what} {i}")) for i, item in enumerate(items, start=1))
@@ -208,11 +221,13 @@ def from_text(
     name: str, variables: Sequence[str], polynomials: Sequence[str], constraints: Sequence[str] = ()
 ) -> PolynomialMap:
     """A map from polynomials as text; errors name the polynomial and the column."""
-
-    def read(text: str, where: str) -> Polynomial:
-        return parse_polynomial(text, variables, source=where)
-
-    return built_map(name, variables, polynomials, constraints, read)
+    return _built(
+        name,
+        variables,
+        polynomials,
+        constraints,
+        lambda f, where: parse_polynomial(f, variables, source=where),
+    )
 
 
 def from_sympy(
@@ -230,7 +245,7 @@ def from_sympy(
     'map:s,t->s^2;s*t;1/2*t^2'
     """
     names = tuple(str(variable) for variable in variables)
-    return built_map(name, names, polynomials, constraints, lambda f, where: _from_sympy(f, variables, where))
+    return _built(name, names, polynomials, constraints, lambda f, where: _from_sympy(f, variables, where))
 
 
 def _from_sympy(expression: Any, variables: Sequence[Any], where: str) -> Polynomial:
@@ -268,4 +283,95 @@ def read_inline(text: str) -> PolynomialMap:
     polynomials, _, constraints = rest.partition("|")
     names = [name for _, name in split_at_commas(variables)]
     listed = [part for part in constraints.split(";") if part.strip()]
-    return from_text("polynomial map", names, polynomials.split(";"), listed)
+    return from_text(PolynomialMap.unnamed, names, polynomials.split(";"), listed)
+
+
+def variables_in(spec: str) -> tuple[str, ...]:
+    """The variables of an inline map; none for the spec of any other model."""
+    if not spec.startswith("map:"):
+        return ()
+    return tuple(name for _, name in split_at_commas(spec[4:].partition("->")[0]))
+
+
+def by_variable(spec: str, weights: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Weights by the names that the user gave: the entries of the one weight ``x`` of a map are its variables.
+
+    >>> by_variable("map:s,t->s*t", {"x": [3, 4]})
+    {'s': 3, 't': 4}
+    """
+    names = variables_in(spec)
+    return dict(zip(names, weights["x"], strict=True)) if names else weights
+
+
+def in_variables(spec: str, text: str) -> str:
+    """Words about the weights of a map in the names of its variables.
+
+    >>> in_variables("map:s,t->s*t", "scaling: x[0] by s, x[1] by s^-1"), in_variables("map:s,t->s*t", "x axis 0")
+    ('scaling: s by lambda, t by lambda^-1', 's, t')
+    """
+    names = variables_in(spec)
+    if not names:
+        return text
+    text = re.sub(r"\bby s\b", "by lambda", text) if "s" in names else text
+    text = re.sub(r"\bx axis 0: (\d+) from (\d+)", r"x[\1] from x[\2]", text)
+    every = ", ".join(names) if len(names) <= _MOST_LISTED else "all variables"
+    return re.sub(r"\bx\b(?: axis 0|\[(\d+)\])?", lambda m: names[int(m[1])] if m[1] else every, text)
+
+
+def read_map(path: str | Path) -> PolynomialMap:
+    """The map in a TOML or JSON file with the keys name, variables, polynomials and, perhaps, constraints.
+
+    ::
+
+        name = "twisted cubic"
+        variables = ["s", "t"]
+        polynomials = ["s^3", "s^2*t", "s*t^2", "t^3"]
+
+    Raises
+    ------
+    InputError
+        The file is missing, too large, or not a regular file.
+    ParseError
+        The file is not TOML or JSON, a key is wrong, or a polynomial cannot be read; fields `source`,
+        `line`, `column`.
+    """
+    file = Path(path)
+    if file.suffix not in (".toml", ".json"):
+        raise InputError(f"{file}: a map is read from a .toml or .json file")
+    text, document = read_document(file, LARGEST_FILE)
+
+    def fail(key: str, message: str) -> NoReturn:
+        for number, line in enumerate(text.splitlines(), start=1):
+            if line.strip().strip('"{').startswith(key):
+                raise ParseError(f"{file}, line {number}: {message}", source=str(file), line=number, column=1)
+        raise ParseError(f"{file}: {message}", source=str(file), line=1, column=1)
+
+    def strings(key: str) -> list[str]:
+        value = document.get(key, [] if key == "constraints" else None)
+        if value is None:
+            fail(key, f"the key {key!r} is missing")
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            fail(key, f"{key} should be a list of texts")
+        return list(value)
+
+    for key in document:
+        if key not in _KEYS:
+            fail(key, f"there is no key {key!r}; {suggestion(str(key), _KEYS)}")
+    variables = strings("variables")
+    name = document.get("name", file.stem)
+    if not isinstance(name, str) or not name.isprintable() or len(name) > 200:
+        fail("name", "name should be a short line of text")
+    read_up_to = 0
+
+    def read(item: str, where: str) -> Polynomial:
+        nonlocal read_up_to  # polynomials are looked for in the file one after the other
+        places = (text.find(quote + item + quote, read_up_to) for quote in "\"'")
+        read_up_to = next((place + 1 for place in places if place >= 0), read_up_to)
+        before = text[:read_up_to]
+        line, column = before.count("\n") + 1, max(1, len(before) - before.rfind("\n"))
+        return parse_polynomial(item, variables, source=f"{file}, {where}", line=line, column=column)
+
+    try:
+        return _built(name, variables, strings("polynomials"), strings("constraints"), read)
+    except SpecError as error:
+        fail("variables", error.message)

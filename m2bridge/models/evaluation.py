@@ -50,22 +50,17 @@ def setting_of(arrays: Iterable[Any]) -> Setting:
             lambda a: a.data if isinstance(a, Mod) else field.residues(a),
             lambda a: Mod.wrap(a, field.p),
         )
-    dtypes = [np.asarray(array).dtype for array in listed]
-    if any(dtype.kind == "f" for dtype in dtypes) and "O" not in {dtype.kind for dtype in dtypes}:
+    plain = [np.asarray(array) for array in listed]
+    kinds = {array.dtype.kind for array in plain}
+    if "f" in kinds and "O" not in kinds:
         return Setting(Floats(), lambda a: np.asarray(a, dtype=np.float64), lambda a: a)
-    return _objects(listed, whole=all(dtype.kind in "iub" for dtype in dtypes))
+    entries = (entry for array in plain if array.dtype == object for entry in array.reshape(-1))
+    numbers = (int, np.integer, Fraction, float)
+    return _objects(next((e for e in entries if not isinstance(e, numbers)), None), whole=kinds <= set("iub"))
 
 
-def _objects(arrays: list[Any], *, whole: bool) -> Setting:
-    entries = [
-        entry
-        for array in arrays
-        if np.asarray(array).dtype == object
-        for entry in np.asarray(array).reshape(-1)
-    ]
-    sample = next(
-        (entry for entry in entries if not isinstance(entry, (int, np.integer, Fraction, float))), None
-    )
+def _objects(sample: Any, *, whole: bool) -> Setting:
+    """Exact objects; `sample` is one of them that is no number, `whole` says that all are integers."""
 
     def number(value: Fraction) -> Any:
         if value.denominator == 1:
@@ -74,7 +69,8 @@ def _objects(arrays: list[Any], *, whole: bool) -> Setting:
 
     def enter(array: Any) -> Array:
         array = np.asarray(array)
-        return array if array.dtype == object else elementwise(_exact, array)
+        exact = int if array.dtype.kind != "f" else lambda entry: Fraction(float(entry))
+        return array if array.dtype == object else elementwise(exact, array)
 
     def leave(array: Array) -> Any:
         if whole and all(entry.denominator == 1 and abs(entry) < 2**62 for entry in array.reshape(-1)):
@@ -87,38 +83,74 @@ def _objects(arrays: list[Any], *, whole: bool) -> Setting:
     return Setting(Objects(number), enter, leave)
 
 
-def _exact(entry: Any) -> Any:
-    return Fraction(float(entry)) if isinstance(entry, np.floating) else int(entry)
-
-
 # -- arrays with letters, and back -----------------------------------------------------------------------
 
 
-def _given(
-    setting: Setting, arrays: Mapping[str, Any], shapes: Mapping[str, Shape]
-) -> tuple[Shape, dict[str, Lettered]]:
-    """The leading axes that the arrays have in common, and the arrays with these axes joined to one."""
-    batch: Shape = ()
-    for name, shape in shapes.items():
-        if name not in arrays:
-            raise InputError(f"there is no array for {name}, of shape {tuple(shape)}")
-        given_shape = tuple(arrays[name].shape)
-        place = len(given_shape) - len(shape)
-        if given_shape[place:] != tuple(shape):
-            raise InputError(f"{name} has shape {given_shape}, which does not end with {shape}")
-        batch = np.broadcast_shapes(batch, given_shape[:place])
-    found = {}
-    for name, shape in shapes.items():
-        array = setting.enter(arrays[name])
-        if array.ndim == len(shape):
-            found[name] = Lettered("", array)
-        else:
-            array = np.broadcast_to(array, (*batch, *shape))
-            found[name] = Lettered("N", array.reshape(prod(batch), *shape))
-    return batch, found
+class _Given:
+    """Weights, and perhaps inputs, with the axes that they have in common joined to one, N, and a direction T for each weight.
+
+    `batch` is the shape of the joined axes, `lead` and `sizes` name the axes that results have in front.
+    """
+
+    def __init__(
+        self, program: Program, weights: Weights, inputs: Any = None, *, derivative: bool = False
+    ) -> None:
+        shapes = program.parameters | program.input_shapes if inputs is not None else program.parameters
+        arrays = dict(weights) if inputs is None else {**weights, **_by_name(program, inputs)}
+        self.program = program
+        self.setting = setting_of(arrays[name] for name in shapes if name in arrays)
+        self.batch: Shape = ()
+        for name, shape in shapes.items():
+            if name not in arrays:
+                raise InputError(f"there is no array for {name}, of shape {tuple(shape)}")
+            given = tuple(arrays[name].shape)
+            place = len(given) - len(shape)
+            if given[place:] != tuple(shape):
+                raise InputError(f"{name} has shape {given}, which does not end with {shape}")
+            self.batch = np.broadcast_shapes(self.batch, given[:place])
+        self.arrays: dict[str, Lettered] = {}
+        for name, shape in shapes.items():
+            array = self.setting.enter(arrays[name])
+            if array.ndim > len(shape):
+                array = np.broadcast_to(array, (*self.batch, *shape)).reshape(prod(self.batch), *shape)
+            self.arrays[name] = Lettered("N" if array.ndim > len(shape) else "", array)
+        self.directions = unit_directions(program, self.setting.arithmetic) if derivative else None
+        self.sizes = {"N": prod(self.batch)} if self.batch else {}
+        self.sizes |= {"T": program.parameter_count} if derivative else {}
+
+    @property
+    def lead(self) -> str:
+        return "".join(self.sizes)
+
+    def values(self) -> Array:
+        """The outputs, or their derivatives, as vectors behind the leading axes."""
+        arithmetic = self.setting.arithmetic
+        found: Sequence[Lettered | None] = evaluate(self.program, arithmetic, self.arrays)
+        if self.directions is not None:
+            found = tangents(self.program, arithmetic, [v for v in found if v is not None], self.directions)
+        return _flat(self.program, arithmetic, found, self.sizes)
+
+    def coefficients(self, exponents: np.ndarray) -> Array:
+        """The coefficients of monomials in the inputs, or their derivatives, behind the leading axes."""
+        arithmetic = self.setting.arithmetic
+        forms = output_forms(self.program, arithmetic, self.arrays, self.directions)
+        shapes = list(self.program.output_shapes.values())
+        table = coefficient_table(arithmetic, forms, exponents, shapes, self.lead).array
+        if self.batch:  # coefficients that are constants have one place there
+            table = arithmetic.broadcast(table, (prod(self.batch), *table.shape[1:]))
+        return table
+
+    def returned(self, array: Array, shape: Shape) -> Any:
+        return self.setting.leave(np.ascontiguousarray(array).reshape((*self.batch, *shape)))
+
+    def matrix(self, array: Array) -> Any:
+        """Derivatives with the axis of the flat weights as the last one."""
+        count = self.program.parameter_count
+        table = np.broadcast_to(array, (*array.shape[:-2], count, array.shape[-1]))
+        return self.returned(np.swapaxes(table, -1, -2), (table.shape[-1], count))
 
 
-def _inputs(program: Program, inputs: Any) -> dict[str, Any]:
+def _by_name(program: Program, inputs: Any) -> dict[str, Any]:
     """Inputs by name; several inputs travel as one vector, one after the other."""
     shapes = program.input_shapes
     if len(shapes) == 1:
@@ -128,16 +160,16 @@ def _inputs(program: Program, inputs: Any) -> dict[str, Any]:
 
 
 def _flat(
-    program: Program, setting: Setting, found: Sequence[Lettered | None], lead: str, sizes: tuple[int, ...]
+    program: Program, arithmetic: Floats, found: Sequence[Lettered | None], sizes: Mapping[str, int]
 ) -> Array:
     """The outputs behind the same leading axes as one vector each; None is zero."""
-    parts = []
+    parts, lead = [], "".join(sizes)
     for _, place in program.outputs:
-        value = found[place] or Lettered("", setting.arithmetic.zeros(program.instructions[place].shape))
+        value = found[place] or Lettered("", arithmetic.zeros(program.instructions[place].shape))
         array = aligned(value, lead, len(value.core))
         array = array.reshape((*array.shape[: len(lead)], prod(value.core)))
-        parts.append(setting.arithmetic.broadcast(array, (*sizes, array.shape[-1])))
-    return parts[0] if len(parts) == 1 else setting.arithmetic.concatenate(parts, -1)
+        parts.append(arithmetic.broadcast(array, (*sizes.values(), array.shape[-1])))
+    return parts[0] if len(parts) == 1 else arithmetic.concatenate(parts, -1)
 
 
 # -- values and coordinates ------------------------------------------------------------------------------
@@ -145,75 +177,40 @@ def _flat(
 
 def run(program: Program, weights: Weights, inputs: Any = None) -> Any:
     """The outputs of a program, behind the batch axes: one output in its own shape, several as one vector."""
-    arrays: dict[str, Any] = {name: weights[name] for name in program.parameters if name in weights}
-    arrays |= _inputs(program, inputs) if program.inputs else {}
-    setting = setting_of(arrays.values())
-    batch, given = _given(setting, arrays, program.parameters | program.input_shapes)
-    values = evaluate(program, setting.arithmetic, given)
-    flat = _flat(program, setting, values, "N" if batch else "", (prod(batch),) if batch else ())
+    given = _Given(program, weights, inputs if program.inputs else None)
     shapes = list(program.output_shapes.values())
-    shape = shapes[0] if len(shapes) == 1 else (program.output_count,)
-    return setting.leave(np.ascontiguousarray(flat).reshape((*batch, *shape)))
+    return given.returned(given.values(), shapes[0] if len(shapes) == 1 else (program.output_count,))
 
 
 def program_jacobian(program: Program, weights: Weights) -> Any:
     """The Jacobian of the outputs of a program without inputs: the last two axes are flat outputs and flat weights."""
-    setting, batch, array = _at_weights(program, weights, derivative=True)
-    return _turned(setting, batch, array, program.parameter_count)
+    given = _Given(program, weights, derivative=True)
+    return given.matrix(given.values())
 
 
 def coordinates(model: Model, weights: Weights) -> Any:
     """The target coordinates; the last axis is over them."""
-    setting, batch, array = _image(model, weights, derivative=False)
-    return setting.leave(np.ascontiguousarray(array).reshape((*batch, model.coordinate_count)))
+    if model.coordinate_program is not None:
+        given = _Given(model.coordinate_program, weights)
+        return given.returned(given.values(), (model.coordinate_count,))
+    exponents = model.monomials  # a network with too many coordinates is refused first
+    given = _Given(model.program, weights)
+    return given.returned(given.coefficients(exponents), (model.coordinate_count,))
 
 
 def coordinate_jacobian(model: Model, weights: Weights) -> Any:
     """The Jacobian of the coordinates by the flat weights: the last two axes are coordinates and weights."""
-    return _turned(*_image(model, weights, derivative=True), model.parameter_count)
-
-
-def _turned(setting: Setting, batch: Shape, array: Array, count: int) -> Any:
-    """Derivatives with the axis of the flat weights, of which there are `count`, as the last one."""
-    table = np.broadcast_to(array, (*array.shape[:-2], count, array.shape[-1]))
-    table = np.ascontiguousarray(np.swapaxes(table, -1, -2))
-    return setting.leave(table.reshape((*batch, table.shape[-2], count)))
-
-
-def _image(model: Model, weights: Weights, *, derivative: bool) -> tuple[Setting, Shape, Array]:
-    """Coordinates, or their derivatives by each flat weight, behind the axes of batch and weights."""
     if model.coordinate_program is not None:
-        return _at_weights(model.coordinate_program, weights, derivative=derivative)
-    exponents = model.monomials  # a network with too many coordinates is refused first
-    program = model.program
-    setting, batch, given, directions = _prepared(program, weights, derivative=derivative)
-    forms = output_forms(program, setting.arithmetic, given, directions)
-    shapes = list(program.output_shapes.values())
-    lead = ("N" if batch else "") + ("T" if derivative else "")
-    table = coefficient_table(setting.arithmetic, forms, exponents, shapes, lead).array
-    if batch:  # coefficients that are constants have one place there
-        table = setting.arithmetic.broadcast(table, (prod(batch), *table.shape[1:]))
-    return setting, batch, table
+        return program_jacobian(model.coordinate_program, weights)
+    exponents = model.monomials
+    given = _Given(model.program, weights, derivative=True)
+    return given.matrix(given.coefficients(exponents))
 
 
-def _at_weights(program: Program, weights: Weights, *, derivative: bool) -> tuple[Setting, Shape, Array]:
-    """The outputs of a program without inputs, or their derivatives by each flat weight, behind the same axes."""
-    setting, batch, given, directions = _prepared(program, weights, derivative=derivative)
-    found: Sequence[Lettered | None] = evaluate(program, setting.arithmetic, given)
-    if directions is not None:
-        values = [value for value in found if value is not None]
-        found = tangents(program, setting.arithmetic, values, directions)
-    sizes = ({"N": prod(batch)} if batch else {}) | ({"T": program.parameter_count} if derivative else {})
-    return setting, batch, _flat(program, setting, found, "".join(sizes), tuple(sizes.values()))
-
-
-def _prepared(
-    program: Program, weights: Weights, *, derivative: bool
-) -> tuple[Setting, Shape, dict[str, Lettered], dict[str, Lettered] | None]:
-    """The arithmetic of weights, their leading axes, the weights in it, and a direction for each flat weight if asked for."""
-    setting = setting_of(weights[name] for name in program.parameters if name in weights)
-    batch, given = _given(setting, weights, program.parameters)
-    return setting, batch, given, unit_directions(program, setting.arithmetic) if derivative else None
+def input_forms(program: Program, weights: Weights, *, most_products: int) -> list[Lettered | None]:
+    """The outputs as polynomials in the inputs; OutOfReachError where an instruction multiplies too many coefficients."""
+    given = _Given(program, weights)
+    return output_forms(program, given.setting.arithmetic, given.arrays, most_products=most_products)
 
 
 # -- derivatives -----------------------------------------------------------------------------------------
@@ -231,39 +228,28 @@ def unit_directions(program: Program, arithmetic: Floats) -> dict[str, Lettered]
 
 def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
     """The Jacobian of the outputs at several inputs (one leading axis over them): rows are inputs, then output entries."""
-    program, count = model.program, len(inputs)
-    setting, given = _at_inputs(program, weights, inputs)
+    program = model.program
+    given = _Given(program, weights, inputs)
     rows, columns = program.output_count, program.parameter_count
     chosen = {name: np.arange(prod(shape)) for name, shape in program.parameters.items()}
     block = max(1, _BLOCK_BYTES // (8 * rows * columns))
     parts = []
-    for start in range(0, count, block):
-        window = {name: Lettered("N", given[name].array[start : start + block]) for name in program.inputs}
-        parts.append(jacobian_block(program, setting.arithmetic, given | window, chosen))
-    return setting.leave(np.concatenate(parts) if parts else np.zeros((0, columns)))
+    for start in range(0, len(inputs), block):
+        window = {
+            name: Lettered("N", given.arrays[name].array[start : start + block]) for name in program.inputs
+        }
+        parts.append(jacobian_block(program, given.setting.arithmetic, given.arrays | window, chosen))
+    return given.setting.leave(np.concatenate(parts) if parts else np.zeros((0, columns)))
 
 
 def input_derivative(model: Model, weights: Weights, inputs: Any, directions: Any) -> Any:
     """The derivative of the outputs at several inputs, each in its direction: the shape of the outputs."""
-    program = model.program
-    setting, given = _at_inputs(program, weights, inputs)
-    moved = {
-        name: Lettered("N", setting.enter(array)) for name, array in _inputs(program, directions).items()
-    }
-    values = evaluate(program, setting.arithmetic, given)
-    found = tangents(program, setting.arithmetic, values, moved)
-    flat = _flat(program, setting, found, "N", (len(inputs),))
-    return setting.leave(flat.reshape(len(inputs), *(model.output_shape or ())))
-
-
-def _at_inputs(program: Program, weights: Weights, inputs: Any) -> tuple[Setting, dict[str, Lettered]]:
-    """One point of the weights, and inputs with one leading axis over them."""
-    arrays = {name: weights[name] for name in program.parameters} | _inputs(program, inputs)
-    setting = setting_of(arrays.values())
-    leads = dict.fromkeys(program.inputs, "N")
-    return setting, {
-        name: Lettered(leads.get(name, ""), setting.enter(array)) for name, array in arrays.items()
-    }
+    program, given = model.program, _Given(model.program, weights, inputs)
+    arithmetic = given.setting.arithmetic
+    named = _by_name(program, directions).items()
+    moved = {name: Lettered("N", given.setting.enter(array)) for name, array in named}
+    found = tangents(program, arithmetic, evaluate(program, arithmetic, given.arrays), moved)
+    return given.returned(_flat(program, arithmetic, found, given.sizes), model.output_shape or ())
 
 
 def jacobian(
@@ -295,24 +281,23 @@ def jacobian(
     >>> values.tolist(), matrix.tolist()
     ([9], [[3, 3, 3]])
     """
-    lifted = {name: _in(weights[name], p) for name in model.parameters}
+
+    def entered(array: Any) -> Any:
+        if p is None:
+            return np.asarray(array, dtype=np.float64)
+        return array if isinstance(array, Mod) else Mod(array, p)
+
+    def plain(array: Any) -> np.ndarray:
+        return array.values if isinstance(array, Mod) else np.asarray(array)
+
+    lifted = {name: entered(weights[name]) for name in model.parameters}
     if inputs is None:
-        return _plain(model.coordinates(lifted)), _plain(model.coordinate_jacobian(lifted))
+        return plain(model.coordinates(lifted)), plain(model.coordinate_jacobian(lifted))
     if model.input_shape is None:
         raise InputError(f"{model.spec} has no inputs; ask for the Jacobian of its coordinates")
-    points = _in(inputs, p)
+    points = entered(inputs)
     if tuple(points.shape[1:]) != model.input_shape:
         raise InputError(
             f"inputs of shape {points.shape} do not fit (N, {', '.join(map(str, model.input_shape))})"
         )
-    return _plain(model.forward(lifted, points)).reshape(-1), _plain(output_jacobian(model, lifted, points))
-
-
-def _in(array: Any, p: int | None) -> Any:
-    if p is None:
-        return np.asarray(array, dtype=np.float64)
-    return array if isinstance(array, Mod) else Mod(array, p)
-
-
-def _plain(array: Any) -> np.ndarray:
-    return array.values if isinstance(array, Mod) else np.asarray(array)
+    return plain(model.forward(lifted, points)).reshape(-1), plain(output_jacobian(model, lifted, points))

@@ -9,54 +9,60 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from math import comb, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
-from m2bridge.errors import InputError, SpecError
-from m2bridge.models.attention import Attention, DeepAttention, check_layers
-from m2bridge.models.attention_known import layers_formula, lightning_formula
-from m2bridge.models.attention_points import lightning_point
-from m2bridge.models.base import Formula
-from m2bridge.models.network import NetworkModel
-from m2bridge.models.segre import segre_count, segre_names, segre_program
-from m2bridge.models.spec import check_choice, check_sizes, per_layer, written
+from m2bridge.errors import InputError
+from m2bridge.models.attention import (
+    PAPER,
+    Attention,
+    attention_dim,
+    bottleneck_hypotheses,
+    bottleneck_value,
+    normal_matrix,
+)
+from m2bridge.models.base import Formula, known
+from m2bridge.models.spec import check_choice
 from m2bridge.programs.program import Program
+from m2bridge.programs.recording import record_call
 
-__all__ = ["DeepLightning", "Lightning", "LightningNetwork", "check_layers"]
 
-
-class LightningNetwork(Attention, NetworkModel):
+class LightningNetwork(Attention):
     """What one layer and several have in common: coordinates of polynomial functions, and what is known of them."""
 
     coordinate_system: str
     parametrizations: ClassVar[tuple[str, ...]] = ("weights", "attention", "virtual")
 
-    def _check_options(self) -> None:
-        """Complete the options, and refuse those that are not known or do not fit."""
-        default = self._default_system
-        if self.coordinate_system is None:
-            object.__setattr__(self, "coordinate_system", default)
-        check_choice(self.family, "parametrization", self.parametrization, self.parametrizations)
-        check_choice(self.family, "coordinates", self.coordinate_system, ("segre", "full"))
-        if self.coordinate_system == "segre" and default != "segre":
-            raise SpecError(
-                f"{self.family}: Segre coordinates compare two tokens of one layer: they need t >= 2, one layer and no skip "
-                "connections; use coordinates=full",
-                argument="coordinates",
-            )
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        return {**super().defaults, "coordinate_system": self._default_system}
+
+    @property
+    def unwritten(self) -> Mapping[str, Any]:
+        return {**super().unwritten, "coordinate_system": self._default_system}
 
     @property
     def _default_system(self) -> str:
         return "segre" if self.layers == 1 and not self.skip and self.t > 1 else "full"
 
-    def _spec(self, **sizes: object) -> str:
-        return written(
-            self.family,
-            **sizes,
-            parametrization=None if self.parametrization == "weights" else self.parametrization,
-            coordinates=None if self.coordinate_system == self._default_system else self.coordinate_system,
-        )
+    def check(self) -> None:
+        super().check()
+        check_choice(self.family, "parametrization", self.parametrization, self.parametrizations)
+        check_choice(self.family, "coordinates", self.coordinate_system, ("segre", "full"))
+        if self.parametrization == "virtual" and (self.skip or self.multi_head):
+            self.refuse(
+                "parametrization",
+                "virtual weights exist for one head in each layer and no skip connections only",
+            )
+        if self.coordinate_system == "segre" and self._default_system != "segre":
+            self.refuse(
+                "coordinates",
+                "Segre coordinates compare two tokens of one layer: they need t >= 2, one layer and no skip "
+                "connections; use coordinates=full",
+            )
 
     # -- target -------------------------------------------------------------------------------------
 
@@ -67,11 +73,12 @@ class LightningNetwork(Attention, NetworkModel):
 
     @property
     def coordinate_count(self) -> int:
-        return segre_count(*self.widths[:2]) if self.coordinate_system == "segre" else self.ambient_dim
+        d, dp = self.widths[:2]
+        return d * dp * comb(d + 1, 2) if self.coordinate_system == "segre" else self.ambient_dim
 
     @property
     def coordinate_program(self) -> Program | None:
-        """The Segre coordinates (:mod:`m2bridge.models.segre`); None for all coefficients."""
+        """The Segre coordinates; None for all coefficients."""
         return segre_program(self) if self.coordinate_system == "segre" else None
 
     def tensor_factors(self, weights: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -82,21 +89,66 @@ class LightningNetwork(Attention, NetworkModel):
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
-        return (
-            segre_names(*self.widths[:2]) if self.coordinate_system == "segre" else super().coordinate_names
-        )
+        if self.coordinate_system != "segre":
+            return super().coordinate_names
+        d, dp = self.widths
+        pairs = zip(*np.triu_indices(d), strict=True)
+        squares = [f"x[{i + 1},2]^2" if i == j else f"x[{i + 1},2]*x[{j + 1},2]" for i, j in pairs]
+        places = [(n, m, square) for n in range(dp) for m in range(d) for square in squares]
+        return tuple(f"y[{n + 1},1]: x[{m + 1},1]*{square}" for n, m, square in places)
 
     # -- what is known ------------------------------------------------------------------------------
 
     def real_point(self, samples: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Real weights on the slice and inputs at which the Jacobian of a lightning network is well conditioned.
+
+        Lightning layers are cubic in their inputs: unit tokens keep all samples at one scale, and tokens are brought back to
+        size one after each layer by scaling V, which any slice with V free allows.
+        """
         if self.attention_sizes is not self:
             return super().real_point(samples, seed)
-        weights, inputs = lightning_point(self, samples, seed)
+        rng = np.random.default_rng([seed, 7])
+        d, shapes, held = self.widths, self.parameters, self.gauge
+        inputs = rng.normal(size=(samples, d[0], self.t))
+        inputs /= np.linalg.norm(inputs, axis=(-1, -2), keepdims=True) / sqrt(d[0])
+        weights: dict[str, np.ndarray] = {}
+        x = inputs
+        for k in self.layer_numbers:
+            names = [self.weight_name(letter, k) for letter in "QKV"]
+            query, key, value = (held.place(name, normal_matrix(shapes[name], rng)) for name in names)
+            if k == self.layers and d[-1] >= d[-2]:
+                value = np.eye(d[-1], d[-2])
+            tokens = x @ (np.swapaxes(key @ x, -1, -2) @ (query @ x))
+            if k < self.layers:
+                value = value / np.sqrt(np.mean((value @ tokens) ** 2))
+            weights |= dict(zip(names, (query, key, value), strict=True))
+            x = value @ tokens
         return weights, {"X": inputs}
 
     @property
     def formula(self) -> Formula | None:
-        return lightning_formula(self)
+        """Equation 7 for one layer, Equation 14 for more; None with several heads or skip connections.
+
+        Equation 14 leaves delta undetermined for one layer, so it is not used there.
+        """
+        if self.skip or self.multi_head:
+            return None
+        d, a, t = self.widths, self.ranks, self.t
+        if self.layers == 1:
+            return known(
+                attention_dim(a[0], d[0]) + d[0] * d[1] - 1,
+                f"{PAPER}, Corollary 3.3, Equation 7",
+                ("t >= 2", t >= 2),
+                ("d, d' >= 2 or d, a >= 2", d[0] >= 2 and (d[1] >= 2 or a[0] >= 2)),
+            )
+        return known(
+            bottleneck_value(d, a) - self.layers,
+            f"{PAPER}, Corollary 3.8, Equation 14",
+            ("t >= 3", t >= 3),
+            ("every a_i >= 2", min(a) >= 2),
+            *bottleneck_hypotheses(d),
+            ("delta >= 2", d[1] >= 2),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +172,11 @@ class Lightning(LightningNetwork):
     """
 
     family: ClassVar[str] = "lightning"
-    m2_partial = "_lightning"
     summary: ClassVar[str] = "one layer of lightning self-attention, V X X^T A X"
     example: ClassVar[str] = "lightning(d=2,dp=1,a=2,t=2)"
+    m2_names: ClassVar[Mapping[str, str]] = {"coordinate_system": "coordinateSystem"}
     numbered: ClassVar[bool] = False
+    scaling: ClassVar[str] = f"{PAPER}, Theorem 3.2"
     parametrizations: ClassVar[tuple[str, ...]] = ("weights", "attention")
 
     d: int
@@ -133,10 +186,9 @@ class Lightning(LightningNetwork):
     parametrization: str = "weights"
     coordinate_system: str = None  # type: ignore[assignment]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "a", self.d if self.a is None else self.a)
-        check_sizes(self.family, d=self.d, dp=self.dp, a=self.a, t=self.t)
-        self._check_options()
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        return {"a": self.d, "coordinate_system": self._default_system}
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -152,21 +204,12 @@ class Lightning(LightningNetwork):
         return min(self.a, self.d)
 
     @property
-    def spec(self) -> str:
-        return self._spec(d=self.d, dp=self.dp, a=self.a, t=self.t)
-
-    @property
     def title(self) -> str:
         return f"lightning self-attention by {self.by}, d={self.d}, d'={self.dp}, a={self.a}, t={self.t}"
 
-    @property
-    def m2_parameters(self) -> dict[str, object]:
-        sizes = {"d": self.d, "dp": self.dp, "a": self.a, "t": self.t}
-        return sizes | {"parametrization": self.parametrization, "coordinateSystem": self.coordinate_system}
-
 
 @dataclass(frozen=True, kw_only=True)
-class DeepLightning(DeepAttention, LightningNetwork):
+class DeepLightning(LightningNetwork):
     """A composition of lightning attention layers.
 
     Attributes
@@ -179,8 +222,6 @@ class DeepLightning(DeepAttention, LightningNetwork):
     parametrization: ``weights`` (Q_i, K_i, V_i), ``attention`` (A_i, V_i), or ``virtual`` (M_i, L) of Equation 8.
     coordinate_system: ``segre`` (one layer without skip connections) or ``full``.
 
-    Weights of a layer with several heads have a leading axis over them.
-
     Examples
     --------
     >>> model = DeepLightning(d=(3, 3, 3), a=(2, 2))
@@ -189,7 +230,6 @@ class DeepLightning(DeepAttention, LightningNetwork):
     """
 
     family: ClassVar[str] = "deep-lightning"
-    m2_partial = "_deep_lightning"
     summary: ClassVar[str] = "layers of lightning self-attention; heads=, skip=, parametrization="
     example: ClassVar[str] = "deep-lightning(d=[3,3,3],a=[2,2],t=3)"
 
@@ -201,28 +241,10 @@ class DeepLightning(DeepAttention, LightningNetwork):
     parametrization: str = "weights"
     coordinate_system: str = None  # type: ignore[assignment]
 
-    def __post_init__(self) -> None:
-        self._complete_sizes()
-        object.__setattr__(self, "heads", per_layer(self.heads, self.layers, (1,) * self.layers))
-        check_layers(self, heads=self.heads)
-        if self.skip and len(set(self.d)) > 1:
-            raise SpecError(
-                f"{self.family}: skip connections need equal widths, not {list(self.d)}", argument="d"
-            )
-        if self.parametrization == "virtual" and (self.skip or self.multi_head):
-            raise SpecError(
-                f"{self.family}: virtual weights exist for one head in each layer and no skip connections only",
-                argument="parametrization",
-            )
-        self._check_options()
-
-    def head_count(self, layer: int) -> int:
-        return self.heads[layer - 1]
-
     @property
-    def spec(self) -> str:
-        heads = None if not self.multi_head else self.heads[0] if len(set(self.heads)) == 1 else self.heads
-        return self._spec(d=self.d, a=self.a, t=self.t, heads=heads, skip=True if self.skip else None)
+    def written(self) -> dict[str, Any]:
+        same = {"heads": self.heads[0]} if self.multi_head and len(set(self.heads)) == 1 else {}
+        return super().written | same
 
     @property
     def title(self) -> str:
@@ -238,10 +260,49 @@ class DeepLightning(DeepAttention, LightningNetwork):
                 f"{self.spec}: virtual weights through narrow layers have no simple equations;"
                 " use parametrization=weights, which has the same image"
             )
-        options = {"parametrization": self.parametrization, "coordinateSystem": self.coordinate_system}
-        sizes = {"widths": self.d, "ranks": self.a, "t": self.t, "heads": self.heads, "skip": self.skip}
-        return sizes | options
+        return super().m2_parameters
 
     @property
     def dimension_bound(self) -> Formula:
-        return layers_formula(self)
+        """The sum over layers of upper bounds of the dimension of a layer's functions.
+
+        A layer is a sum over H heads of A_h (x) V_h, seen in d d' C(d+1, 2) coordinates: its functions have dimension at most
+        H (dim D_a + d d' - 1), by the scaling in each head; at most h (d^2 + d d') - h^2 with h = min(H, d^2, d d'), the
+        dimension of matrices of rank <= h of size d^2 x d d'; and at most the number of coordinates.
+        """
+        total = 0
+        for d, dp, a, heads in zip(self.d, self.d[1:], self.a, self.heads, strict=False):
+            h = min(heads, d * d, d * dp)
+            total += min(
+                heads * (attention_dim(a, d) + d * dp - 1),
+                h * (d * d + d * dp) - h * h,
+                d * dp * comb(d + 1, 2),
+            )
+        return known(total, "symmetries and coordinates of each layer")
+
+
+# -- Segre coordinates of one layer (Proposition A.5) -----------------------------------------------------
+# The coefficients of x_(m,1) x_(i,2) x_(j,2) in the first token's output are the products of the m-th column of A with the
+# n-th row of V in Sym2. For t >= 2 all other coefficients are linear in them. Order: n, then m, then i <= j lexicographically.
+
+
+def segre_coordinates(A: Any, V: Any) -> Any:
+    """The products of columns of A with rows of V in Sym2: axes are n, m and (i, j), i <= j."""
+    i, j = np.triu_indices(A.shape[-1])
+    columns = A.T  # the m-th row is the linear form alpha_m
+    straight = columns[None, :, i] * V[:, None, j]
+    crossed = columns[None, :, j] * V[:, None, i]
+    return straight + crossed * (i < j).astype(np.int64)
+
+
+@lru_cache(maxsize=128)
+def segre_program(model: LightningNetwork) -> Program:
+    """The program of the Segre coordinates of a model, a vector; heads (a leading axis) are added up."""
+
+    def coordinates(weights: Mapping[str, Any], _: Any) -> Any:
+        A, V = model.tensor_factors(weights)
+        if len(A.shape) == 2:
+            return segre_coordinates(A, V).reshape(-1)
+        return sum(segre_coordinates(A[h], V[h]) for h in range(A.shape[0])).reshape(-1)
+
+    return record_call(coordinates, model.parameters).program

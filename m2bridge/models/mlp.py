@@ -1,4 +1,4 @@
-"""Polynomial multilayer perceptrons, x -> W_l s(W_{l-1} ... s(W_1 x)) with s(x) = x^r entrywise, and linear networks (r = 1).
+"""Perceptrons: W_l s(W_{l-1} ... s(W_1 x + b_1) ...) + b_l with polynomial activations s, and linear networks (s(x) = x).
 
 Reference: Kileel, Trager, Bruna, *On the Expressive Power of Deep Polynomial Neural Networks*, arXiv:1905.12207. Images of linear
 networks are determinantal varieties.
@@ -7,19 +7,24 @@ networks are determinantal varieties.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb, prod
 from typing import Any, ClassVar
 
-from m2bridge.errors import SpecError
-from m2bridge.models.base import Formula, Shape, Symmetry, known
-from m2bridge.models.network import NetworkModel
-from m2bridge.models.spec import check_degree, check_sizes
+from m2bridge.models.base import Formula, NetworkModel, Shape, Symmetry, known
+from m2bridge.models.spec import Arguments, check_degree, check_sizes
 from m2bridge.models.symmetries import Label
 
 KILEEL = "Kileel, Trager, Bruna, arXiv:1905.12207"
 # Alexander and Hirschowitz: degree r, number of variables, number of summands of the exceptions with r >= 3
 _DEFECTIVE = {(3, 5, 7), (4, 3, 5), (4, 4, 9), (4, 5, 14)}
+
+
+def determinantal(rank: int, rows: int, columns: int, *hypotheses: tuple[str, bool]) -> Formula:
+    """The dimension of the matrices of this size and of rank at most `rank`."""
+    r = min(rank, rows, columns)
+    citation = "Harris, Algebraic Geometry: A First Course, Proposition 12.2"
+    return known(r * (rows + columns - r), citation, *hypotheses)
 
 
 class Perceptron(NetworkModel):
@@ -28,7 +33,8 @@ class Perceptron(NetworkModel):
     widths: tuple[int, ...]
     r: Any
     bias: bool = False
-    citation: ClassVar[str] = f"{KILEEL}, multi-homogeneity"
+    units: ClassVar[str] = "neurons"
+    citation: ClassVar[str] = "homogeneity of the activation"
     """Where the scalings of hidden neurons are stated."""
 
     @property
@@ -36,13 +42,10 @@ class Perceptron(NetworkModel):
         """The exponent of the activation after each layer but the last."""
         return (self.r,) * (self.layers - 1)
 
-    def _check_widths(self, example: str) -> None:
-        object.__setattr__(self, "widths", tuple(self.widths))
-        check_sizes(self.family, widths=self.widths, r=self.r)
+    def check(self) -> None:
         if len(self.widths) < 2:
-            raise SpecError(
-                f"{self.family}: widths lists at least two widths, such as {example}", argument="widths"
-            )
+            self.refuse("widths", "widths lists at least two widths, such as [3,2,3]")
+        check_degree(self.family, self.r, self.layers)
 
     @property
     def layers(self) -> int:
@@ -55,6 +58,8 @@ class Perceptron(NetworkModel):
             shapes[f"W{i}"] = (self.widths[i], self.widths[i - 1])
             if self.bias:
                 shapes[f"b{i}"] = (self.widths[i],)
+            if i < self.layers:
+                shapes |= self.activation_weights(i)
         return shapes
 
     @property
@@ -73,10 +78,22 @@ class Perceptron(NetworkModel):
     def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
         x = inputs
         for i in range(1, self.layers + 1):
-            x = weights[f"W{i}"] @ x
+            x = self.linear(weights[f"W{i}"], x)
             x = x + weights[f"b{i}"] if self.bias else x
-            x = x ** self.exponents[i - 1] if i < self.layers else x
+            x = self.activation(weights, i, x) if i < self.layers else x
         return x
+
+    def linear(self, W: Any, x: Any) -> Any:
+        """The linear part of a layer."""
+        return W @ x
+
+    def activation(self, weights: Mapping[str, Any], i: int, x: Any) -> Any:
+        """What follows layer i."""
+        return x ** self.exponents[i - 1]
+
+    def activation_weights(self, i: int) -> dict[str, Shape]:
+        """Weights of the activation after layer i."""
+        return {}
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
@@ -84,36 +101,18 @@ class Perceptron(NetworkModel):
         return tuple(self._between(i) for i in range(1, self.layers))
 
     def _between(self, i: int) -> Symmetry:
-        linear = self.r == 1
-        basis, scaling = (
-            f"change of basis between layers {i} and {i + 1}",
-            f"scaling of the neurons of layer {i}",
+        axes: dict[str, tuple[Label, ...]] = {f"W{i}": (1, 0), f"W{i + 1}": (0, -self.exponents[i - 1])}
+        axes |= {f"b{i}": (1,)} if self.bias else {}
+        if self.r == 1:
+            name = f"change of basis between layers {i} and {i + 1}"
+            return self.symmetry("gl", self.widths[i], axes, name, "Trager, Kohn, Bruna, arXiv:1910.01671")
+        return self.symmetry(
+            "torus", self.widths[i], axes, f"scaling of the {self.units} of layer {i}", self.citation
         )
-        biases: dict[str, tuple[Label, ...]] = {f"b{i}": (1,)} if self.bias else {}
-        return Symmetry(
-            name=basis if linear else scaling,
-            citation="Trager, Kohn, Bruna, arXiv:1910.01671" if linear else self.citation,
-            kind="gl" if linear else "torus",
-            size=self.widths[i],
-            axes={f"W{i}": (1, 0), f"W{i + 1}": (0, -self.exponents[i - 1])} | biases,
-            shapes=self.parameters,
-        )
-
-
-class PlainPerceptron(Perceptron):
-    """A perceptron without biases, with one exponent r for all layers: what is known of it."""
-
-    r: int = 1
-
-    @property
-    def formula(self) -> Formula | None:
-        """The image is all matrices of rank at most the smallest width r: dimension r (d_0 + d_l - r)."""
-        r, d = min(self.widths), self.widths
-        return known(r * (d[0] + d[-1] - r), "Harris, Algebraic Geometry: A First Course, Proposition 12.2")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Linear(PlainPerceptron):
+class Linear(Perceptron):
     """x -> W_l ... W_1 x. Target coordinates are the entries of the product, row by row.
 
     Examples
@@ -123,26 +122,24 @@ class Linear(PlainPerceptron):
     """
 
     family: ClassVar[str] = "linear"
-    m2_partial = "_linear"
     summary: ClassVar[str] = "product of matrices"
     example: ClassVar[str] = "linear(widths=[3,2,3])"
+    r = 1
 
     widths: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        self._check_widths("[3,2,3]")
 
     @property
     def title(self) -> str:
         return f"linear network, widths {list(self.widths)}"
 
     @property
-    def m2_parameters(self) -> dict[str, object]:
-        return {"widths": self.widths}
+    def formula(self) -> Formula:
+        """The image is all matrices whose rank is at most the smallest width."""
+        return determinantal(min(self.widths), self.widths[0], self.widths[-1])
 
 
 @dataclass(frozen=True, kw_only=True)
-class MLP(PlainPerceptron):
+class MLP(Perceptron):
     """A perceptron with activation x^r.
 
     Examples
@@ -153,38 +150,29 @@ class MLP(PlainPerceptron):
     """
 
     family: ClassVar[str] = "mlp"
-    m2_partial = "_mlp"
     summary: ClassVar[str] = "perceptron with activation x^r"
     example: ClassVar[str] = "mlp(widths=[2,3,2],r=2)"
+    citation: ClassVar[str] = f"{KILEEL}, multi-homogeneity"
 
     widths: tuple[int, ...]
     r: int = 2
-
-    def __post_init__(self) -> None:
-        self._check_widths("[2,3,2]")
-        check_degree(self.family, self.r, self.layers)
 
     @property
     def title(self) -> str:
         return f"polynomial perceptron, widths {list(self.widths)}, activation x^{self.r}"
 
     @property
-    def m2_parameters(self) -> dict[str, object]:
-        return {"widths": self.widths, "r": self.r}
-
-    @property
-    def formula(self) -> Formula | None:
+    def formula(self) -> Formula:
         """What is a theorem: linear networks, one hidden layer with one output, and equal widths."""
         if self.r == 1 or self.layers == 1:
-            return super().formula
+            return determinantal(min(self.widths), self.widths[0], self.widths[-1])
         if self.layers == 2 and self.widths[-1] == 1:
             value = waring_dim(self.widths[0], self.widths[1], self.r)
             return known(value, f"Alexander, Hirschowitz, J. Algebraic Geom. 4 (1995); {KILEEL}, section 2")
-        equal = len(set(self.widths)) == 1 and self.widths[0] >= 2
         return known(
             self._expected,
             "Finkel, Rodriguez, Wu, Yahl, arXiv:2408.04569 (equi-width architectures)",
-            ("all widths are equal and >= 2", equal),
+            ("all widths are equal and >= 2", len(set(self.widths)) == 1 and self.widths[0] >= 2),
             ("r >= 2", self.r >= 2),
         )
 
@@ -193,9 +181,155 @@ class MLP(PlainPerceptron):
         return min(self.parameter_count - sum(self.widths[1:-1]), self.ambient_dim)
 
     @property
-    def dimension_bound(self) -> Formula | None:
+    def dimension_bound(self) -> Formula:
         """Weights minus scalings of hidden neurons, or the ambient dimension."""
-        return super().formula if self.r == 1 else known(self._expected, f"{KILEEL}, section 3")
+        return self.formula if self.r == 1 else known(self._expected, f"{KILEEL}, section 3")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiasedMLP(Perceptron):
+    """A perceptron with activations x^r_i, and a bias in every layer if `bias`.
+
+    Examples
+    --------
+    >>> model = BiasedMLP(widths=(1, 2, 1), r=(2,), bias=True)
+    >>> model.spec, model.parameters
+    ('mlp(widths=[1,2,1],r=[2],bias=true)', {'W1': (2, 1), 'b1': (2,), 'W2': (1, 2), 'b2': (1,)})
+    """
+
+    family: ClassVar[str] = "mlp"
+    m2_partial = "_biased_mlp"
+    m2_names: ClassVar[dict[str, str]] = {"r": "activationDegrees", "bias": "withBias"}
+
+    widths: tuple[int, ...]
+    r: tuple[int, ...]
+    bias: bool = False
+
+    def check(self) -> None:
+        super().check()
+        if len(self.r) != self.layers - 1:
+            self.refuse(
+                "r", f"{len(self.r)} exponents for {self.layers - 1} hidden layers; there is one for each"
+            )
+
+    @property
+    def exponents(self) -> tuple[int, ...]:
+        return self.r
+
+    @property
+    def title(self) -> str:
+        biases = ", with biases" if self.bias else ""
+        return (
+            f"polynomial perceptron, widths {list(self.widths)}, activations x^r, r = {list(self.r)}{biases}"
+        )
+
+
+def perceptron(arguments: Arguments) -> MLP | BiasedMLP:
+    """The perceptron of a spec: r may be one exponent for all layers or a list, and there may be biases."""
+    arguments.only("widths", "r", "bias")
+    widths, r, bias = (arguments.values.get(key) for key in ("widths", "r", "bias"))
+    if bias not in (None, True, False) or isinstance(bias, int) != isinstance(bias, bool):
+        arguments.fail("bias should be true or false", "bias")
+    if isinstance(widths, tuple) and len(widths) > 1 and isinstance(r, tuple):
+        found = BiasedMLP(widths=widths, r=r, bias=bool(bias))  # refuses what does not fit
+        return found if bias or len(set(r)) != 1 else MLP(widths=widths, r=r[0])
+    if not bias:
+        return replace(arguments, values={k: v for k, v in arguments.values.items() if k != "bias"}).built(
+            MLP
+        )
+    if not isinstance(widths, tuple):
+        arguments.fail("widths should be a list such as [2,3,2] or 2-3-2", "widths")
+    exponent = 2 if r is None else r
+    if not isinstance(exponent, int):
+        arguments.fail("r should be an integer or a list of them, such as [2,3]", "r")
+    return BiasedMLP(widths=widths, r=(exponent,) * (len(widths) - 2), bias=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolynomialMLP(Perceptron):
+    """A perceptron with activation s(x) = c_0 + c_1 x + ... + c_k x^k, its coefficients given or learned.
+
+    Learned coefficients are weights c1_0, c1_1, ..., those of layer i shared by its neurons.
+
+    Attributes
+    ----------
+    widths: d_0, ..., d_l. coefficients: the integers c_0, ..., c_k. degree: k, when the coefficients are weights.
+
+    Examples
+    --------
+    >>> PolynomialMLP(widths=(1, 2, 1), degree=2).parameters
+    {'W1': (2, 1), 'c1_0': (1,), 'c1_1': (1,), 'c1_2': (1,), 'W2': (1, 2)}
+    """
+
+    family: ClassVar[str] = "polynomial-mlp"
+    summary: ClassVar[str] = (
+        "perceptron with a polynomial activation: coefficients=[0,1,1] for x + x^2, or degree=2 to learn them; bias="
+    )
+    example: ClassVar[str] = "polynomial-mlp(widths=[2,3,1],coefficients=[0,1,1])"
+    signed: ClassVar[tuple[str, ...]] = ("coefficients",)
+    m2_names: ClassVar[dict[str, str]] = {
+        "coefficients": "givenCoefficients",
+        "degree": "activationDegree",
+        "bias": "withBias",
+    }
+
+    widths: tuple[int, ...]
+    coefficients: tuple[int, ...] = ()
+    degree: int = None  # type: ignore[assignment]
+    bias: bool = False
+
+    def check(self) -> None:
+        c = self.coefficients
+        if bool(c) == (self.degree is not None):
+            self.refuse("degree", "give coefficients=[c_0,c_1,...], or degree= for learned ones")
+        if c and (len(c) < 2 or not c[-1]):
+            self.refuse("coefficients", "the last of the coefficients c_0, ..., c_k is not zero, and k >= 1")
+        check_sizes(self.family, coefficients=tuple(abs(n) or 1 for n in c))
+        super().check()
+
+    @property
+    def r(self) -> int:
+        """The degree k of the activation."""
+        return len(self.coefficients) - 1 if self.coefficients else self.degree
+
+    @property
+    def title(self) -> str:
+        kind = f"coefficients {list(self.coefficients)}" if self.coefficients else "learned coefficients"
+        biases = ", with biases" if self.bias else ""
+        return f"perceptron, widths {list(self.widths)}, activation of degree {self.r}, {kind}{biases}"
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        occurring = [j for j, c in enumerate(self.coefficients) if c]
+        if self.layers == 2 and occurring and not self.bias:
+            return tuple(occurring)
+        top = self.r ** (self.layers - 1)
+        return tuple(range(top + 1)) if self.layers > 1 or self.bias else (1,)
+
+    def activation(self, weights: Mapping[str, Any], i: int, x: Any) -> Any:
+        c = self.coefficients or [weights[name] for name in self.activation_weights(i)]
+        return sum(c[j] * x**j for j in range(1, self.r + 1)) + c[0]
+
+    def activation_weights(self, i: int) -> dict[str, Shape]:
+        return {} if self.coefficients else {f"c{i}_{j}": (1,) for j in range(self.r + 1)}
+
+    @property
+    def m2_parameters(self) -> dict[str, object]:
+        return super().m2_parameters | {"activationDegree": self.r, "degreesThatOccur": self.degrees}
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """With learned coefficients: s(x) -> s(x / u) for the neurons of a layer, and s -> u s against the next matrix."""
+        found = []
+        for i in range(1, self.layers if not self.coefficients else 0):
+            c = self.activation_weights(i)
+            inner = {f"W{i}": (1,)} | ({f"b{i}": (1,)} if self.bias else {})
+            inner |= {name: (-j,) for j, name in enumerate(c) if j}
+            outer = dict.fromkeys(c, (1,)) | {f"W{i + 1}": (-1,)}
+            for what, axes in (("argument", inner), ("value", outer)):
+                name = f"scaling of the {what} of the activation of layer {i}"
+                found.append(self.symmetry("scaling", 1, axes, name, "substitution"))
+        return tuple(found)
 
 
 def waring_dim(variables: int, summands: int, r: int) -> int:

@@ -1,7 +1,8 @@
 """A user's own network: a recorded program is a model like any other.
 
-:func:`from_callable` records a Python function of arrays. The spec of such a model is the program itself, so that records,
-job files and certificates hold the network and nothing needs the Python file again.
+It comes from a Python function of arrays (:func:`from_callable`), from a PyTorch module, from a program on one line or in a file.
+The spec of such a model is the program itself, so that records, job files and certificates hold the network and nothing needs
+the Python file again.
 """
 
 from __future__ import annotations
@@ -15,21 +16,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m2bridge.errors import OutOfReachError, SpecError
-from m2bridge.linear.residues import DEFAULT_PRIME, Mod
-from m2bridge.models.base import Model, Shape
-from m2bridge.models.custom import polynomials_for_macaulay2, terms_of
-from m2bridge.models.evaluation import setting_of
-from m2bridge.models.files import read_map
-from m2bridge.models.network import coefficient_names
+from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.residues import Mod
+from m2bridge.models.base import Shape, coefficient_names
+from m2bridge.models.custom import OwnModel, read_map, terms_of
+from m2bridge.models.evaluation import input_forms
 from m2bridge.models.polynomials import Terms
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.models.systems import PolynomialSystem, polynomial_program
 from m2bridge.programs import Program, parse_program
-from m2bridge.programs.coefficients import output_forms, support
+from m2bridge.programs.coefficients import support
 from m2bridge.programs.files import is_program_file, load_program, save_program
 from m2bridge.programs.program import HEADER
 from m2bridge.programs.recording import record
-from m2bridge.programs.run import Lettered
 
 MOST_EXPANDED = 400
 """With more weights and inputs than this, coordinates are not expanded as polynomials."""
@@ -41,7 +40,7 @@ MOST_PRODUCTS = 400_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnNetwork(Model):
+class OwnNetwork(OwnModel):
     """A model that is its program.
 
     Attributes
@@ -52,10 +51,11 @@ class OwnNetwork(Model):
     """
 
     family: ClassVar[str] = "program"
-    m2_partial = "_custom"
+    unnamed: ClassVar[str] = "network"
+    constraints = ()
 
     recorded: Program
-    name: str = field(default="network", compare=False)
+    name: str = field(default=unnamed, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
     declared: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
 
@@ -103,12 +103,9 @@ class OwnNetwork(Model):
     @cached_property
     def monomials(self) -> np.ndarray:
         """Monomials in the inputs that occur at random weights over F_p."""
-        drawn = self.draw_weights(np.random.default_rng(0), DEFAULT_PRIME)
-        lifted = {name: Mod(value, DEFAULT_PRIME) for name, value in drawn.items()}
-        setting = setting_of(lifted.values())
-        given = {name: Lettered("", value.data) for name, value in lifted.items()}
-        forms = output_forms(self.recorded, setting.arithmetic, given, most_products=MOST_PRODUCTS)
-        found = support(forms)
+        drawn = self.draw_weights(np.random.default_rng(0), LARGE_PRIME)
+        weights = {name: Mod(value, LARGE_PRIME) for name, value in drawn.items()}
+        found = support(input_forms(self.recorded, weights, most_products=MOST_PRODUCTS))
         if len(found) > MOST_INPUT_MONOMIALS:
             raise OutOfReachError(
                 f"{self.name} has {len(found)} monomials in its inputs, more than {MOST_INPUT_MONOMIALS}",
@@ -130,7 +127,7 @@ class OwnNetwork(Model):
         return self.recorded.output_count * (len(self.monomials) if self.recorded.inputs else 1)
 
     @cached_property
-    def expanded(self) -> tuple[Terms, ...]:
+    def polynomials(self) -> tuple[Terms, ...]:  # type: ignore[override]
         """The coordinates as polynomials in the flat weights."""
         count = self.parameter_count + self.recorded.input_count
         if count > MOST_EXPANDED:
@@ -141,15 +138,6 @@ class OwnNetwork(Model):
         weights = {name: variable_array(variables, shape) for name, shape in self.parameters.items()}
         return tuple(terms_of(sparse(entry)) for entry in self.coordinates(weights).reshape(-1))
 
-    @property
-    def polynomials(self) -> tuple[Terms, ...]:
-        """The coordinates of a map without inputs, as :class:`~m2bridge.models.custom.PolynomialMap` has them."""
-        return self.expanded
-
-    @property
-    def constraints(self) -> tuple[Terms, ...]:
-        return ()
-
     @cached_property
     def as_map(self) -> OwnNetwork:
         """The same weights with the target coordinates for outputs; the model itself when it has no inputs.
@@ -158,7 +146,7 @@ class OwnNetwork(Model):
         """
         if self.input_shape is None:
             return self
-        system = PolynomialSystem([dict(terms) for terms in self.expanded], self.parameter_count)
+        system = PolynomialSystem([dict(terms) for terms in self.polynomials], self.parameter_count)
         if len(system) * len(system.exponents) > MOST_COEFFICIENTS:
             raise OutOfReachError(
                 f"{self.name} has {len(system)} coordinates with {len(system.exponents)} monomials in the weights",
@@ -166,12 +154,6 @@ class OwnNetwork(Model):
             )
         program = polynomial_program(system, weights=self.parameters)
         return OwnNetwork(recorded=program, name=self.name, notes=self.notes)
-
-    @property
-    def m2_parameters(self) -> dict[str, object]:
-        if not self.polynomial:
-            return super().m2_parameters
-        return polynomials_for_macaulay2(self.parameter_count, self.expanded)
 
     def save(self, path: str | Path) -> None:
         """Write the network to a TOML file that ``file:PATH`` reads again."""
@@ -220,23 +202,21 @@ def from_callable(
     )
 
 
-def read_file(path: str | Path) -> Model:
-    """The network or the polynomial map that a file holds."""
-    file = Path(path)
-    if file.suffix == ".toml" and file.is_file() and _holds_program(file):
-        found = load_program(file)
-        return OwnNetwork(recorded=found.program, name=found.name, notes=found.notes)
-    return read_map(file)
-
-
-def _holds_program(file: Path) -> bool:
-    with file.open("rb") as stream:
-        return is_program_file(stream.read(4096).decode("utf-8", "replace"))
-
-
 def read_program(text: str) -> OwnNetwork:
     """The model of an inline spec ``program:%0 = weight W [2,2];...``."""
     body = text.removeprefix("program:")
     if "\n" in body:
         raise SpecError("an inline program is written on one line, with ';' for line breaks", position=9)
     return OwnNetwork(recorded=parse_program(f"{HEADER}\n" + body.replace(";", "\n") + "\n"))
+
+
+def read_file(path: str | Path) -> OwnModel:
+    """The network or the polynomial map that a file holds."""
+    file = Path(path)
+    if file.suffix == ".toml" and file.is_file():
+        with file.open("rb") as stream:
+            beginning = stream.read(4096).decode("utf-8", "replace")
+        if is_program_file(beginning):
+            found = load_program(file)
+            return OwnNetwork(recorded=found.program, name=found.name, notes=found.notes)
+    return read_map(file)

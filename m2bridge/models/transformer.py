@@ -1,26 +1,183 @@
-"""Transformer blocks without normalisation layers: attention with a skip, then a polynomial perceptron with a skip.
+"""Attention as people use it: with masks, Q = K, powers of the scores, positions; between two inputs; in transformer blocks.
 
-X -> Y = X + sum over heads of V X w((K X)^T Q X), then Y + U s(W Y), s(y) = y^r, token by token.
+``attention(d=[3,3,3],a=[2,2],t=3,causal=true)``. Without any of its options it is the family ``deep-lightning`` or ``softmax``,
+of which more is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from math import comb
 from typing import Any, ClassVar
 
-from m2bridge.errors import NotPolynomialError
-from m2bridge.models.attention_known import attention_dim
-from m2bridge.models.attention_variants import attended, degree_sums, head_symmetries
-from m2bridge.models.base import Formula, Shape, Symmetry, known
-from m2bridge.models.network import NetworkModel
-from m2bridge.models.spec import check_sizes, written
+from m2bridge.errors import NotPolynomialError, SpecError
+from m2bridge.models.attention import PAPER, Attention, attention_dim
+from m2bridge.models.base import Formula, Model, NetworkModel, Shape, Symmetry, known
+from m2bridge.models.lightning import DeepLightning
+from m2bridge.models.softmax import Softmax
+from m2bridge.models.spec import WRITTEN, Arguments
+
+HIGHEST_DEGREE = 10_000
+
+
+def degree_sums(degrees: Iterable[int], n: int) -> set[int]:
+    """The degrees of products of n functions with the given degrees.
+
+    >>> sorted(degree_sums({0, 1}, 3)), sorted(degree_sums({1, 3}, 3))
+    ([0, 1, 2, 3], [3, 5, 7, 9])
+    """
+    steps, found = set(degrees), {0}
+    for _ in range(n):
+        found = {a + b for a in found for b in steps}
+    if max(found) > HIGHEST_DEGREE:
+        raise SpecError(f"functions of degree {max(found)} are of too high a degree")
+    return found
+
+
+class OptionalAttention(Attention):
+    """Attention with options, about which the paper says little."""
+
+    softmax: bool = False
+    scaling: ClassVar[str] = "homogeneity of the scores"
+
+    def check(self) -> None:
+        super().check()
+        _ = self.softmax or self.degrees  # refuses what has too high a degree
+
+    @property
+    def polynomial(self) -> bool:  # type: ignore[override]
+        return not self.softmax
+
+    @property
+    def attention_sizes(self) -> None:
+        return None
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        if self.softmax:
+            raise NotPolynomialError(f"{self.spec} has no polynomial coordinates")
+        found = {0, 1} if self.positions else {1}
+        for _ in self.layer_numbers:
+            found = self.further_degrees(
+                degree_sums(found, 2 * self.power + 1) | (found if self.skip else set())
+            )
+        return tuple(sorted(found))
+
+    def further_degrees(self, found: set[int]) -> set[int]:
+        """The degrees after what follows the attention in a layer."""
+        return found
+
+    @property
+    def m2_parameters(self) -> dict[str, object]:
+        return super().m2_parameters | {"degreesThatOccur": self.degrees}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transformer(NetworkModel):
-    """Blocks of attention and of a perceptron, each with a skip connection.
+class AttentionVariant(OptionalAttention):
+    """Layers X -> sum over heads of V X w(X^T A X), A = K^T Q, with options.
+
+    Attributes
+    ----------
+    d, a, t, heads, skip: as for deep lightning attention.
+    causal: token i sees tokens 1, ..., i only. tied: Q = K.
+    r: each score is raised to this power, so that a layer has degree 2 r + 1.
+    positions: a matrix P of weights is added to the input. softmax: scores are normalised exponentials (analytic).
+
+    Examples
+    --------
+    >>> model = AttentionVariant(d=(3, 2), a=(2,), t=2, causal=True)
+    >>> model.spec, model.parameter_count, model.formula.value
+    ('attention(d=[3,2],a=[2],t=2,causal=true)', 18, 13)
+    """
+
+    family: ClassVar[str] = "attention"
+    summary: ClassVar[str] = (
+        "self-attention with options: causal=, tied= (Q = K), r= (scores^r), positions=, softmax=, heads=, skip="
+    )
+    example: ClassVar[str] = "attention(d=[3,3],a=2,t=3,causal=true)"
+
+    d: tuple[int, ...]
+    a: tuple[int, ...] = None  # type: ignore[assignment]
+    t: int = 3
+    heads: tuple[int, ...] = None  # type: ignore[assignment]
+    r: int = 1
+    skip: bool = False
+    causal: bool = False
+    tied: bool = False
+    positions: bool = False
+    softmax: bool = False
+
+    @classmethod
+    def from_arguments(cls, arguments: Arguments) -> Model:  # type: ignore[override]
+        """The family that knows most about these arguments."""
+        found = arguments.built(cls)
+        if found.causal or found.tied or found.positions or found.r > 1:
+            return found
+        sizes = {"d": found.d, "a": found.a, "t": found.t}
+        if not found.softmax:
+            return DeepLightning(**sizes, heads=found.heads, skip=found.skip)  # type: ignore[arg-type]
+        return found if found.skip or found.multi_head else Softmax(**sizes)  # type: ignore[arg-type]
+
+    def check(self) -> None:
+        if self.softmax and self.r > 1:
+            self.refuse("r", "softmax scores have no power; leave r out")
+        super().check()
+
+    @property
+    def power(self) -> int:  # type: ignore[override]
+        return self.r
+
+    @property
+    def title(self) -> str:
+        kind = "".join(f"{word} " for word in ("causal", "softmax") if getattr(self, word))
+        more = {
+            f" of degree {2 * self.r + 1}": self.r > 1,
+            " with Q = K": self.tied,
+            " with positions": self.positions,
+            " with skip connections": self.skip,
+        }
+        options = ",".join(text for text, there in more.items() if there)
+        return f"{kind}self-attention{options}, d={list(self.d)}, a={list(self.a)}, t={self.t}, heads={list(self.heads)}"
+
+    @property
+    def formula(self) -> Formula | None:
+        """One causal layer with one head has the dimension of the layer without a mask; nothing else is known."""
+        others = (self.tied, self.positions, self.skip, self.r > 1, self.layers > 1, self.heads[0] > 1)
+        if any(others) or not self.causal:
+            return None
+        d, dp, a = self.d[0], self.d[1], self.a[0]
+        value, tokens = attention_dim(a, d) + d * dp, ("t >= 2", self.t >= 2)
+        if self.softmax:
+            return known(value, "token 1 shows V, and token 2 shows x_2^T A (x_2 - x_1)", tokens)
+        return known(
+            value - 1,
+            f"{PAPER}, Corollary 3.3: token 2 has its coordinates, the terms of V x_1 x_1^T A x_2",
+            tokens,
+            ("d, d' >= 2 or d, a >= 2", d >= 2 and (dp >= 2 or a >= 2)),
+        )
+
+
+NEW = ("causal", "tied", "r", "positions")
+
+
+def with_options(arguments: Arguments, family: type[Softmax] | type[DeepLightning]) -> Model:
+    """A deep attention network; one of :class:`AttentionVariant` if the spec has options that only it knows."""
+    known_options = [WRITTEN.get(item.name, item.name) for item in fields(family)]
+    if not any(key in arguments.values for key in NEW):
+        if not arguments.values:  # asked for the names of all arguments
+            arguments.only(*known_options, *NEW)
+        return family.from_arguments(arguments)
+    if family is Softmax:
+        arguments = replace(arguments, values=arguments.values | {"softmax": True})
+    return AttentionVariant.from_arguments(arguments)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transformer(OptionalAttention):
+    """Blocks of attention and of a perceptron, each with a skip connection, without normalisation layers.
+
+    X -> Y = X + sum over heads of V X w((K X)^T Q X), then Y + U s(W Y), s(y) = y^r, token by token.
 
     Attributes
     ----------
@@ -40,6 +197,8 @@ class Transformer(NetworkModel):
         "blocks of attention, skip, perceptron x^r, skip; layers=, heads=, causal=, positions=, softmax="
     )
     example: ClassVar[str] = "transformer(d=2,a=1,t=2,hidden=2,r=2,layers=1,causal=true)"
+    m2_names: ClassVar[Mapping[str, str]] = {"positions": "withPositions", "softmax": ""}
+    skip = True
 
     d: int
     a: int = None  # type: ignore[assignment]
@@ -52,23 +211,21 @@ class Transformer(NetworkModel):
     positions: bool = False
     softmax: bool = False
 
-    def __post_init__(self) -> None:
-        for name in ("a", "hidden"):
-            object.__setattr__(self, name, self.d if getattr(self, name) is None else getattr(self, name))
-        names = ("d", "a", "t", "heads", "hidden", "r", "layers")
-        check_sizes(self.family, **{name: getattr(self, name) for name in names})
-        _ = self.softmax or self.degrees
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        return {"a": self.d, "hidden": self.d}
 
     @property
-    def polynomial(self) -> bool:  # type: ignore[override]
-        return not self.softmax
+    def unwritten(self) -> Mapping[str, Any]:
+        return {"heads": 1}
 
     @property
-    def spec(self) -> str:
-        options = {word: True for word in ("causal", "positions", "softmax") if getattr(self, word)}
-        sizes = {"hidden": self.hidden, "r": self.r, "layers": self.layers}
-        heads = None if self.heads == 1 else self.heads
-        return written(self.family, d=self.d, a=self.a, t=self.t, heads=heads, **sizes, **options)
+    def widths(self) -> tuple[int, ...]:
+        return (self.d,) * (self.layers + 1)
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        return (self.a,) * self.layers
 
     @property
     def title(self) -> str:
@@ -76,71 +233,19 @@ class Transformer(NetworkModel):
         sizes = f"d={self.d}, a={self.a}, t={self.t}, heads={self.heads}, hidden={self.hidden}, x^{self.r}"
         return f"{kind}transformer, {self.layers} blocks, {sizes}"
 
-    @property
-    def parameters(self) -> dict[str, Shape]:
-        shapes: dict[str, Shape] = {"P": (self.d, self.t)} if self.positions else {}
-        lead = (self.heads,) if self.heads > 1 else ()
-        for i in range(1, self.layers + 1):
-            for letter, rows in (("Q", self.a), ("K", self.a), ("V", self.d)):
-                shapes[f"{letter}{i}"] = (*lead, rows, self.d)
-            shapes |= {f"W{i}": (self.hidden, self.d), f"U{i}": (self.d, self.hidden)}
-        return shapes
+    def further_weights(self, layer: int) -> dict[str, Shape]:
+        return {f"W{layer}": (self.hidden, self.d), f"U{layer}": (self.d, self.hidden)}
 
-    @property
-    def input_shape(self) -> Shape:
-        return (self.d, self.t)
+    def further_degrees(self, found: set[int]) -> set[int]:
+        return found | degree_sums(found, self.r)
 
-    @property
-    def output_shape(self) -> Shape:
-        return (self.d, self.t)
+    def further(self, weights: Mapping[str, Any], layer: int, X: Any) -> Any:
+        return X + weights[f"U{layer}"] @ (weights[f"W{layer}"] @ X) ** self.r
 
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        if self.softmax:
-            raise NotPolynomialError(f"{self.spec} has no polynomial coordinates")
-        found = {0, 1} if self.positions else {1}
-        for _ in range(self.layers):
-            found |= degree_sums(found, 3)
-            found |= degree_sums(found, self.r)
-        return tuple(sorted(found))
-
-    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
-        X = inputs + weights["P"] if self.positions else inputs
-        for i in range(1, self.layers + 1):
-            Q, K, V, W, U = (weights[f"{letter}{i}"] for letter in "QKVWU")
-            output = attended((K @ X).mT @ (Q @ X), V @ X, causal=self.causal, softmax=self.softmax)
-            X = X + (output.sum(axis=0) if self.heads > 1 else output)
-            X = X + U @ (W @ X) ** self.r
-        return X
-
-    @property
-    def m2_partial(self) -> str:
-        return super().m2_partial if self.softmax else "_transformer"
-
-    @property
-    def m2_parameters(self) -> dict[str, object]:
-        if self.softmax:
-            return super().m2_parameters
-        names = ("d", "a", "t", "heads", "hidden", "r", "layers", "causal")
-        sizes = {name: getattr(self, name) for name in names}
-        return sizes | {"withPositions": self.positions, "degreesThatOccur": self.degrees}
-
-    @property
-    def symmetries(self) -> tuple[Symmetry, ...]:
-        found = []
-        for i in range(1, self.layers + 1):
-            found += head_symmetries(self, i, size=self.a, heads=self.heads, r=1, softmax=self.softmax)
-            found.append(
-                Symmetry(
-                    name=f"scaling of the neurons of block {i}",
-                    citation="homogeneity of the activation",
-                    kind="gl" if self.r == 1 else "torus",
-                    size=self.hidden,
-                    axes={f"W{i}": (1, 0), f"U{i}": (0, -self.r)},
-                    shapes=self.parameters,
-                )
-            )
-        return tuple(found)
+    def _in_layer(self, i: int) -> list[Symmetry]:
+        kind, axes = "gl" if self.r == 1 else "torus", {f"W{i}": (1, 0), f"U{i}": (0, -self.r)}
+        name, citation = f"scaling of the neurons of block {i}", "homogeneity of the activation"
+        return [*super()._in_layer(i), self.symmetry(kind, self.hidden, axes, name, citation)]  # type: ignore[arg-type]
 
     @property
     def dimension_bound(self) -> Formula:
@@ -156,4 +261,85 @@ class Transformer(NetworkModel):
         positions = d * self.t if self.positions else 0
         return known(
             positions + self.layers * (attention + perceptron), "what each layer's function can depend on"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossAttention(NetworkModel):
+    """Lightning cross-attention (X, Y) -> V Y (K Y)^T Q X: tokens X ask, tokens Y answer.
+
+    The network is linear in X and quadratic in Y; its terms are those of one layer of self-attention with two different tokens.
+
+    Attributes
+    ----------
+    d, t: rows and number of the tokens X, which give the queries.
+    e, s: those of the tokens Y, which give keys and values; d and t unless given.
+    dp: rows of the outputs. a: rows of Q and K; d unless given.
+
+    An input is one vector: the tokens of X, then those of Y, one after the other.
+
+    Examples
+    --------
+    >>> model = CrossAttention(d=2, e=2, dp=2, t=1, s=1)
+    >>> model.spec, model.input_shape, model.formula.value
+    ('cross-attention(d=2,e=2,dp=2,a=2,t=1,s=1)', (4,), 7)
+    """
+
+    family: ClassVar[str] = "cross-attention"
+    summary: ClassVar[str] = "tokens X attend to tokens Y: V Y Y^T K^T Q X"
+    example: ClassVar[str] = "cross-attention(d=2,e=3,dp=2,a=2,t=1,s=2)"
+
+    d: int
+    e: int = None  # type: ignore[assignment]
+    dp: int
+    a: int = None  # type: ignore[assignment]
+    t: int = 2
+    s: int = None  # type: ignore[assignment]
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        return {"e": self.d, "a": self.d, "s": self.t}
+
+    @property
+    def title(self) -> str:
+        return f"lightning cross-attention, X {self.d} x {self.t}, Y {self.e} x {self.s}, d'={self.dp}, a={self.a}"
+
+    @property
+    def parameters(self) -> dict[str, Shape]:
+        return {"Q": (self.a, self.d), "K": (self.a, self.e), "V": (self.dp, self.e)}
+
+    @property
+    def input_shape(self) -> Shape:
+        return (self.d * self.t + self.e * self.s,)
+
+    @property
+    def output_shape(self) -> Shape:
+        return (self.dp, self.t)
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        return (3,)
+
+    def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
+        asking = self.d * self.t
+        X = inputs[:asking].reshape(self.t, self.d).T
+        Y = inputs[asking:].reshape(self.s, self.e).T
+        return weights["V"] @ Y @ ((weights["K"] @ Y).T @ (weights["Q"] @ X))
+
+    @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        gl, scaling = {"Q": (-1, 0), "K": (1, 0)}, {"Q": (1,), "V": (-1,)}
+        return (
+            self.symmetry("gl", self.a, gl, "(C^-T Q, C K)", f"{PAPER}, Lemma 3.1"),
+            self.symmetry("scaling", 1, scaling, "(s Q, V / s)", f"{PAPER}, Theorem 3.2"),
+        )
+
+    @property
+    def formula(self) -> Formula:
+        """That of one layer of self-attention: the coefficients of y_i y_j x_m are its Segre coordinates."""
+        return known(
+            attention_dim(self.a, self.d) + self.e * self.dp - 1,
+            f"{PAPER}, Corollary 3.3, whose coordinates (Proposition A.5) are those of y_i y_j x_m here",
+            ("d = e", self.d == self.e),
+            ("d, d' >= 2 or d, a >= 2", self.d >= 2 and (self.dp >= 2 or self.a >= 2)),
         )

@@ -1,7 +1,6 @@
-"""The arithmetics over which programs are interpreted: float64, F_p, and objects (polynomials, rationals, `arb`).
+"""The arithmetics over which programs are interpreted: float64, F_p, objects (polynomials, rationals, `arb`), float64 balls.
 
-Each is a small table of functions on arrays; balls with float64 midpoints are in :mod:`m2bridge.programs.arithmetics`. Indexing,
-reshaping and transposing are those of the arrays themselves.
+Each is a small table of functions on arrays. Indexing, reshaping and transposing are those of the arrays themselves.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Array = Any
 
 
 class Floats:
-    """Float64, or another floating-point type."""
+    """Float64, or another floating-point type; the other arithmetics say what they do otherwise."""
 
     def __init__(self, dtype: Any = np.float64) -> None:
         self.dtype = np.dtype(dtype)
@@ -41,23 +40,27 @@ class Floats:
     def zeros(self, shape: Shape) -> Array:
         return self.integers(np.zeros(shape, dtype=np.int64))
 
+    def tidy(self, array: Any) -> Array:
+        """What NumPy made of sums and products of arrays, as an array of this arithmetic."""
+        return array
+
     def add(self, left: Array, right: Array) -> Array:
-        return left + right
+        return self.tidy(left + right)
 
     def multiply(self, left: Array, right: Array) -> Array:
-        return left * right
+        return self.tidy(left * right)
 
     def scale(self, factor: Fraction, array: Array) -> Array:
-        return array * self.dtype.type(float(factor))
+        return self.multiply(array, self.constant([factor], ()))
 
     def negative(self, array: Array) -> Array:
-        return -array
+        return self.tidy(-array)
 
     def matmul(self, left: Array, right: Array) -> Array:
         return np.matmul(left, right)
 
     def sum(self, array: Array, axes: tuple[int, ...]) -> Array:
-        return array.sum(axis=axes)
+        return self.tidy(array.sum(axis=axes))
 
     def power(self, array: Array, exponent: int) -> Array:
         """By repeated multiplication."""
@@ -88,9 +91,9 @@ class Floats:
 
     def spread(self, array: Array, places: np.ndarray, size: int) -> Array:
         """Entries of the last axis added up at the given places of a last axis of length `size`."""
-        result = np.zeros((*array.shape[:-1], size), dtype=array.dtype)
+        result = self.zeros((*array.shape[:-1], size))
         np.add.at(result.swapaxes(0, -1), places, array.swapaxes(0, -1))
-        return result
+        return self.tidy(result)
 
 
 class Residues(Floats):
@@ -101,8 +104,7 @@ class Residues(Floats):
     """
 
     def __init__(self, field: Field, rng: np.random.Generator | None = None) -> None:
-        self.field = field
-        self.rng = rng
+        self.field, self.rng = field, rng
 
     def constant(self, values: Sequence[Fraction], shape: Shape) -> Array:
         return _constant_residues(_Same(values), self.field).reshape(shape)
@@ -110,23 +112,11 @@ class Residues(Floats):
     def integers(self, array: Any) -> Array:
         return self.field.residues(array)
 
-    def add(self, left: Array, right: Array) -> Array:
-        return self.field.reduce(left + right)
-
-    def multiply(self, left: Array, right: Array) -> Array:
-        return self.field.reduce(left * right)
-
-    def scale(self, factor: Fraction, array: Array) -> Array:
-        return self.field.reduce(array * self.constant([factor], ()).item())
+    def tidy(self, array: Any) -> Array:
+        return self.field.reduce(np.asarray(array))
 
     def matmul(self, left: Array, right: Array) -> Array:
         return self.field.matmul(left, right)
-
-    def sum(self, array: Array, axes: tuple[int, ...]) -> Array:
-        return self.field.reduce(np.asarray(array.sum(axis=axes)))
-
-    def spread(self, array: Array, places: np.ndarray, size: int) -> Array:
-        return self.field.reduce(super().spread(array, places, size))
 
     def _units(self, shape: Shape) -> np.ndarray:
         if self.rng is None:
@@ -188,20 +178,9 @@ class Objects(Floats):
     def integers(self, array: Any) -> Array:
         return elementwise(lambda n: self.number(Fraction(int(n))), np.asarray(array))
 
-    def scale(self, factor: Fraction, array: Array) -> Array:
-        return as_objects(array * self.number(factor))
-
-    def negative(self, array: Array) -> Array:
-        return as_objects(-array)
-
-    def sum(self, array: Array, axes: tuple[int, ...]) -> Array:
-        return as_objects(array.sum(axis=axes))
-
-    def add(self, left: Array, right: Array) -> Array:
-        return as_objects(left + right)
-
-    def multiply(self, left: Array, right: Array) -> Array:
-        return as_objects(left * right)
+    def tidy(self, array: Any) -> Array:
+        """NumPy takes a single object out of its array: put it back."""
+        return array if isinstance(array, np.ndarray) else object_array([array], ())
 
     def exp(self, array: Array) -> Array:
         return elementwise(lambda entry: entry.exp(), array)
@@ -213,12 +192,6 @@ class Objects(Floats):
         powers = self.exp(array)
         return powers / powers.sum(axis=axis, keepdims=True)
 
-    def spread(self, array: Array, places: np.ndarray, size: int) -> Array:
-        result = self.zeros((*array.shape[:-1], size))
-        for k, place in enumerate(places):
-            result[..., place] = result[..., place] + array[..., k]
-        return result
-
 
 def object_array(entries: Sequence[Any], shape: Shape) -> np.ndarray:
     """Entries in row-major order as an object array; NumPy must not look inside them."""
@@ -228,11 +201,6 @@ def object_array(entries: Sequence[Any], shape: Shape) -> np.ndarray:
     return flat.reshape(shape)
 
 
-def as_objects(value: Any) -> np.ndarray:
-    """NumPy takes a single object out of its array: put it back."""
-    return value if isinstance(value, np.ndarray) else object_array([value], ())
-
-
 def elementwise(function: Callable[[Any], Any], array: np.ndarray) -> np.ndarray:
     """`function` of each entry, as an object array of the same shape."""
     return object_array([function(entry) for entry in array.reshape(-1)], array.shape)
@@ -240,9 +208,6 @@ def elementwise(function: Callable[[Any], Any], array: np.ndarray) -> np.ndarray
 
 class Balls(Floats):
     """Float64 balls. Exponentials are those of `arb` at 64 bits."""
-
-    def __init__(self) -> None:
-        super().__init__(np.float64)
 
     def constant(self, values: Sequence[Fraction], shape: Shape) -> Ball:
         mid = np.array([float(value) for value in values]).reshape(shape)
@@ -260,9 +225,6 @@ class Balls(Floats):
         mid = left.mid * right.mid
         rad = np.abs(left.mid) * right.rad + left.rad * (np.abs(right.mid) + right.rad) + UNIT * np.abs(mid)
         return Ball(mid, outward(rad, 4))
-
-    def scale(self, factor: Fraction, array: Ball) -> Ball:
-        return self.multiply(self.constant([factor], ()), array)
 
     def matmul(self, left: Ball, right: Ball) -> Ball:
         n = left.shape[-1]
@@ -309,11 +271,8 @@ class Balls(Floats):
 
     def spread(self, array: Ball, places: np.ndarray, size: int) -> Ball:
         n = int(np.bincount(places).max(initial=1))
-        mid = super().spread(array.mid, places, size)
-        rad = super().spread(array.rad, places, size) + gamma(n) * super().spread(
-            np.abs(array.mid), places, size
-        )
-        return Ball(mid, outward(rad, n + 4))
+        mid, rad, sums = (Floats().spread(a, places, size) for a in (array.mid, array.rad, np.abs(array.mid)))
+        return Ball(mid, outward(rad + gamma(n) * sums, n + 4))
 
 
 @contextmanager

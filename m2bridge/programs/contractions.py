@@ -1,62 +1,48 @@
-"""Sums of products in a recording: ``einsum`` with any number of operands, and the matrix product.
+"""Sums of products in a recording, and quotients: einsum with any number of operands, the matrix product, division, softmax.
 
 Operands are contracted two at a time. A transpose, or a sum that is taken further, becomes part of the einsum that uses it.
+``e = np.exp(S); e / e.sum(axis, keepdims=True)`` becomes the one instruction ``softmax``; the largest entries that people
+subtract from S so that exp does not overflow change nothing and are dropped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from itertools import combinations
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from m2bridge.programs.instructions import LETTERS, Shape
+from m2bridge.programs.instructions import LETTERS
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.refusals import wrong_input
 
 Term = tuple[str, ...]
-"""Names of the axes of one operand; any hashable names do, they become letters when the instruction is written."""
+"""Names of the axes of one operand; any names do, they become letters when the instruction is written."""
 
 
 def contraction(recorder: Recorder, terms: Sequence[Term], result: Term, operands: Sequence[int]) -> int:
     """The einsum of one or two operands, no axis of which occurs twice in a term."""
-    moved = [_without_transpose(recorder, term, place) for term, place in zip(terms, operands, strict=True)]
-    if len(moved) == 1:
-        moved = [_with_inner_sum(recorder, *moved[0])]
-        if moved[0][0] == result:
-            return moved[0][1]
+    moved = []
+    for term, place in zip(terms, operands, strict=True):
+        item = recorder.instructions[place]
+        alone = len(terms) == 1 and item.operation == "einsum" and len(item.operands) == 1
+        if alone or recorder.is_transpose(item):
+            (inner,), outer = item.constants
+            names = dict(zip(outer, term, strict=True))
+            term, place = tuple(names.get(a, f"summed {a}") for a in inner), item.operands[0]  # noqa: PLW2901
+        moved.append((term, place))
+    if len(moved) == 1 and moved[0][0] == result:
+        return moved[0][1]
+    lengths = {n: k for term, place in moved for n, k in zip(term, recorder.shape(place), strict=True)}
     if any(recorder.uniform(place) == 0 for _, place in moved):
-        lengths = {n: k for term, place in moved for n, k in zip(term, recorder.shape(place), strict=True)}
         return recorder.zeros(tuple(lengths[name] for name in result))
-    names = list(dict.fromkeys(name for term, _ in moved for name in term))
-    if len(names) > len(LETTERS):
-        raise wrong_input(f"a sum of products over {len(names)} axes; at most {len(LETTERS)} are possible")
-    letter = dict(zip(names, LETTERS, strict=False))
-    written = tuple("".join(letter[name] for name in term) for term, _ in moved)
-    return recorder.write(
-        "einsum", tuple(place for _, place in moved), written, "".join(letter[name] for name in result)
-    )
-
-
-def _without_transpose(recorder: Recorder, term: Term, place: int) -> tuple[Term, int]:
-    inner, result = recorder.single_term(place) or ("", "-")
-    if len(inner) != len(result):
-        return term, place
-    source = recorder.instruction(place).operands[0]
-    return tuple(term[result.index(letter)] for letter in inner), source
-
-
-def _with_inner_sum(recorder: Recorder, term: Term, place: int) -> tuple[Term, int]:
-    single = recorder.single_term(place)
-    if single is None:
-        return term, place
-    inner, result = single
-    kept = dict(zip(result, term, strict=True))
-    source = recorder.instruction(place).operands[0]
-    return tuple(kept.get(letter, f"summed {letter}") for letter in inner), source
+    if len(lengths) > len(LETTERS):
+        raise wrong_input(f"a sum of products over {len(lengths)} axes; at most {len(LETTERS)} are possible")
+    letter = dict(zip(lengths, LETTERS, strict=False))
+    *written, output = ("".join(letter[n] for n in term) for term in (*(term for term, _ in moved), result))
+    return recorder.write("einsum", [place for _, place in moved], tuple(written), output)
 
 
 def transposed(recorder: Recorder, place: int, axes: Sequence[int]) -> int:
@@ -66,8 +52,7 @@ def transposed(recorder: Recorder, place: int, axes: Sequence[int]) -> int:
 
 def summed(recorder: Recorder, place: int, axes: Sequence[int]) -> int:
     """The sum over some axes, which vanish."""
-    names = tuple(map(str, range(len(recorder.shape(place)))))
-    return contraction(recorder, [names], tuple(n for k, n in enumerate(names) if k not in axes), [place])
+    return transposed(recorder, place, [k for k in range(len(recorder.shape(place))) if k not in axes])
 
 
 def product(recorder: Recorder, first: int, second: int) -> int:
@@ -79,15 +64,11 @@ def product(recorder: Recorder, first: int, second: int) -> int:
         raise wrong_input(f"@: arrays of shapes {m} and {n} do not fit together")
     left = ("row", "k") if len(m) > 1 else ("k",)
     right = ("k", "column") if len(n) > 1 else ("k",)
-    depth = max(len(m) - 2, len(n) - 2, 0)
-    terms: list[Term] = [(*_stack_names(m, depth), *left), (*_stack_names(n, depth), *right)]
-    result = (*(f"stack {k}" for k in range(depth)), *left[:-1], *right[1:])
-    return einsum(recorder, terms, result, [first, second])
-
-
-def _stack_names(shape: Shape, depth: int) -> list[str]:
-    own = max(len(shape) - 2, 0)
-    return [f"stack {k}" for k in range(depth - own, depth)]
+    stacks = [f"stack {k}" for k in range(max(len(m), len(n), 2) - 2)]
+    terms = [
+        (*stacks[len(stacks) - max(len(shape) - 2, 0) :], *end) for shape, end in ((m, left), (n, right))
+    ]
+    return einsum(recorder, terms, (*stacks, *left[:-1], *right[1:]), [first, second])
 
 
 def einsum(recorder: Recorder, terms: Sequence[Term], result: Term, operands: Sequence[int]) -> int:
@@ -96,7 +77,13 @@ def einsum(recorder: Recorder, terms: Sequence[Term], result: Term, operands: Se
     A name that occurs twice in a term takes a diagonal; an axis of length 1 is repeated where another operand is longer. Of
     all pairs the one with the fewest products is contracted first, the earliest of these.
     """
-    lengths = _lengths(recorder, terms, operands)
+    lengths: dict[str, int] = {}
+    for term, place in zip(terms, operands, strict=True):
+        for name, length in zip(term, recorder.shape(place), strict=True):
+            before = lengths.get(name, 1)
+            if before != length and 1 not in (before, length):
+                raise wrong_input(f"a sum of products: an axis has the lengths {before} and {length}")
+            lengths[name] = max(before, length)
     waiting = [_simple(recorder, term, place, lengths) for term, place in zip(terms, operands, strict=True)]
     while len(waiting) > 2:
         i, j = min(
@@ -104,122 +91,87 @@ def einsum(recorder: Recorder, terms: Sequence[Term], result: Term, operands: Se
             key=lambda pair: prod(lengths[n] for n in {*waiting[pair[0]][0], *waiting[pair[1]][0]}),
         )
         others = set(result).union(*(term for k, (term, _) in enumerate(waiting) if k not in (i, j)))
-        pair = [waiting[i], waiting[j]]
-        names = dict.fromkeys(pair[0][0] + pair[1][0])
-        kept = tuple(name for name in names if name in others)
-        waiting[i] = (kept, contraction(recorder, [t for t, _ in pair], kept, [p for _, p in pair]))
-        del waiting[j]
-    return contraction(recorder, [t for t, _ in waiting], result, [p for _, p in waiting])
-
-
-def _lengths(recorder: Recorder, terms: Sequence[Term], operands: Sequence[int]) -> dict[str, int]:
-    lengths: dict[str, int] = {}
-    for term, place in zip(terms, operands, strict=True):
-        shape = recorder.shape(place)
-        if len(shape) != len(term):
-            raise wrong_input(f"a sum of products: an array of shape {shape} has not {len(term)} axes")
-        for name, length in zip(term, shape, strict=True):
-            before = lengths.get(name, 1)
-            if before != length and 1 not in (before, length):
-                raise wrong_input(f"a sum of products: an axis has the lengths {before} and {length}")
-            lengths[name] = max(before, length)
-    return lengths
+        (left, first), (right, second) = waiting[i], waiting.pop(j)
+        kept = tuple(name for name in dict.fromkeys(left + right) if name in others)
+        waiting[i] = kept, contraction(recorder, [left, right], kept, [first, second])
+    return contraction(recorder, [term for term, _ in waiting], result, [place for _, place in waiting])
 
 
 def _simple(recorder: Recorder, term: Term, place: int, lengths: dict[str, int]) -> tuple[Term, int]:
     """The operand without axes that are to be repeated, and with a diagonal for names that occur twice."""
-    shape = recorder.shape(place)
-    kept = [k for k, name in enumerate(term) if shape[k] == lengths[name]]
-    if len(kept) < len(term):
-        term = tuple(term[k] for k in kept)
-        place = recorder.reshape(place, tuple(shape[k] for k in kept))
+    kept = [k for k, n in enumerate(recorder.shape(place)) if n == lengths[term[k]]]
+    term, shape = tuple(term[k] for k in kept), tuple(recorder.shape(place)[k] for k in kept)
+    place = recorder.reshape(place, shape)
     names = tuple(dict.fromkeys(term))
-    if len(names) == len(term):
+    if names == term:
         return term, place
     grid = dict(zip(names, np.indices([lengths[name] for name in names], sparse=True), strict=True))
-    shape = recorder.shape(place)
-    steps = [prod(shape[k + 1 :]) for k in range(len(shape))]
-    flat: Any = sum(grid[name] * step for name, step in zip(term, steps, strict=True))
+    flat: Any = sum(grid[name] * prod(shape[k + 1 :]) for k, name in enumerate(term))
     return names, recorder.gather(place, flat)
+
+
+# -- quotients -----------------------------------------------------------------------------------------
 
 
 def quotient(recorder: Recorder, first: int, second: int) -> int:
     """``first / second``, as a product with exact constants, a softmax, or a product with the reciprocal."""
-    if recorder.value(second) is None:
-        found = _softmax(recorder, first, second)
-        if found is not None:
-            return found
-    return recorder.multiply(first, recorder.reciprocal(second))
-
-
-def _permuted(recorder: Recorder, place: int) -> tuple[int, list[int]]:
-    """The array of which this is a transpose, and the axis of it that each axis comes from."""
-    term, result = recorder.single_term(place) or ("", "-")
-    if len(term) != len(result):
-        return place, list(range(len(recorder.shape(place))))
-    return recorder.instruction(place).operands[0], [term.index(letter) for letter in result]
+    found = _softmax(recorder, first, second) if recorder.value(second) is None else None
+    return recorder.multiply(first, recorder.reciprocal(second)) if found is None else found
 
 
 def _softmax(recorder: Recorder, first: int, second: int) -> int | None:
     """The softmax that a quotient is, if its numerator is an exponential, perhaps times a constant mask, and its denominator the
     sum of the same numbers along one axis.
     """
-    numbers, axes = _permuted(recorder, first)
-    axis = _summed_axis(recorder, first, second, numbers, axes)
-    if axis is None:
-        return None
-    item = recorder.instruction(numbers)
+    item, numbers, axes = recorder.instructions[first], first, list(range(len(recorder.shape(first))))
+    if recorder.is_transpose(item):
+        (term,), result = item.constants
+        numbers, axes = item.operands[0], [term.index(letter) for letter in result]
+        item = recorder.instructions[numbers]
+    axis = _summed_axis(recorder, second, numbers, axes)
     masks = [place for place in item.operands if recorder.value(place) is not None]
-    if item.operation == "multiply" and masks:
-        (exponential,) = (place for place in item.operands if place not in masks)
-        scores = _without_maxima(recorder, exponential, axis)
-        if scores is None or recorder.shape(exponential) != item.shape:
-            return None
-        masked = recorder.multiply(recorder.exp(scores), masks[0])
-        total = summed(recorder, masked, [axis])
-        wide = tuple(1 if k == axis else n for k, n in enumerate(item.shape))
-        quotients = recorder.multiply(masked, recorder.reciprocal(recorder.reshape(total, wide)))
-        return transposed(recorder, quotients, axes)
-    scores = _without_maxima(recorder, numbers, axis)
-    return None if scores is None else transposed(recorder, recorder.write("softmax", (scores,), axis), axes)
+    masked = item.operation == "multiply" and masks
+    exponential = next(place for place in item.operands if place not in masks) if masked else numbers
+    inner = recorder.instructions[exponential]
+    if axis is None or inner.operation != "exp" or inner.shape != item.shape:
+        return None
+    scores = _scores(recorder, inner.operands[0], axis)
+    if not masked:
+        return transposed(recorder, recorder.write("softmax", (scores,), axis), axes)
+    terms = recorder.multiply(recorder.exp(scores), masks[0])
+    wide = tuple(1 if k == axis else n for k, n in enumerate(item.shape))
+    total = recorder.reshape(summed(recorder, terms, [axis]), wide)
+    return transposed(recorder, recorder.multiply(terms, recorder.reciprocal(total)), axes)
 
 
-def _summed_axis(recorder: Recorder, first: int, second: int, numbers: int, axes: list[int]) -> int | None:
-    """The axis along which the denominator is the sum of the numerator; None if it is anything else."""
-    total = second
-    while recorder.instruction(total).operation == "reshape":
-        total = recorder.instruction(total).operands[0]
-    single = recorder.single_term(total)
-    if single is None or recorder.instruction(total).operands != (numbers,):
+def _summed_axis(recorder: Recorder, divisor: int, numbers: int, axes: list[int]) -> int | None:
+    """The axis along which the divisor is the sum of the numbers, each of which is divided by its own sum; else None.
+
+    `axes` is the order in which the numerator has the axes of the numbers.
+    """
+    total = recorder.instructions[divisor]
+    while total.operation == "reshape":
+        total = recorder.instructions[total.operands[0]]
+    if total.operation != "einsum" or total.operands != (numbers,):
         return None
-    term, result = single
-    summed_axes = [k for k, letter in enumerate(term) if letter not in result]
-    if len(summed_axes) != 1:
+    (term,), result = total.constants
+    found = [k for k, letter in enumerate(term) if letter not in result]
+    if len(found) != 1:
         return None
-    # each entry has to be divided by the sum that it belongs to: number the sums, and compare
-    sums = np.arange(prod(recorder.shape(total))).reshape(recorder.shape(total))
-    own = np.expand_dims(
-        np.einsum(f"{result}->{term.replace(term[summed_axes[0]], '')}", sums), summed_axes[0]
-    )
+    # number the sums, and compare: each entry has to be divided by the sum that it belongs to
+    sums = np.arange(total.size).reshape(total.shape)
+    own = np.expand_dims(np.einsum(f"{result}->{term.replace(term[found[0]], '')}", sums), found[0])
     wanted = np.broadcast_to(own, recorder.shape(numbers)).transpose(axes)
-    given = sums.reshape(recorder.shape(second))
+    given = sums.reshape(recorder.shape(divisor))
     aligned = given.ndim <= wanted.ndim and np.array_equal(np.broadcast_to(given, wanted.shape), wanted)
-    return summed_axes[0] if aligned else None
-
-
-def _without_maxima(recorder: Recorder, exponential: int, axis: int) -> int | None:
-    """The scores of an exponential, without maxima that are the same along the axis; None if it is no exponential."""
-    item = recorder.instruction(exponential)
-    return _scores(recorder, item.operands[0], axis) if item.operation == "exp" else None
+    return found[0] if aligned else None
 
 
 def _scores(recorder: Recorder, place: int, axis: int) -> int:
     """Scores without a maximum that is subtracted from them and is the same along the axis of the softmax."""
-    item = recorder.instruction(place)
+    item = recorder.instructions[place]
     if item.operation == "scale":
-        factor = item.constants[0]
-        assert isinstance(factor, Fraction)
-        return recorder.scale(factor, _scores(recorder, item.operands[0], axis))
+        return recorder.scale(item.constants[0], _scores(recorder, item.operands[0], axis))
     if item.operation == "add":
         for kept, dropped in (item.operands, item.operands[::-1]):
             if recorder.shape(kept) == item.shape and _is_maximum(recorder, dropped):
@@ -230,7 +182,7 @@ def _scores(recorder: Recorder, place: int, axis: int) -> int:
 
 
 def _is_maximum(recorder: Recorder, place: int) -> bool:
-    item = recorder.instruction(place)
+    item = recorder.instructions[place]
     while item.operation in ("scale", "reshape"):
-        item = recorder.instruction(item.operands[0])
+        item = recorder.instructions[item.operands[0]]
     return item.operation == "maximum"

@@ -45,6 +45,12 @@ class ProgramError(InputError):
     """A text that is not a program, or an instruction that does not fit its operands."""
 
 
+def need(condition: bool, message: str) -> None:
+    """Refuse what does not satisfy a condition."""
+    if not condition:
+        raise ProgramError(message)
+
+
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """One line of a program: what is done, its constants, the numbers of its operands, and the shape of the result.
@@ -68,15 +74,9 @@ class Instruction:
         """The instruction as its line in a program has it, behind the equals sign."""
         words = [
             _WORDS[kind].write(self.shape if kind == "shape" else self.constants)
-            for kind in _OPERATIONS[self.operation][0]
+            for kind in _OPERATIONS[self.operation].words
         ]
         return " ".join([self.operation, *words, *(f"%{k}" for k in self.operands)])
-
-
-def need(condition: bool, message: str) -> None:
-    """Refuse what does not satisfy a condition."""
-    if not condition:
-        raise ProgramError(message)
 
 
 # -- words ---------------------------------------------------------------------------------------------
@@ -91,17 +91,14 @@ class _Word:
     write: Callable[[tuple[Any, ...]], str]
 
 
-_INTEGER = r"(?:0|-?[1-9][0-9]{0,5000})"
-_RATIONAL = rf"{_INTEGER}(?:/[1-9][0-9]{{0,5000}})?"
+_RATIONAL = r"(?:0|-?[1-9][0-9]{0,5000})(?:/[1-9][0-9]{0,5000})?"
 _SLICE = r"(?:0|[1-9][0-9]{0,9}):[1-9][0-9]{0,9}:-?[1-9][0-9]{0,9}"
 
 
 def _rationals(text: str) -> tuple[Fraction, ...]:
     words = text.split(" ")
-    need(
-        all(re.fullmatch(_RATIONAL, word) for word in words),
-        "constant: its entries are rational numbers in lowest terms",
-    )
+    fits = all(re.fullmatch(_RATIONAL, word) for word in words)
+    need(fits, "constant: its entries are rational numbers in lowest terms")
     return tuple(map(Fraction, words))
 
 
@@ -137,7 +134,41 @@ _WORDS = {
     ),
     "terms": _Word(r"[a-z]*(?:,[a-z]*)?->[a-z]*", _terms, lambda given: f"{_joined(given[0])}->{given[1]}"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    """The words of an operation, how many operands it has, and what its constants and operands have to be."""
+
+    words: tuple[str, ...]
+    counts: Sequence[int]
+    needs: str
+
+
+_OPERATIONS = {
+    "weight": _Operation(("name", "shape"), (0,), "not a name of an array"),
+    "input": _Operation(("name", "shape"), (0,), "not a name of an array"),
+    "constant": _Operation(("shape", "rationals"), (0,), "as many rational numbers as the shape has entries"),
+    "add": _Operation((), (2,), "two operands and no constants"),
+    "scale": _Operation(("rational",), (1,), "a rational and an operand"),
+    "multiply": _Operation((), (2,), "two operands and no constants"),
+    "power": _Operation(("exponent",), (1,), "an exponent of at least 2"),
+    "einsum": _Operation(("terms",), (1, 2), "one term for each operand, with letters in the order a, b, c, ..."),
+    "reshape": _Operation(("shape",), (1,), "the same number of entries"),
+    "slice": _Operation(("slices",), (1,), "start:count:step for each axis, inside of the array"),
+    "gather": _Operation(("shape", "indices"), (1,), "as many indices, inside of the array, as the shape has entries"),
+    "concatenate": _Operation(("axis",), range(2, 10**7), "an axis; the other axes have the same lengths"),
+    "softmax": _Operation(("axis",), (1,), "an axis of the operand"),
+    "exp": _Operation((), (1,), "no constants"),
+    "reciprocal": _Operation((), (1,), "no constants"),
+}  # fmt: skip
 _LINE = re.compile(r"%(0|[1-9][0-9]{0,6}) = ([a-z]+)((?: .*)?)")
+_BEHIND = {
+    name: re.compile(
+        "".join(f" ({_WORDS[kind].pattern})" for kind in operation.words) + "((?: %(?:0|[1-9][0-9]{0,6}))*)"
+    )
+    for name, operation in _OPERATIONS.items()
+}
 
 
 def read_instruction(line: str, before: Sequence[Instruction]) -> Instruction:
@@ -151,9 +182,8 @@ def read_instruction(line: str, before: Sequence[Instruction]) -> Instruction:
     if not behind:
         raise ProgramError(f"{line[:60]!r}: {operation} is not written like this")
     *words, references = behind.groups()
-    read = {
-        kind: _WORDS[kind].read(word) for kind, word in zip(_OPERATIONS[operation][0], words, strict=True)
-    }
+    kinds = _OPERATIONS[operation].words
+    read = {kind: _WORDS[kind].read(word) for kind, word in zip(kinds, words, strict=True)}
     shape = read.pop("shape", ())
     places = tuple(int(word[1:]) for word in references.split())
     for place in places:
@@ -163,9 +193,6 @@ def read_instruction(line: str, before: Sequence[Instruction]) -> Instruction:
 
 
 # -- shapes --------------------------------------------------------------------------------------------
-
-Rule = Callable[[Any, tuple[Shape, ...], Shape], Shape]
-"""The shape of a result from constants, the shapes of operands, and the shape that is written."""
 
 
 def instruction(
@@ -183,29 +210,14 @@ def instruction(
         The constants or the shapes of the operands do not fit.
     """
     need(operation in _OPERATIONS, f"{operation!r} is not an instruction")
-    _, counts, rule = _OPERATIONS[operation]
-    need(len(shapes) in counts, f"{operation}: {len(shapes)} operands")
-    result = rule(constants, shapes, shape)
+    need(len(shapes) in _OPERATIONS[operation].counts, f"{operation}: {len(shapes)} operands")
+    result = _result_shape(operation, constants, shapes, shape)
+    if result is None:
+        shown = f" {constants[0]!r}" if operation in ("weight", "input") and constants else ""
+        raise ProgramError(f"{operation}{shown}: {_OPERATIONS[operation].needs}")
     if len(result) > MOST_AXES or any(n < 1 for n in result) or prod(result) > MOST_ENTRIES:
         raise ProgramError(f"{operation}: an array of shape {result} is too large or empty")
     return Instruction(operation, constants, operands, result)
-
-
-def _declared(constants: Any, shapes: tuple[Shape, ...], shape: Shape) -> Shape:
-    fits = len(constants) == 1 and isinstance(constants[0], str) and NAME.fullmatch(constants[0])
-    need(bool(fits), f"{_joined(constants)!r} is not a name of an array")
-    return shape
-
-
-def _constant(constants: Any, shapes: tuple[Shape, ...], shape: Shape) -> Shape:
-    need(len(constants) == prod(shape), "constant: as many numbers as the shape has entries")
-    need(all(isinstance(c, Fraction) for c in constants), "constant: its entries are rational numbers")
-    return shape
-
-
-def _broadcast(constants: Any, shapes: tuple[Shape, ...], _: Shape) -> Shape:
-    need(not constants, "a sum or a product has no constants")
-    return broadcast_shape(*shapes)
 
 
 def broadcast_shape(*shapes: Shape) -> Shape:
@@ -216,95 +228,61 @@ def broadcast_shape(*shapes: Shape) -> Shape:
         raise ProgramError(f"shapes {' and '.join(map(str, shapes))} do not fit together") from None
 
 
-def _scale(constants: Any, shapes: tuple[Shape, ...], _: Shape) -> Shape:
-    need(len(constants) == 1 and isinstance(constants[0], Fraction), "scale: a rational and an operand")
-    return shapes[0]
+def _result_shape(
+    operation: str, constants: tuple[Any, ...], shapes: tuple[Shape, ...], shape: Shape
+) -> Shape | None:
+    """The shape of the result from constants, shapes of operands, and the shape that is written; None if they do not fit."""
+    first = shapes[0] if shapes else ()
+    match operation, constants:
+        case (("weight" | "input"), (str(name),)) if NAME.fullmatch(name):
+            return shape
+        case "constant", _ if len(constants) == prod(shape) and all(
+            isinstance(c, Fraction) for c in constants
+        ):
+            return shape
+        case (("add" | "multiply"), ()):
+            return broadcast_shape(*shapes)
+        case "scale", (Fraction(),):
+            return first
+        case "power", (int(exponent),) if 2 <= exponent <= LARGEST_POWER:
+            return first
+        case "einsum", (terms, str(result)) if len(terms) == len(shapes):
+            return _einsum_shape(terms, result, shapes)
+        case "reshape", () if prod(first) == prod(shape):
+            return shape
+        case "slice", _ if len(constants) == len(first) and all(map(_is_inside, constants, first)):
+            return tuple(count for _, count, _ in constants)
+        case "gather", _ if len(constants) == prod(shape):
+            return shape if all(isinstance(k, int) and 0 <= k < prod(first) for k in constants) else None
+        case "concatenate", (int(axis),) if 0 <= axis < len(first):
+            rest = {(*other[:axis], -1, *other[axis + 1 :]) for other in shapes}
+            length = sum(other[axis] for other in shapes) if len(rest) == 1 else 0
+            return (*first[:axis], length, *first[axis + 1 :]) if length else None
+        case "softmax", (int(axis),) if 0 <= axis < len(first):
+            return first
+        case (("exp" | "reciprocal"), ()):
+            return first
+    return None
 
 
-def _power(constants: Any, shapes: tuple[Shape, ...], _: Shape) -> Shape:
-    fits = len(constants) == 1 and isinstance(constants[0], int) and 2 <= constants[0] <= LARGEST_POWER
-    need(fits, "power: an exponent of at least 2")
-    return shapes[0]
+def _is_inside(part: AxisSlice, length: int) -> bool:
+    """Whether a slice of an axis is not empty and inside; the step of a single entry is 1."""
+    start, count, step = part
+    inside = 0 <= start < length and 0 <= start + (count - 1) * step < length
+    return inside and count >= 1 and step != 0 and (count > 1 or step == 1)
 
 
-def _einsum(constants: Any, shapes: tuple[Shape, ...], _: Shape) -> Shape:
-    need(len(constants) == 2 and len(constants[0]) == len(shapes), "einsum: one term for each operand")
-    terms, result = constants
+def _einsum_shape(terms: Sequence[str], result: str, shapes: Sequence[Shape]) -> Shape | None:
     lengths: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         fits = len(term) == len(set(term)) == len(shape)
         need(fits, f"einsum: {term!r} does not fit an array of shape {shape}")
         for letter, length in zip(term, shape, strict=True):
             need(lengths.setdefault(letter, length) == length, f"einsum: {letter!r} has two lengths")
-    seen = "".join(lengths)
-    need(seen == LETTERS[: len(seen)], "einsum: letters come in the order a, b, c, ...")
-    fits = len(set(result)) == len(result) and set(result) <= set(seen)
-    need(fits, f"einsum: the result {result!r} does not fit")
-    return tuple(lengths[letter] for letter in result)
-
-
-def _reshape(constants: Any, shapes: tuple[Shape, ...], shape: Shape) -> Shape:
-    need(not constants and prod(shapes[0]) == prod(shape), "reshape: the same number of entries")
-    return shape
-
-
-def _slice(constants: Any, shapes: tuple[Shape, ...], _: Shape) -> Shape:
-    need(len(constants) == len(shapes[0]), "slice: start:count:step for each axis")
-    for (start, count, step), length in zip(constants, shapes[0], strict=True):
-        inside = 0 <= start < length and 0 <= start + (count - 1) * step < length
-        need(count >= 1 and step != 0 and inside, "slice: outside of the array")
-        need(count > 1 or step == 1, "slice: the step of a single entry is 1")
-    return tuple(count for _, count, _ in constants)
-
-
-def _gather(constants: Any, shapes: tuple[Shape, ...], shape: Shape) -> Shape:
-    need(len(constants) == prod(shape), "gather: as many indices as the shape has entries")
-    most = prod(shapes[0])
-    inside = all(isinstance(k, int) and 0 <= k < most for k in constants)
-    need(inside, "gather: an index outside of the array")
-    return shape
-
-
-def _axis(constants: Any, shapes: tuple[Shape, ...], _: Shape) -> Shape:
-    fits = len(constants) == 1 and isinstance(constants[0], int) and 0 <= constants[0] < len(shapes[0])
-    need(fits, "concatenate and softmax: an axis of the operand")
-    return shapes[0]
-
-
-def _concatenate(constants: Any, shapes: tuple[Shape, ...], shape: Shape) -> Shape:
-    _axis(constants, shapes, shape)
-    (axis,) = constants
-    rest = {(len(shape), *shape[:axis], *shape[axis + 1 :]) for shape in shapes}
-    need(len(rest) == 1, "concatenate: the other axes have the same lengths")
-    return (*shapes[0][:axis], sum(shape[axis] for shape in shapes), *shapes[0][axis + 1 :])
-
-
-def _entrywise(constants: Any, shapes: tuple[Shape, ...], _: Shape) -> Shape:
-    need(not constants, "exp and reciprocal have no constants")
-    return shapes[0]
-
-
-_OPERATIONS: dict[str, tuple[tuple[str, ...], Sequence[int], Rule]] = {
-    "weight": (("name", "shape"), (0,), _declared),
-    "input": (("name", "shape"), (0,), _declared),
-    "constant": (("shape", "rationals"), (0,), _constant),
-    "add": ((), (2,), _broadcast),
-    "scale": (("rational",), (1,), _scale),
-    "multiply": ((), (2,), _broadcast),
-    "power": (("exponent",), (1,), _power),
-    "einsum": (("terms",), (1, 2), _einsum),
-    "reshape": (("shape",), (1,), _reshape),
-    "slice": (("slices",), (1,), _slice),
-    "gather": (("shape", "indices"), (1,), _gather),
-    "concatenate": (("axis",), range(2, 10**7), _concatenate),
-    "softmax": (("axis",), (1,), _axis),
-    "exp": ((), (1,), _entrywise),
-    "reciprocal": ((), (1,), _entrywise),
-}
-"""The words of each operation, how many operands it has, and its rule of shapes."""
-_BEHIND = {
-    operation: re.compile(
-        "".join(f" ({_WORDS[kind].pattern})" for kind in kinds) + "((?: %(?:0|[1-9][0-9]{0,6}))*)"
+    if "".join(lengths) != LETTERS[: len(lengths)]:
+        return None
+    need(
+        len(set(result)) == len(result) and set(result) <= set(lengths),
+        f"einsum: the result {result!r} does not fit",
     )
-    for operation, (kinds, _, _) in _OPERATIONS.items()
-}
+    return tuple(lengths[letter] for letter in result)

@@ -28,7 +28,7 @@ def cotangents(
     `seeds` maps a place to the forms: their letters are R (one row each) and possibly N. The results have the letters N
     and R, or R alone where neither values nor seeds depend on a sample.
     """
-    reached = _reached(program, {program.weights[name] for name in wanted})
+    reached = program.depending_on(program.weights[name] for name in wanted)
     pulled = {place: seed.within(arithmetic) for place, seed in seeds.items()}
     for place in range(max(seeds), -1, -1):
         item = program.instructions[place]
@@ -36,7 +36,7 @@ def cotangents(
             continue
         cotangent = pulled.pop(place)
         for position, source in enumerate(item.operands):
-            if source in reached:
+            if reached[source]:
                 operands = [values[k] for k in item.operands]
                 part = pull(item, position, operands, values[place], cotangent)
                 pulled[source] = accumulated(pulled[source], part) if source in pulled else part
@@ -46,15 +46,6 @@ def cotangents(
 def accumulated(known: Lettered, part: Lettered) -> Lettered:
     """The cotangent of a value that is used more than once."""
     return known + part
-
-
-def _reached(program: Program, leaves: set[int]) -> set[int]:
-    """The places whose values depend on one of the leaves."""
-    found = set(leaves)
-    for place, item in enumerate(program.instructions):
-        if any(k in found for k in item.operands):
-            found.add(place)
-    return found
 
 
 def pull(

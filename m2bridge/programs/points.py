@@ -1,7 +1,9 @@
 """Points at which programs are evaluated: random weights and inputs that any program can draw again, with some entries held.
 
-The numbers come from :mod:`m2bridge.programs.points`: stream 1 of a seed gives the flat weights, stream 2 the inputs, sample by
-sample. A certificate names a point by its seed, and a checker draws it again.
+The numbers are those of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): number k of stream (seed, tag) is the mix of
+start + (k+1) * 0x9E3779B97F4A7C15 modulo 2^64, where start is the mix of 2^32 * seed + tag. Stream 1 of a seed gives the flat
+weights, stream 2 the inputs, sample by sample. A certificate names a point by its seed, and a checker in another language needs
+ten lines to draw it again.
 """
 
 from __future__ import annotations
@@ -14,12 +16,33 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from m2bridge.linear.residues import field_of
+from m2bridge.programs.arithmetics import Floats, Residues
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.program import Program
+from m2bridge.programs.run import Lettered
 
 WEIGHTS, INPUTS = 1, 2
+_GAMMA = 0x9E3779B97F4A7C15
 
 Integers = NDArray[np.int64]
+
+
+def integers(seed: int, tag: int, count: int, p: int) -> Integers:
+    """The first `count` numbers of a stream, modulo p (p < 2^63; the bias below p / 2^64 does not matter here).
+
+    >>> integers(0, 1, 3, 101).tolist()
+    [12, 92, 46]
+    """
+    start = int(_mix(np.array([((seed << 32) + tag) % 2**64], dtype=np.uint64))[0])
+    steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GAMMA) + np.uint64(start)
+    return (_mix(steps) % np.uint64(p)).astype(np.int64)
+
+
+def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
 
 
 @dataclass(frozen=True)
@@ -66,18 +89,11 @@ _GAMMA = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
 
 
-def integers(seed: int, tag: int, count: int, p: int) -> NDArray[np.int64]:
-    """The first `count` numbers of a stream, modulo p (p < 2^63; the bias below p / 2^64 does not matter here).
-
-    >>> integers(0, 1, 3, 101).tolist()
-    [12, 92, 46]
-    """
-    start = int(_mix(np.array([((seed << 32) + tag) & _MASK], dtype=np.uint64))[0])
-    steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GAMMA) + np.uint64(start)
-    return (_mix(steps) % np.uint64(p)).astype(np.int64)
+def residues_for(program: Program, p: int, seed: int) -> Residues:
+    """F_p, with random units in place of exponentials for an analytic program."""
+    return Residues(field_of(p), None if program.polynomial else np.random.default_rng([seed, 3]))
 
 
-def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+def entered(arithmetic: Floats, arrays: Mapping[str, Integers], lead: str = "") -> dict[str, Lettered]:
+    """Arrays of integers in an arithmetic, behind the axes `lead`."""
+    return {name: Lettered(lead, arithmetic.integers(array), arithmetic) for name, array in arrays.items()}

@@ -20,8 +20,8 @@ computed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
@@ -39,16 +39,7 @@ from m2bridge.programs.instructions import (
     read_instruction,
 )
 
-__all__ = [
-    "HEADER",
-    "Builder",
-    "Instruction",
-    "Program",
-    "ProgramError",
-    "Shape",
-    "check_program",
-    "parse_program",
-]
+__all__ = ["Builder", "Instruction", "Program", "ProgramError", "Shape", "check_program", "parse_program"]
 
 HEADER = "m2bridge program 1"
 
@@ -75,13 +66,6 @@ class Program:
     outputs: tuple[tuple[str, int], ...]
     vanishing: tuple[int, ...] = ()
 
-    def _named(self, operation: str) -> dict[str, int]:
-        return {
-            str(item.constants[0]): place
-            for place, item in enumerate(self.instructions)
-            if item.operation == operation
-        }
-
     @cached_property
     def weights(self) -> dict[str, int]:
         """Names of the weights and their places, in order."""
@@ -92,43 +76,53 @@ class Program:
         """Names of the inputs and their places, in order; empty for a map given by its coordinates."""
         return self._named("input")
 
+    def _named(self, operation: str) -> dict[str, int]:
+        places = enumerate(self.instructions)
+        return {str(item.constants[0]): place for place, item in places if item.operation == operation}
+
     @property
     def parameters(self) -> dict[str, Shape]:
-        return {name: self.instructions[place].shape for name, place in self.weights.items()}
+        return self._shapes(self.weights)
 
     @property
     def input_shapes(self) -> dict[str, Shape]:
-        return {name: self.instructions[place].shape for name, place in self.inputs.items()}
+        return self._shapes(self.inputs)
 
     @property
     def output_shapes(self) -> dict[str, Shape]:
-        return {name: self.instructions[place].shape for name, place in self.outputs}
+        return self._shapes(dict(self.outputs))
+
+    def _shapes(self, places: dict[str, int]) -> dict[str, Shape]:
+        return {name: self.instructions[place].shape for name, place in places.items()}
 
     @cached_property
     def parameter_count(self) -> int:
-        return sum(prod(shape) for shape in self.parameters.values())
+        return sum(map(prod, self.parameters.values()))
 
     @cached_property
     def input_count(self) -> int:
         """Number of entries of all inputs together, which are the variables of the coordinates."""
-        return sum(prod(shape) for shape in self.input_shapes.values())
+        return sum(map(prod, self.input_shapes.values()))
 
     @cached_property
     def output_count(self) -> int:
-        """Number of entries of all outputs together."""
-        return sum(prod(shape) for shape in self.output_shapes.values())
+        return sum(map(prod, self.output_shapes.values()))
 
     @cached_property
     def polynomial(self) -> bool:
         return not any(item.operation in ANALYTIC for item in self.instructions)
 
+    def depending_on(self, places: Iterable[int]) -> tuple[bool, ...]:
+        """For each place, whether its value depends on one of the given ones."""
+        leaves, found = set(places), list[bool]()
+        for place, item in enumerate(self.instructions):
+            found.append(place in leaves or any(found[k] for k in item.operands))
+        return tuple(found)
+
     @cached_property
     def sees_inputs(self) -> tuple[bool, ...]:
         """For each place, whether its value depends on an input."""
-        seen: list[bool] = []
-        for item in self.instructions:
-            seen.append(item.operation == "input" or any(seen[k] for k in item.operands))
-        return tuple(seen)
+        return self.depending_on(self.inputs.values())
 
     @cached_property
     def text(self) -> str:
@@ -189,17 +183,14 @@ def check_program(program: Program) -> None:
     """Refuse a program without outputs, with names used twice, or whose declarations do not come first."""
     kinds = [{"weight": 0, "input": 1}.get(item.operation, 2) for item in program.instructions]
     need(kinds == sorted(kinds), "weights come first, then inputs, then the computation")
-    names = [str(item.constants[0]) for item in program.instructions if item.operation in ("weight", "input")]
     need(bool(program.weights), "a program has at least one weight")
-    need(len(set(names)) == len(names), "two arrays have one name")
+    need(len(program.weights | program.inputs) == kinds.count(0) + kinds.count(1), "two arrays have one name")
     need(bool(program.outputs), "a program has at least one output")
     need(len(dict(program.outputs)) == len(program.outputs), "two outputs have one name")
     places = [*program.vanishing, *(place for _, place in program.outputs)]
     need(all(0 <= place < len(program.instructions) for place in places), "an output is not computed")
-    need(
-        not any(program.sees_inputs[place] for place in program.vanishing),
-        "an equation of the weights has inputs in it",
-    )
+    seen = any(program.sees_inputs[place] for place in program.vanishing)
+    need(not seen, "an equation of the weights has inputs in it")
 
 
 class Builder:
@@ -222,19 +213,24 @@ class Builder:
             self.instructions.append(made)
         return self._known[key]
 
+    def needed(self, results: Sequence[int]) -> set[int]:
+        """All places that the results are computed from, and their own."""
+        found = set(results)
+        for place in reversed(range(len(self.instructions))):
+            if place in found:
+                found.update(self.instructions[place].operands)
+        return found
+
     def finished(self, outputs: Sequence[tuple[str, int]], vanishing: Sequence[int] = ()) -> Program:
         """The program of what was added, with declarations first and nothing that no output needs."""
-        needed = set(vanishing) | {place for _, place in outputs}
-        for place in reversed(range(len(self.instructions))):
-            if place in needed:
-                needed.update(self.instructions[place].operands)
-        order = [
-            k for kind in ("weight", "input") for k, i in enumerate(self.instructions) if i.operation == kind
-        ]
-        order += [k for k in sorted(needed) if self.instructions[k].operation not in ("weight", "input")]
+        needed = self.needed([*vanishing, *(place for _, place in outputs)])
+        kinds = {k: item.operation for k, item in enumerate(self.instructions)}
+        order = [k for kind in ("weight", "input") for k in kinds if kinds[k] == kind]
+        order += [k for k in sorted(needed) if kinds[k] not in ("weight", "input")]
         moved = {old: new for new, old in enumerate(order)}
+        items = [self.instructions[k] for k in order]
         program = Program(
-            tuple(_renumbered(self.instructions[k], moved) for k in order),
+            tuple(replace(item, operands=tuple(moved[k] for k in item.operands)) for item in items),
             tuple((name, moved[place]) for name, place in outputs),
             tuple(moved[place] for place in vanishing),
         )
@@ -242,8 +238,7 @@ class Builder:
         return program
 
 
-def _renumbered(item: Instruction, moved: dict[int, int]) -> Instruction:
-    return Instruction(item.operation, item.constants, tuple(moved[k] for k in item.operands), item.shape)
+# -- what can be read off a program --------------------------------------------------------------------
 
 
 def degrees(program: Program) -> tuple[int, int]:
@@ -299,13 +294,13 @@ def _constants(item: Instruction) -> list[object]:
 
 def multiplications(program: Program) -> int:
     """An upper bound of the number of entries that are computed when the program runs once."""
-    return sum(_work(program, item) for item in program.instructions)
-
-
-def _work(program: Program, item: Instruction) -> int:
-    if item.operation != "einsum":
-        return item.size
-    lengths: dict[str, int] = {}
-    for term, place in zip(item.constants[0], item.operands, strict=True):
-        lengths |= dict(zip(term, program.instructions[place].shape, strict=True))
-    return prod(lengths.values())
+    total = 0
+    for item in program.instructions:
+        lengths = dict(enumerate(item.shape))
+        if item.operation == "einsum":
+            pairs = zip(item.constants[0], item.operands, strict=True)
+            lengths = {
+                a: n for term, k in pairs for a, n in zip(term, program.instructions[k].shape, strict=True)
+            }
+        total += prod(lengths.values())
+    return total

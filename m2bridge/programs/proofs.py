@@ -1,4 +1,10 @@
-"""Checks of a program's derivatives that are made on every run: each compares two computations that could differ."""
+"""What is checked and proved about a program's derivatives at a point.
+
+:class:`Probe` compares derivatives that are computed in two ways, over F_p, on every run. :func:`prove_rank` proves that the
+Jacobian of an analytic program has full column rank at a dyadic point: the Jacobian is enclosed in balls, and a float64
+approximate left inverse shows that every matrix in the enclosure has full column rank. The rank of an analytic map at one point
+is a lower bound of its generic rank.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +16,10 @@ from fractions import Fraction
 import numpy as np
 
 from m2bridge.linear.numeric import Ball, ball_of_arb, full_rank_residual
-from m2bridge.linear.residues import field_of
-from m2bridge.programs.arithmetics import ARB, Balls, Residues, arb_number, elementwise, precision
+from m2bridge.programs.arithmetics import ARB, Balls, arb_number, elementwise, precision
 from m2bridge.programs.instructions import LETTERS
 from m2bridge.programs.jacobians import LastLayer, columns_by_weight, cotangents, jacobian_block
-from m2bridge.programs.points import Integers, draw_inputs, draw_weights
+from m2bridge.programs.points import Integers, draw_inputs, draw_weights, entered, residues_for
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 
@@ -28,32 +33,29 @@ class Probe:
         self, program: Program, p: int, seed: int, weights: Mapping[str, Integers] | None = None
     ) -> None:
         self.program, self.p, self.seed = program, p, seed
-        rng = None if program.polynomial else np.random.default_rng([seed, 3])
-        self.arithmetic = Residues(field_of(p), rng)
+        self.arithmetic = residues_for(program, p, seed)
         self.weights = draw_weights(program, p, seed) if weights is None else dict(weights)
-        inputs = draw_inputs(program, p, seed + 1, _SAMPLES)
-        self.inputs = inputs
-        given = {name: Lettered("", self.arithmetic.integers(value)) for name, value in self.weights.items()}
-        given |= {name: Lettered("N", self.arithmetic.integers(value)) for name, value in inputs.items()}
+        self.inputs = draw_inputs(program, p, seed + 1, _SAMPLES)
+        given = entered(self.arithmetic, self.weights) | entered(self.arithmetic, self.inputs, "N")
         self.values = evaluate(program, self.arithmetic, given)
 
     def changes(self, directions: Sequence[Mapping[str, Integers]]) -> list[bool]:
         """For each direction of the weights, whether an output moves in it, by the forward rules: one pass for all of them."""
         if not directions:
             return []
-        moved = {}
+        tables = {}
         for name, shape in self.program.parameters.items():
             if any(name in direction for direction in directions):
                 zero = np.zeros(shape, dtype=np.int64)
-                table = np.stack([direction.get(name, zero) for direction in directions])
-                moved[name] = Lettered("T", self.arithmetic.integers(table))
+                tables[name] = np.stack([direction.get(name, zero) for direction in directions])
+        moved = entered(self.arithmetic, tables, "T")
         found = tangents(self.program, self.arithmetic, self.values, moved)
         changed = np.zeros(len(directions), dtype=bool)
         for _, place in self.program.outputs:
             item = found[place]
             if item is not None:
-                array = aligned(item, "TN", len(item.core))
-                changed |= self.arithmetic.field.canonical(array).reshape(len(array), -1).any(axis=1)
+                table = self._numbers(item, "TN", len(item.core))
+                changed |= table.reshape(len(table), -1).any(axis=1)
         return [bool(change) for change in changed]
 
     def outputs(self) -> list[list[int]]:
@@ -62,7 +64,7 @@ class Probe:
 
     def derivatives(self, direction: Mapping[str, Integers]) -> list[list[int]]:
         """The derivative of the flat outputs in a direction of the weights, at each input, by the forward rules."""
-        moved = {name: Lettered("", self.arithmetic.integers(value)) for name, value in direction.items()}
+        moved = entered(self.arithmetic, direction)
         return self._by_input(tangents(self.program, self.arithmetic, self.values, moved))
 
     def _by_input(self, items: Sequence[Lettered | None]) -> list[list[int]]:
@@ -72,11 +74,13 @@ class Probe:
             item, size = items[place], self.program.instructions[place].size
             flat = np.zeros((1, size), dtype=np.int64)
             if item is not None:
-                array = aligned(item, "N", len(item.core))
-                flat = self.arithmetic.field.canonical(array).reshape(-1, size)
+                flat = self._numbers(item, "N", len(item.core)).reshape(-1, size)
             parts.append(np.broadcast_to(flat, (samples, size)))
         listed: list[list[int]] = np.concatenate(parts, axis=1).tolist()
         return listed
+
+    def _numbers(self, item: Lettered, lead: str, ndim: int) -> Integers:
+        return self.arithmetic.field.canonical(aligned(item, lead, ndim))
 
     def random_direction(self) -> dict[str, Integers]:
         rng = np.random.default_rng([self.seed, self.p, 11])
@@ -87,7 +91,7 @@ class Probe:
         program, arithmetic = self.program, self.arithmetic
         rng = np.random.default_rng([self.seed, self.p, 12])
         direction = self.random_direction()
-        moved = {n: Lettered("", arithmetic.integers(value), arithmetic) for n, value in direction.items()}
+        moved = entered(arithmetic, direction)
         found = tangents(program, arithmetic, self.values, moved)
         seeds: dict[int, Lettered] = {}
         pushed = pulled = Lettered("", arithmetic.zeros(()), arithmetic)
@@ -103,10 +107,8 @@ class Probe:
             if item is not None:
                 letters = LETTERS[: len(program.parameters[name])]
                 pulled = pulled + item.contract(letters, moved[name], letters, "")
-        both = [arithmetic.field.canonical(aligned(part, "NR", 0)).reshape(-1) for part in (pushed, pulled)]
-        size = max(len(part) for part in both)
-        one, other = (np.broadcast_to(part, (size,)).tolist() for part in both)
-        return one, other
+        both = np.broadcast_arrays(*(self._numbers(part, "NR", 0).reshape(-1) for part in (pushed, pulled)))
+        return both[0].tolist(), both[1].tolist()
 
 
 FLOAT_BITS = 53
@@ -144,13 +146,9 @@ class DyadicPoint:
 class BallProof:
     """Full column rank of a block of the Jacobian.
 
-    Attributes
-    ----------
-    rank: the proved lower bound of the dimension.
-    columns: flat weights, without those of the last layer.
-    layer, outputs: the last layer, if there is one, and how many of its rows the block looks at.
-    residual: the proved bound of the largest row sum of |I - C T|, below 1.
-    precision: bits of the midpoints.
+    `rank` is the proved lower bound of the dimension; `columns` are flat weights, without those of the last layer `layer`, of
+    which the block looks at `outputs` rows. `residual` bounds the largest row sum of |I - C T| and is below 1; `precision` are
+    the bits of the midpoints.
     """
 
     rank: int

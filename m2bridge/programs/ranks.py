@@ -16,14 +16,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from m2bridge.errors import OutOfReachError
-from m2bridge.linear.modular import Elimination, echelon_residues, eliminate, eliminate_residues
-from m2bridge.linear.residues import DEFAULT_PRIME, LARGEST_BLAS_PRIME, field_of
-from m2bridge.programs.arithmetics import Array, Residues
+from m2bridge.linear.modular import echelon_residues, eliminate, eliminate_residues
+from m2bridge.linear.primes import BLAS_BELOW, LARGE_PRIME
+from m2bridge.programs.arithmetics import Array
 from m2bridge.programs.jacobians import (
     LastLayer,
     flat_columns,
@@ -33,7 +33,7 @@ from m2bridge.programs.jacobians import (
     output_seeds,
     token_seeds,
 )
-from m2bridge.programs.points import NOTHING_HELD, Held, Integers, draw_inputs, draw_weights
+from m2bridge.programs.points import NOTHING_HELD, Held, draw_inputs, draw_weights, entered, residues_for
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate
 
@@ -71,23 +71,15 @@ class GenericRank:
     p: int
     seed: int
     held: Held
-    settled: bool
+    settled: bool = False
     heuristic: bool
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Try:
-    """One attempt: how many samples, how many output entries of each (or rows of the last layer)."""
-
-    samples: int
-    outputs: int
+    seconds: float = 0.0
 
 
 def generic_rank(
     program: Program,
     *,
-    p: int = DEFAULT_PRIME,
+    p: int = LARGE_PRIME,
     seed: int = 0,
     held: Held = NOTHING_HELD,
     upper: int | None = None,
@@ -117,15 +109,14 @@ def generic_rank(
         The elimination would need more memory than allowed; field `estimate` has the bytes.
     """
     start = time.perf_counter()
-    most = program.parameter_count - held.count
-    most = most if upper is None else min(upper, most)
-    layer = last_layer(program, held) if p < LARGEST_BLAS_PRIME else None
-    work = _RankWork(program, p, seed, held, layer)
-    current = work.first_try(samples)
-    best: tuple[_Pivots, _Try] | None = None
+    free = program.parameter_count - held.count
+    most = free if upper is None else min(upper, free)
+    work = _RankWork(program, p, seed, held)
+    size = work.first_size(samples)
+    best: GenericRank | None = None
     unchanged = 0
     while True:
-        needed = work.memory(current)
+        needed = work.memory(size)
         if memory_limit is not None and needed > memory_limit:
             if best is not None:
                 break
@@ -135,174 +126,152 @@ def generic_rank(
                 estimate=needed,
             )
         if report:
-            report(
-                f"rank over F_{p}: {work.width} columns, {current.samples} samples, {needed / 2**20:.0f} MB"
-            )
-        found = work.pivots(current)
-        if best is None or work.rank(found) > work.rank(best[0]):
-            best, unchanged = (found, current), 0
-        else:
-            unchanged += 1
-        if work.rank(best[0]) >= most or unchanged >= _GROWTHS or not (program.inputs and grow):
+            report(f"rank over F_{p}: {work.width} columns, {size.samples} samples, {needed / 2**20:.0f} MB")
+        found = work.rank(size)
+        better = best is None or found.rank > best.rank
+        best, unchanged = (found, 0) if better or best is None else (best, unchanged + 1)
+        if best.rank >= most or unchanged >= _GROWTHS or not (program.inputs and grow):
             break
-        current = work.next_try(current)
-    pivots, done = best
-    return GenericRank(
-        rank=work.rank(pivots),
-        columns=pivots.columns,
-        rows=pivots.rows,
-        layer=layer,
-        token_pivots=pivots.tokens,
-        samples=done.samples,
-        outputs=done.outputs,
-        p=p,
-        seed=seed,
-        held=held,
-        settled=work.rank(pivots) >= most or unchanged >= _GROWTHS or not program.inputs,
-        heuristic=not program.polynomial,
-        seconds=time.perf_counter() - start,
-    )
+        size = work.next_size(size)
+    settled = best.rank >= most or unchanged >= _GROWTHS or not program.inputs
+    return replace(best, settled=settled, seconds=time.perf_counter() - start)
 
 
 @dataclass(frozen=True, slots=True)
-class _Pivots:
-    tokens: tuple[int, ...]
-    rows: tuple[tuple[int, int], ...]
-    columns: tuple[int, ...]
+class _Size:
+    """How many samples, how many output entries of each (or rows of the last layer)."""
+
+    samples: int
+    outputs: int
 
 
 class _RankWork:
     """A rank that is being computed: the point, and the columns that are asked for."""
 
-    def __init__(self, program: Program, p: int, seed: int, held: Held, layer: LastLayer | None) -> None:
-        self.program, self.p, self.seed, self.layer = program, p, seed, layer
-        rng = None if program.polynomial else np.random.default_rng([seed, 3])
-        self.arithmetic = Residues(field_of(p), rng)
-        drawn = draw_weights(program, p, seed, held)
-        self.weights = {name: Lettered("", self.lift(value)) for name, value in drawn.items()}
-        self.chosen = free_columns(program, held, layer)
+    def __init__(self, program: Program, p: int, seed: int, held: Held) -> None:
+        self.program, self.p, self.seed, self.held = program, p, seed, held
+        self.layer = last_layer(program, held) if p < BLAS_BELOW else None
+        self.arithmetic = residues_for(program, p, seed)
+        self.weights = entered(self.arithmetic, draw_weights(program, p, seed, held))
+        self.chosen = free_columns(program, held, self.layer)
         self.columns = flat_columns(program, self.chosen)
-
-    def lift(self, array: Integers) -> Array:
-        return self.arithmetic.field.residues(array)
-
-    @property
-    def width(self) -> int:
-        return len(self.columns)
-
-    def rank(self, found: _Pivots) -> int:
-        outputs = self.layer.outputs if self.layer else 0
-        return outputs * len(found.tokens) + len(found.columns)
+        self.width = len(self.columns)
 
     # -- how many samples ---------------------------------------------------------------------------------
 
-    def first_try(self, samples: int | None) -> _Try:
+    def first_size(self, samples: int | None) -> _Size:
         if self.layer is None:
             rows = self.program.output_count
             if not self.program.inputs:
-                return _Try(1, rows)
+                return _Size(1, rows)
             rows = min(rows, _FEW_OUTPUTS)
-            return _Try(samples or math.ceil(1.05 * self.width / rows) + 2, rows)
+            return _Size(samples or math.ceil(1.05 * self.width / rows) + 2, rows)
         tokens, outputs = self.layer.columns, self.layer.few(analytic=not self.program.polynomial)
         unknowns = self.width + outputs * self.layer.width
-        return _Try(samples or max(2, math.ceil(1.03 * unknowns / (outputs * tokens)) + 2), outputs)
+        return _Size(samples or max(2, math.ceil(1.03 * unknowns / (outputs * tokens)) + 2), outputs)
 
-    def next_try(self, current: _Try) -> _Try:
-        outputs = current.outputs
-        if self.layer is not None:
-            outputs = min(self.layer.outputs, self.layer.width, 2 * outputs)
-        return _Try(math.ceil(1.5 * current.samples) + 1, outputs)
+    def next_size(self, size: _Size) -> _Size:
+        most = min(self.layer.outputs, self.layer.width, 2 * size.outputs) if self.layer else size.outputs
+        return _Size(math.ceil(1.5 * size.samples) + 1, most)
 
-    def _rows(self, current: _Try) -> int:
+    def memory(self, size: _Size) -> int:
+        """Bytes of the matrix (and a copy of it), of a block of the reverse pass, and of the values."""
+        per_sample = self._per_sample(size)
+        chunk = max(per_sample, min(_CHUNK_BYTES, size.samples * per_sample))
+        pairs = zip(self.program.instructions, self.program.sees_inputs, strict=True)
+        values = 8 * size.samples * sum(item.size for item, seen in pairs if seen)
+        matrix = 8 * size.samples * self._rows(size) * max(1, self.width)
+        return (1 if self.layer else 2) * matrix + 2 * chunk + values + 48 * 2**20
+
+    def _rows(self, size: _Size) -> int:
         """Rows of the Jacobian for each sample."""
-        return current.outputs * self.layer.columns if self.layer else current.outputs
+        return size.outputs * self.layer.columns if self.layer else size.outputs
 
-    def memory(self, current: _Try) -> int:
-        per_sample = self._per_sample(current)
-        chunk = max(per_sample, min(_CHUNK_BYTES, current.samples * per_sample))
-        passes = (
-            8
-            * current.samples
-            * sum(
-                item.size
-                for item, seen in zip(self.program.instructions, self.program.sees_inputs, strict=True)
-                if seen
-            )
-        )
-        matrix = 8 * current.samples * self._rows(current) * max(1, self.width)
-        return (1 if self.layer else 2) * matrix + 2 * chunk + passes + 48 * 2**20
-
-    def _per_sample(self, current: _Try) -> int:
+    def _per_sample(self, size: _Size) -> int:
         """Bytes of the reverse pass for one sample; nothing is pulled back to constants."""
         largest = max(item.size for item in self.program.instructions if item.operation != "constant")
-        return 8 * self._rows(current) * (2 * largest + 3 * max(1, self.width))
+        return 8 * self._rows(size) * (2 * largest + 3 * max(1, self.width))
 
     # -- the work -----------------------------------------------------------------------------------------
 
-    def pivots(self, current: _Try) -> _Pivots:
-        inputs = draw_inputs(self.program, self.p, self.seed, current.samples)
-        given = self.weights | {name: Lettered("N", self.lift(value)) for name, value in inputs.items()}
-        values = evaluate(self.program, self.arithmetic, given)
-        if self.layer is not None:
-            return self._eliminated(values, current, self.layer)
-        return self._plain(values, current)
+    def rank(self, size: _Size) -> GenericRank:
+        """The rank at so many samples, with its pivots."""
+        inputs = draw_inputs(self.program, self.p, self.seed, size.samples)
+        values = evaluate(self.program, self.arithmetic, self.weights | entered(self.arithmetic, inputs, "N"))
+        tokens: Sequence[int] = ()
+        if self.layer is None:
+            columns, rows = self._plain(values, size)
+        else:
+            columns, rows, tokens = self._eliminated(values, size, self.layer)
+        own = self.layer.outputs * len(tokens) if self.layer else 0
+        return GenericRank(
+            rank=own + len(columns),
+            columns=tuple(int(self.columns[k]) for k in columns),
+            rows=tuple(rows),
+            layer=self.layer,
+            token_pivots=tuple(tokens),
+            samples=size.samples,
+            outputs=size.outputs,
+            p=self.p,
+            seed=self.seed,
+            held=self.held,
+            heuristic=not self.program.polynomial,
+        )
 
-    def _plain(self, values: list[Lettered], current: _Try) -> _Pivots:
-        rows, outputs = current.outputs, self.program.output_count
+    def _plain(self, values: list[Lettered], size: _Size) -> tuple[Sequence[int], list[tuple[int, int]]]:
+        """Pivot columns and rows of the Jacobian of a few random output entries of each sample."""
         rng = np.random.default_rng([self.seed, self.p, 5])
-        entries = np.stack([np.sort(rng.permutation(outputs)[:rows]) for _ in range(current.samples)])
-        matrix = np.empty((current.samples, rows, self.width), dtype=self.arithmetic.zeros(()).dtype)
-        for window in self._windows(current):
+        every, n = self.program.output_count, size.outputs
+        entries = np.stack([np.sort(rng.permutation(every)[:n]) for _ in range(size.samples)])
+        matrix = np.empty((size.samples, n, self.width), dtype=self.arithmetic.field.dtype)
+        for window in self._windows(size):
             seeds = output_seeds(self.program, self.arithmetic, entries[window])
             matrix[window] = self._block(values, seeds, window)
-        found = self._eliminate(matrix.reshape(-1, self.width))
-        chosen = tuple((row // rows, int(entries[row // rows, row % rows])) for row in found.pivot_rows)
-        return _Pivots((), chosen, tuple(int(self.columns[k]) for k in found.pivot_columns))
+        flat = matrix.reshape(-1, self.width)
+        small = self.p < BLAS_BELOW
+        found = eliminate_residues(flat, self.arithmetic.field) if small else eliminate(flat, self.p)
+        return found.pivot_columns, [(row // n, int(entries[row // n, row % n])) for row in found.pivot_rows]
 
-    def _eliminate(self, matrix: Array) -> Elimination:
-        if self.p < LARGEST_BLAS_PRIME:
-            return eliminate_residues(matrix, self.arithmetic.field)
-        return eliminate(matrix, self.p)
-
-    def _windows(self, current: _Try) -> list[slice]:
-        chunk = max(1, _CHUNK_BYTES // self._per_sample(current))
-        return [slice(k, min(k + chunk, current.samples)) for k in range(0, current.samples, chunk)]
+    def _windows(self, size: _Size) -> list[slice]:
+        chunk = max(1, _CHUNK_BYTES // self._per_sample(size))
+        return [slice(k, min(k + chunk, size.samples)) for k in range(0, size.samples, chunk)]
 
     def _block(self, values: Sequence[Lettered], seeds: dict[int, Lettered], window: slice) -> Array:
         """Rows of the Jacobian at some samples: (samples, rows, columns)."""
         part = [v.like(v.array[window]) if v.lead else v for v in values]
         return jacobian_rows(self.program, self.arithmetic, part, seeds, self.chosen)
 
-    def _eliminated(self, values: list[Lettered], current: _Try, layer: LastLayer) -> _Pivots:
-        """Independent tokens, and pivots of the rest modulo the columns of the last weight."""
-        field = self.arithmetic.field
-        tokens = values[layer.tokens].array.reshape(current.samples, layer.width, layer.columns)
+    def _eliminated(
+        self, values: list[Lettered], size: _Size, layer: LastLayer
+    ) -> tuple[Sequence[int], list[tuple[int, int]], Sequence[int]]:
+        """Pivot columns and rows modulo the columns of the last weight, and independent tokens."""
+        field, outputs = self.arithmetic.field, size.outputs
+        tokens = values[layer.tokens].array.reshape(size.samples, layer.width, layer.columns)
         token_matrix = np.ascontiguousarray(np.moveaxis(tokens, 1, 0).reshape(layer.width, -1))
         total = token_matrix.shape[1]
         pivots, reduced = echelon_residues(token_matrix, field)
         if not self.width:
-            return _Pivots(tuple(pivots), (), ())
+            return (), [], pivots
         free = np.setdiff1d(np.arange(total), pivots)
         relations = np.ascontiguousarray(reduced[:, free].T)
-        matrix = np.empty((current.outputs, len(free), self.width))
-        bound = np.empty((current.outputs, len(pivots), self.width))
+        matrix = np.empty((outputs, len(free), self.width))
+        bound = np.empty((outputs, len(pivots), self.width))
         place = np.empty(total, dtype=np.int64)
         place[free], place[pivots] = np.arange(len(free)), np.arange(len(pivots))
-        is_pivot = np.zeros(total, dtype=bool)
-        is_pivot[pivots] = True
-        forms = self.weights[layer.weight].array[: current.outputs]
+        is_pivot = np.isin(np.arange(total), pivots)
+        forms = self.weights[layer.weight].array[:outputs]
         seeds = {layer.tokens: token_seeds(self.program, self.arithmetic, layer, forms)}
-        for window in self._windows(current):
+        for window in self._windows(size):
             block = self._block(values, seeds, window)
-            block = block.reshape(len(block), current.outputs, layer.columns, self.width).swapaxes(0, 1)
-            block = block.reshape(current.outputs, -1, self.width)
+            block = block.reshape(len(block), outputs, layer.columns, self.width).swapaxes(0, 1)
+            block = block.reshape(outputs, -1, self.width)
             index = np.arange(window.start * layer.columns, window.stop * layer.columns)
             chosen = is_pivot[index]
             bound[:, place[index[chosen]]] = block[:, chosen]
             matrix[:, place[index[~chosen]]] = block[:, ~chosen]
-        for output in range(current.outputs):
+        for output in range(outputs):
             field.subtract_product(matrix[output], relations, bound[output])
-        del bound, values
+        del bound
         found = eliminate_residues(matrix.reshape(-1, self.width), field)
-        rows_found = tuple((row // len(free), int(free[row % len(free)])) for row in found.pivot_rows)
-        return _Pivots(tuple(pivots), rows_found, tuple(int(self.columns[k]) for k in found.pivot_columns))
+        rows = [(row // len(free), int(free[row % len(free)])) for row in found.pivot_rows]
+        return found.pivot_columns, rows, pivots

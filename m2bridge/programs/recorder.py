@@ -1,6 +1,6 @@
 """Writing down a program while a function runs: instructions with the simplifications that change no value.
 
-Everything here works on places of the program that is being written. Constants are folded exactly; a factor 1, a summand 0,
+Everything here works on places of the program that is being written. Constants are exact and folded; a factor 1, a summand 0,
 scales of scales, reshapes of reshapes and slices that take everything vanish.
 """
 
@@ -25,13 +25,42 @@ from m2bridge.programs.instructions import (
     Shape,
     broadcast_shape,
     instruction,
-)
+)  # fmt: skip
 from m2bridge.programs.program import Builder
 from m2bridge.programs.refusals import current_line, not_polynomial, wrong_input
 from m2bridge.programs.run import Lettered, apply
 
 _RATIONALS = Objects(lambda number: number)
 Indices = np.ndarray[Any, Any]
+
+
+def rational(value: Any, tell: Callable[[float], None]) -> Fraction:
+    """A number as a rational one; a float is the dyadic number that it is, and `tell` is told of it if it looks otherwise."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, (int, np.bool_)):
+        return Fraction(int(value))
+    if isinstance(value, Rational):  # NumPy's and SymPy's integers, SymPy's rationals
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, (float, np.floating)):
+        if not np.isfinite(value):
+            raise wrong_input(
+                f"the constant {value} is not a number; mask a softmax by multiplying np.exp(S) with a matrix of zeros and ones"
+            )
+        exact = Fraction(*value.as_integer_ratio())
+        shown = repr(value) if type(value) is float else np.format_float_positional(value)
+        if exact != Fraction(shown):  # 0.5 and 3.0 are what they look like; 0.1 is not
+            tell(float(value))
+        return exact
+    if isinstance(value, Decimal) and value.is_finite():
+        return Fraction(value)
+    if isinstance(value, (complex, np.complexfloating)):
+        raise wrong_input(f"the constant {value} is complex; a program has rational constants")
+    text = f"{type(value).__name__} {value}"
+    text = text if len(text) < 60 else text[:57] + "..."
+    raise not_polynomial(
+        f"{text} is not a rational constant; use int, Fraction, or an array of them (a float is taken exactly)"
+    )
 
 
 class Recorder(Builder):
@@ -44,41 +73,6 @@ class Recorder(Builder):
         self.maxima: dict[int, str] = {}
         self._values: dict[int, np.ndarray[Any, Any]] = {}
 
-    def instruction(self, place: int) -> Instruction:
-        return self.instructions[place]
-
-    def single_term(self, place: int) -> tuple[str, str] | None:
-        """The letters of the operand and of the result of an einsum with one operand; None for anything else."""
-        item = self.instruction(place)
-        if item.operation != "einsum" or len(item.operands) != 1:
-            return None
-        terms: Any = item.constants[0]
-        return terms[0], str(item.constants[1])
-
-    def value(self, place: int) -> np.ndarray[Any, Any] | None:
-        """The entries of a constant; None for what depends on weights or inputs."""
-        item = self.instruction(place)
-        if item.operation != "constant":
-            return None
-        if place not in self._values:
-            self._values[place] = object_array(list(item.constants), item.shape)
-        return self._values[place]
-
-    def add_float(self, value: float) -> None:
-        self.floats.add(value)
-        self.first_float = self.first_float or (value, current_line(short=True))
-
-    def constant(self, value: Any) -> int:
-        array = rational_array(value, self.add_float)
-        if not array.size:
-            raise wrong_input(f"a constant array of shape {array.shape} is empty")
-        place = self.write("constant", (), *array.ravel(), shape=array.shape)
-        self._values.setdefault(place, array)
-        return place
-
-    def zeros(self, shape: Shape) -> int:
-        return self.constant(np.zeros(shape, dtype=np.int64))
-
     def write(self, operation: str, operands: Sequence[int], *constants: object, shape: Shape = ()) -> int:
         """The place of an instruction; one whose operands are all constant is carried out."""
         values = [self.value(k) for k in operands]
@@ -89,21 +83,57 @@ class Recorder(Builder):
             item = instruction(operation, constants, tuple(operands), shapes, shape)
         except ProgramError as error:
             raise wrong_input(error.message) from None
-        return self.constant(
-            apply(_RATIONALS, item, [Lettered("", value, _RATIONALS) for value in values]).array
-        )
+        given = [Lettered("", value, _RATIONALS) for value in values]
+        return self.constant(apply(_RATIONALS, item, given).array)
+
+    # -- constants ----------------------------------------------------------------------------------
+
+    def constant(self, value: Any) -> int:
+        """A number, array or nested list of numbers."""
+        array = value if isinstance(value, np.ndarray) else np.array(value)
+        if array.dtype.kind == "f" and not isinstance(value, np.ndarray):
+            array = np.array(value, dtype=object)  # a list with Fractions and floats in it keeps both
+        if not array.size:
+            raise wrong_input(f"a constant array of shape {array.shape} is empty")
+        plain = array.dtype.kind in "biu" or array.dtype == np.float64
+        entries = array.ravel().tolist() if plain else list(array.ravel())
+        exact = [rational(entry, self._add_float) for entry in entries]
+        place = self.write("constant", (), *exact, shape=array.shape)
+        self._values.setdefault(place, object_array(exact, array.shape))
+        return place
+
+    def _add_float(self, value: float) -> None:
+        self.floats.add(value)
+        self.first_float = self.first_float or (value, current_line(short=True))
+
+    def zeros(self, shape: Shape) -> int:
+        return self.constant(np.zeros(shape, dtype=np.int64))
+
+    def value(self, place: int) -> np.ndarray[Any, Any] | None:
+        """The entries of a constant; None for what depends on weights or inputs."""
+        item = self.instructions[place]
+        if item.operation != "constant":
+            return None
+        if place not in self._values:
+            self._values[place] = object_array(list(item.constants), item.shape)
+        return self._values[place]
+
+    def uniform(self, place: int) -> Fraction | None:
+        """The number that all entries of a constant are; None if they differ or the array is not constant."""
+        value = self.value(place)
+        if value is None or any(entry != value.flat[0] for entry in value.flat):
+            return None
+        return Fraction(value.flat[0])
 
     # -- entrywise ----------------------------------------------------------------------------------
 
     def common_shape(self, *places: int) -> Shape:
-        shape: Shape = ()
-        for place in places:
-            try:
-                shape = broadcast_shape(shape, self.shape(place))
-            except ProgramError:
-                shapes = ", ".join(str(self.shape(k)) for k in places)
-                raise wrong_input(f"arrays of shapes {shapes} do not fit together") from None
-        return shape
+        shapes = [self.shape(place) for place in places]
+        try:
+            return broadcast_shape(*shapes)
+        except ProgramError:
+            listed = ", ".join(map(str, shapes))
+            raise wrong_input(f"arrays of shapes {listed} do not fit together") from None
 
     def broadcast(self, place: int, shape: Shape) -> int:
         """The array repeated to `shape`: a product with ones where axes are repeated."""
@@ -119,15 +149,8 @@ class Recorder(Builder):
         ones = tuple(n if m == 1 else 1 for m, n in zip(padded, shape, strict=True))
         return self.write("multiply", (place, self.constant(np.ones(ones, dtype=np.int64))))
 
-    def uniform(self, place: int) -> Fraction | None:
-        """The number that all entries of a constant are; None if they differ or the array is not constant."""
-        value = self.value(place)
-        if value is None or any(entry != value.flat[0] for entry in value.flat):
-            return None
-        return Fraction(value.flat[0])
-
     def scale(self, factor: Fraction, place: int) -> int:
-        item = self.instruction(place)
+        item = self.instructions[place]
         if factor == 1:
             return place
         if factor == 0:
@@ -135,6 +158,9 @@ class Recorder(Builder):
         if item.operation == "scale":
             return self.scale(factor * item.constants[0], item.operands[0])
         return self.write("scale", (place,), factor)
+
+    def negative(self, place: int) -> int:
+        return self.scale(Fraction(-1), place)
 
     def add(self, first: int, second: int) -> int:
         shape = self.common_shape(first, second)
@@ -146,9 +172,6 @@ class Recorder(Builder):
     def subtract(self, first: int, second: int) -> int:
         return self.zeros(self.shape(first)) if first == second else self.add(first, self.negative(second))
 
-    def negative(self, place: int) -> int:
-        return self.scale(Fraction(-1), place)
-
     def multiply(self, first: int, second: int) -> int:
         shape = self.common_shape(first, second)
         for place, other in ((first, second), (second, first)):
@@ -159,11 +182,12 @@ class Recorder(Builder):
         return self.power(base, m + n) if base == other else self.write("multiply", (first, second))
 
     def _base(self, place: int) -> tuple[int, int]:
-        item = self.instruction(place)
-        constants: Any = item.constants
-        return (item.operands[0], constants[0]) if item.operation == "power" else (place, 1)
+        item = self.instructions[place]
+        return (item.operands[0], item.constants[0]) if item.operation == "power" else (place, 1)
 
     def power(self, place: int, exponent: int) -> int:
+        if exponent < 0:
+            return self.power(self.reciprocal(place), -exponent)
         if exponent == 0:
             return self.constant(np.ones(self.shape(place), dtype=np.int64))
         base, before = self._base(place)
@@ -174,7 +198,7 @@ class Recorder(Builder):
     # -- the same entries elsewhere -----------------------------------------------------------------
 
     def reshape(self, place: int, shape: Shape) -> int:
-        item = self.instruction(place)
+        item = self.instructions[place]
         if item.shape == shape:
             return place
         if prod(shape) != item.size:
@@ -187,17 +211,14 @@ class Recorder(Builder):
 
     def slice(self, place: int, parts: tuple[AxisSlice, ...]) -> int:
         """Start, count and step on each axis; slices of slices, of joined arrays and of unit axes are taken further in."""
-        item = self.instruction(place)
+        item = self.instructions[place]
         if parts == tuple((0, n, 1) for n in item.shape):
             return place
         if any(count == 0 for _, count, _ in parts):
-            raise wrong_input("an empty part of an array; arrays of a network have at least one entry")
-        constants: Any = item.constants
+            raise _empty()
         if item.operation == "slice":
-            inner = [
-                (s + u * p, c, p * q if c > 1 else 1)
-                for (s, _, p), (u, c, q) in zip(constants, parts, strict=True)
-            ]
+            both = zip(item.constants, parts, strict=True)
+            inner = [(s + u * p, c, p * q if c > 1 else 1) for (s, _, p), (u, c, q) in both]
             return self.slice(item.operands[0], tuple(inner))
         if item.operation == "reshape":
             source = self.shape(item.operands[0])
@@ -206,25 +227,31 @@ class Recorder(Builder):
                 moved = tuple(next(wide) if n > 1 else (0, 1, 1) for n in source)
                 return self.reshape(self.slice(item.operands[0], moved), tuple(c for _, c, _ in parts))
         if item.operation == "concatenate":
-            axis, start = constants[0], 0
+            (axis,) = item.constants
             first, count, step = parts[axis]
-            low, high = sorted((first, first + (count - 1) * step))
-            for operand in item.operands:
-                stop = start + self.shape(operand)[axis]
-                if start <= low and high < stop:
-                    return self.slice(
-                        operand, (*parts[:axis], (first - start, count, step), *parts[axis + 1 :])
-                    )
-                start = stop
+            found = self._operand_with(item, axis, *sorted((first, first + (count - 1) * step)))
+            if found is not None:
+                operand, start = found
+                return self.slice(operand, (*parts[:axis], (first - start, count, step), *parts[axis + 1 :]))
         return self.write("slice", (place,), *parts)
+
+    def _operand_with(self, item: Instruction, axis: int, low: int, high: int) -> tuple[int, int] | None:
+        """The operand of a concatenation that has all of low..high on its axis, and where it begins."""
+        start = 0
+        for operand in item.operands:
+            stop = start + self.shape(operand)[axis]
+            if start <= low and high < stop:
+                return operand, start
+            start = stop
+        return None
 
     def gather(self, place: int, indices: Indices) -> int:
         """The entries at these flat places, with the shape of `indices`."""
-        shape = tuple(int(n) for n in indices.shape)
         if not indices.size:
-            raise wrong_input("an empty part of an array; arrays of a network have at least one entry")
+            raise _empty()
+        shape = tuple(int(n) for n in indices.shape)
         place, flat = self.traced_back(place, indices.ravel())
-        source, size = self.shape(place), prod(self.shape(place))
+        source, size = self.shape(place), self.instructions[place].size
         if len(flat) == size and np.array_equal(flat, np.arange(size)):
             return self.reshape(place, shape)
         steps = np.unique(np.diff(flat)) if len(flat) > 1 else np.array([1])
@@ -235,36 +262,37 @@ class Recorder(Builder):
     def traced_back(self, place: int, flat: Indices) -> tuple[int, Indices]:
         """Entries of an array that only rearranges another one, as entries of that one."""
         while True:
-            item = self.instruction(place)
-            operation = item.operation
-            constants: Any = item.constants
+            item = self.instructions[place]
+            operation, constants = item.operation, item.constants
             if operation == "gather":
                 flat = np.array(constants, dtype=np.int64)[flat]
-            elif operation in ("slice", "einsum") and len(item.operands) == 1:
-                source = self.shape(item.operands[0])
-                axes = np.unravel_index(flat, item.shape) if item.shape else ()
+            elif operation == "slice" or (operation == "einsum" and self.is_transpose(item)):
+                axes: Any = np.unravel_index(flat, item.shape)
                 if operation == "slice":
                     axes = tuple(s + i * p for (s, _, p), i in zip(constants, axes, strict=True))
                 else:
                     (term,), result = constants
-                    if len(term) != len(result):
-                        return place, flat
                     axes = tuple(axes[result.index(letter)] for letter in term)
-                flat = np.ravel_multi_index(axes, source) if source else flat
+                flat = np.ravel_multi_index(axes, self.shape(item.operands[0]))
             elif operation == "concatenate" and constants[0] == 0:
-                start = 0
-                for operand in item.operands:
-                    size = prod(self.shape(operand))
-                    if start <= flat.min() and flat.max() < start + size:
-                        break
-                    start += size
-                else:
+                width = prod(item.shape[1:])
+                found = self._operand_with(item, 0, flat.min() // width, flat.max() // width)
+                if found is None:
                     return place, flat
-                place, flat = operand, flat - start
+                place, flat = found[0], flat - found[1] * width
                 continue
             elif operation != "reshape":
                 return place, flat
             place = item.operands[0]
+
+    @staticmethod
+    def is_transpose(item: Instruction) -> bool:
+        """Whether an instruction is an einsum with one operand that only permutes axes."""
+        return (
+            item.operation == "einsum"
+            and len(item.operands) == 1
+            and len(item.constants[0][0]) == len(item.shape)
+        )
 
     def concatenate(self, axis: int, places: Sequence[int]) -> int:
         return places[0] if len(places) == 1 else self.write("concatenate", tuple(places), axis)
@@ -275,93 +303,33 @@ class Recorder(Builder):
         return self.write("exp", (place,))
 
     def reciprocal(self, place: int) -> int:
-        item = self.instruction(place)
+        item = self.instructions[place]
         value = self.value(place)
         if value is not None:
-            if any(entry == 0 for entry in value.flat):
+            if not value.all():
                 raise wrong_input("a division by zero")
-            return self.constant(object_array([1 / entry for entry in value.flat], value.shape))
+            return self.constant(np.asarray(1 / value))
         return item.operands[0] if item.operation == "reciprocal" else self.write("reciprocal", (place,))
 
     def maximum(self, place: int, axes: tuple[int, ...], shape: Shape) -> int:
         """The largest entries along these axes, which no program has: only a softmax, where they cancel, may use them."""
         made = Instruction("maximum", axes, (place,), shape)
         for known in self.maxima:
-            if self.instruction(known) == made:
+            if self.instructions[known] == made:
                 return known
         self.maxima[len(self.instructions)] = current_line()
         self.instructions.append(made)
         return len(self.instructions) - 1
 
     def check_maxima(self, results: Sequence[int]) -> None:
-        needed = set(results)
-        for place in range(len(self.instructions) - 1, -1, -1):
-            if place in needed:
-                if place in self.maxima:
-                    raise not_polynomial(
-                        "the largest entry is not a polynomial; max is understood only in a softmax:\n"
-                        "    e = np.exp(S - S.max(axis, keepdims=True)); e / e.sum(axis, keepdims=True)",
-                        self.maxima[place],
-                    )
-                needed.update(self.instruction(place).operands)
-
-
-FloatListener = Callable[[float], None]
-
-
-def rational(value: Any, listener: FloatListener) -> Fraction:
-    """A number as a rational one; a float is the dyadic number that it is, and `listener` is told of it.
-
-    Raises
-    ------
-    InputError
-        The value is infinite, not a number, or complex.
-    NotPolynomialError
-        The value is not a number at all.
-    """
-    if isinstance(value, Fraction):
-        return value
-    if isinstance(value, (bool, np.bool_, int)):
-        return Fraction(int(value))
-    if isinstance(value, Rational):  # NumPy's and SymPy's integers, SymPy's rationals
-        return Fraction(int(value.numerator), int(value.denominator))
-    if isinstance(value, (float, np.floating)):
-        if not np.isfinite(value):
-            raise wrong_input(
-                f"the constant {value} is not a number; mask a softmax by multiplying np.exp(S) with a matrix of zeros and ones"
+        """Refuse a maximum that one of the results still needs."""
+        for place in sorted(self.needed(results) & set(self.maxima), reverse=True):
+            raise not_polynomial(
+                "the largest entry is not a polynomial; max is understood only in a softmax:\n"
+                "    e = np.exp(S - S.max(axis, keepdims=True)); e / e.sum(axis, keepdims=True)",
+                self.maxima[place],
             )
-        exact = Fraction(*value.as_integer_ratio())
-        if isinstance(value, np.floating) and not isinstance(value, float):
-            decimal = Fraction(np.format_float_positional(value))
-        else:
-            decimal = Fraction(repr(float(value)))
-        if exact != decimal:  # 0.5 and 3.0 are what they look like; 0.1 is not
-            listener(float(value))
-        return exact
-    if isinstance(value, Decimal) and value.is_finite():
-        return Fraction(value)
-    if isinstance(value, (complex, np.complexfloating)):
-        raise wrong_input(f"the constant {value} is complex; a program has rational constants")
-    raise not_polynomial(
-        f"{_shown(value)} is not a rational constant; use int, Fraction, or an array of them (a float is taken exactly)"
-    )
 
 
-def _shown(value: Any) -> str:
-    text = f"{type(value).__name__} {value}"
-    return text if len(text) < 60 else text[:57] + "..."
-
-
-def rational_array(value: Any, listener: FloatListener) -> np.ndarray[Any, Any]:
-    """A number, array or nested list of numbers as an object array of Fractions."""
-    array = value if isinstance(value, np.ndarray) else np.array(value)
-    if array.dtype.kind == "f" and not isinstance(value, np.ndarray):
-        array = np.array(value, dtype=object)  # a list with Fractions and floats in it keeps both
-    entries = [rational(entry, listener) for entry in _entries(array)]
-    return object_array(entries, array.shape)
-
-
-def _entries(array: np.ndarray[Any, Any]) -> list[Any]:
-    if array.dtype.kind in "biu" or array.dtype == np.float64:
-        return list(array.ravel().tolist())
-    return list(array.ravel())
+def _empty() -> Exception:
+    return wrong_input("an empty part of an array; arrays of a network have at least one entry")

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -29,7 +29,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
 from m2bridge.errors import InputError, M2BridgeError
-from m2bridge.programs.contractions import summed, transposed
+from m2bridge.programs.contractions import transposed
 from m2bridge.programs.instructions import NAME, AxisSlice, ProgramError, Shape
 from m2bridge.programs.program import Builder, Program
 from m2bridge.programs.recorder import Recorder
@@ -40,13 +40,7 @@ __all__ = ["Recorded", "Recording", "record", "record_call"]
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recorded network.
-
-    Attributes
-    ----------
-    program: the network as data.
-    notes: sentences that an answer about this network has to carry, for instance that floats were taken as exact dyadic numbers.
-    """
+    """A recorded network, and sentences that an answer about it has to carry, for instance that floats were taken exactly."""
 
     program: Program
     notes: tuple[str, ...] = ()
@@ -105,27 +99,25 @@ def record_call(
 
 def _declared(recorder: Recorder, kind: str, name: str, shape: Shape) -> Recorded:
     lengths = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
-    return Recorded(
-        recorder, Builder.write(recorder, kind, (), name, shape=lengths)
-    )  # no line of the function is to blame
+    # the Builder's own method: no line of the function is to blame for a wrong name
+    return Recorded(recorder, Builder.write(recorder, kind, (), name, shape=lengths))
 
 
 def _outputs(recorder: Recorder, result: Any, name: str) -> list[tuple[str, int]]:
+    """Names and places of what the function returned; a list without arrays in it is one array."""
     if result is None:
         raise InputError("the function of a network returned nothing; is there a 'return' missing?")
+    named = {name: result}
     if isinstance(result, Mapping):
-        for key in result:
+        named = dict(result)
+        for key in named:
             if not isinstance(key, str) or not NAME.fullmatch(key):
                 raise ProgramError(f"{key!r} is not a name of an output")
-        return [(key, place_of(recorder, value)) for key, value in result.items()]
-    if isinstance(result, (list, tuple)) and _is_several(result):
-        return [(f"{name}{k}", place_of(recorder, value)) for k, value in enumerate(result, start=1)]
-    return [(name, place_of(recorder, result))]
-
-
-def _is_several(result: Any) -> bool:
-    """Whether a list holds several arrays, and is not one array written as a nested list of numbers."""
-    return any(isinstance(item, (Recorded, np.ndarray)) and item.ndim > 0 for item in result)
+    elif isinstance(result, (list, tuple)) and any(
+        isinstance(item, (Recorded, np.ndarray)) and item.ndim > 0 for item in result
+    ):
+        named = {f"{name}{k}": value for k, value in enumerate(result, start=1)}
+    return [(key, place_of(recorder, value)) for key, value in named.items()]
 
 
 def _notes(recorder: Recorder) -> tuple[str, ...]:
@@ -139,52 +131,12 @@ def _notes(recorder: Recorder) -> tuple[str, ...]:
     )
 
 
-def place_of(recorder: Recorder, value: Any) -> int:
-    """The place of a recorded array, a constant, or a nested list or object array of both."""
-    if isinstance(value, Recorded):
-        if value.recorder is not recorder:
-            raise wrong_input("an array of another recording; a network is recorded by itself")
-        return value.place
-    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object):
-        return _place_of_list(recorder, value)
-    return recorder.constant(value)
-
-
-def _place_of_list(recorder: Recorder, value: Any) -> int:
-    shape, leaves = _leaves(value)
-    if not any(isinstance(leaf, Recorded) for leaf in leaves):
-        if any(isinstance(leaf, (list, tuple, np.ndarray)) for leaf in leaves):
-            return recorder.constant(np.array(value))
-        return recorder.reshape(recorder.constant(leaves), shape)
-    places = [place_of(recorder, leaf) for leaf in leaves]
-    inner = recorder.shape(places[0])
-    if any(recorder.shape(k) != inner for k in places):
-        raise wrong_input("a list of arrays of different shapes is not an array")
-    if not inner:
-        return stacked_numbers(recorder, places, shape)
-    rows = [recorder.reshape(place, (1, *inner)) for place in places]
-    return recorder.reshape(recorder.concatenate(0, rows), (*shape, *inner))
-
-
-def _leaves(value: Any) -> tuple[Shape, list[Any]]:
-    """The shape of a nested list, and what it holds: numbers, recorded arrays, constant arrays."""
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return value.shape, list(value.flat)
-    if not isinstance(value, (list, tuple)):
-        return (), [value]
-    parts = [_leaves(item) for item in value]
-    if not parts:
-        raise wrong_input("an empty list is not an array of a network")
-    if any(shape != parts[0][0] for shape, _ in parts):
-        raise wrong_input("a list of lists of different lengths is not an array")
-    return (len(parts), *parts[0][0]), [leaf for _, leaves in parts for leaf in leaves]
-
-
 class Recorded(WithoutValues, NDArrayOperatorsMixin):
     """An array of a network that is being recorded.
 
-    It stands for weights, inputs, and everything computed from them. It has a shape but no values; whatever needs
-    values is refused with the line where it stands. Operators are NumPy's ufuncs (:mod:`m2bridge.programs.numpy_functions`).
+    It stands for weights, inputs, and everything computed from them. It has a shape but no values; whatever needs values is
+    refused with the line where it stands. Operators are NumPy's ufuncs and methods its functions of the same name
+    (:mod:`m2bridge.programs.numpy_functions`); here are those that are not.
     """
 
     __slots__ = ("place", "recorder")
@@ -193,13 +145,11 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
     def __init__(self, recorder: Recorder, place: int) -> None:
         self.recorder, self.place = recorder, place
 
-    def _new(self, place: int) -> Recorded:
+    def new(self, place: int) -> Recorded:
         return Recorded(self.recorder, place)
 
     def __repr__(self) -> str:
         return f"<recorded array of shape {self.shape}>"
-
-    # -- shape --------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> Shape:
@@ -239,12 +189,37 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
     # -- the same entries elsewhere -----------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Recorded:
-        return self._new(entries(self.recorder, self.place, key))
+        parts = tuple(_index(part) for part in (key if isinstance(key, tuple) else (key,)))
+        found: Recorded = self.moved(lambda places: places[parts])
+        return found
 
     def moved(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What a function of NumPy that only moves entries around makes of the array; a list where it makes several."""
-        found = rearranged(self.recorder, self.place, lambda flat: function(flat, *args, **kwargs))
-        return [self._new(place) for place in found] if isinstance(found, list) else self._new(found)
+        """What a function of NumPy that only moves entries around makes of the array; a list where it makes several.
+
+        NumPy rearranges the array of flat places, and says by it what goes where.
+        """
+        try:
+            found = function(_flat_places(self.shape), *args, **kwargs)
+        except (IndexError, ValueError, TypeError) as error:
+            raise wrong_input(f"{type(error).__name__}: {error}") from None
+        if isinstance(found, (list, tuple)):
+            return [self._taken(part) for part in found]
+        return self._taken(np.asarray(found))
+
+    def _taken(self, places: np.ndarray) -> Recorded:
+        """The entries at flat places: slices and a transpose where they are a view of all of them, else a gather."""
+        recorder, shape = self.recorder, self.shape
+        if places.size and places.shape and np.may_share_memory(places, _flat_places(shape)):
+            found = _slices(shape, places)
+            if found is not None:
+                parts, order = found
+                place = recorder.slice(self.place, parts)
+                if order != sorted(order):
+                    place = transposed(
+                        recorder, place, [*order, *sorted(set(range(len(shape))) - set(order))]
+                    )
+                return self.new(recorder.reshape(place, places.shape))
+        return self.new(recorder.gather(self.place, places))
 
     def permuted(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Recorded:
         """What a function of NumPy that permutes axes makes of the array: strides of an example show the order."""
@@ -252,7 +227,7 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
             example = function(as_strided(np.zeros(1), (1,) * self.ndim, range(self.ndim)), *args, **kwargs)
         except (ValueError, TypeError) as error:
             raise wrong_input(f"{type(error).__name__}: {error}") from None
-        return self._new(transposed(self.recorder, self.place, example.strides))
+        return self.new(transposed(self.recorder, self.place, example.strides))
 
     def reshape(self, *shape: Any, order: str = "C") -> Recorded:
         if order != "C":
@@ -262,17 +237,21 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         if lengths.count(-1) == 1:
             known = -prod(lengths)
             lengths[lengths.index(-1)] = self.size // known if known > 0 else 0
-        return self._new(self.recorder.reshape(self.place, tuple(lengths)))
+        return self.new(self.recorder.reshape(self.place, tuple(lengths)))
 
-    def ravel(self) -> Recorded:
+    def flatten(self) -> Recorded:
         return self.reshape(self.size)
 
-    flatten = ravel
-
-    def copy(self, *_: Any, **__: Any) -> Recorded:
+    def astype(self, dtype: Any, *_: Any, **__: Any) -> Recorded:
+        if np.dtype(dtype).kind in "biu":
+            raise not_polynomial("rounding to integers is not a polynomial; leave the array as it is")
         return self
 
-    conj = conjugate = astype = copy
+    def tolist(self) -> Any:
+        return [row.tolist() for row in self] if self.shape else self
+
+    def item(self) -> Recorded:
+        return self.reshape(())
 
     def transpose(self, *axes: Any) -> Recorded:
         return self.permuted(lambda array: array.transpose(*axes))
@@ -285,68 +264,23 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
     def mT(self) -> Recorded:
         if self.ndim < 2:
             raise wrong_input("'.mT' of an array with fewer than two axes")
-        return self.swapaxes(-1, -2)
-
-    def swapaxes(self, axis1: int, axis2: int) -> Recorded:
-        return self.permuted(np.swapaxes, axis1, axis2)
-
-    def squeeze(self, axis: Any = None) -> Any:
-        return self.moved(np.squeeze, axis)
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-        return self.moved(np.diagonal, offset, axis1, axis2)
-
-    # -- sums and products --------------------------------------------------------------------------
-
-    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
-        axes = self.axes(axis)
-        total = self._new(summed(self.recorder, self.place, axes))
-        return total.reshape(self._reduced(axes, keepdims))
-
-    def _reduced(self, axes: Sequence[int], keepdims: bool) -> list[int]:
-        return [1 if k in axes else n for k, n in enumerate(self.shape) if keepdims or k not in axes]
-
-    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        count = prod(self.shape[k] for k in self.axes(axis))
-        return self.sum(axis, keepdims=keepdims) * Fraction(1, count)
-
-    def prod(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
-        axes = self.axes(axis)
-        rest = [k for k in range(self.ndim) if k not in axes]
-        factors = self.transpose([*axes, *rest]).reshape([-1, *(self.shape[k] for k in rest)])
-        return reduce(lambda a, b: a * b, factors).reshape(self._reduced(axes, keepdims))
-
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-        return self.diagonal(offset, axis1, axis2).sum(-1)
-
-    def max(self, axis: Any = None, *, keepdims: bool = False) -> Recorded:
-        axes = self.axes(axis)
-        shape = tuple(self._reduced(axes, keepdims))
-        return self._new(self.recorder.maximum(self.place, tuple(sorted(axes)), shape))
-
-    def dot(self, other: Any) -> Any:
-        return np.dot(self, other)
+        return self.permuted(np.swapaxes, -1, -2)
 
     def __pow__(self, exponent: Any) -> Recorded:
         if isinstance(exponent, Recorded):
             raise not_polynomial("an exponent that depends on the network; exponents are constant integers")
         powers = self.recorder.constant(exponent)
-        values = self.recorder.value(powers)
-        assert values is not None
+        values: Any = self.recorder.value(powers)
         if any(n.denominator != 1 for n in values.flat):
             raise not_polynomial("an exponent that is not an integer; a root is not a polynomial")
         shape = self.recorder.common_shape(self.place, powers)
         distinct = sorted({int(n) for n in values.flat})
         if len(distinct) == 1:
-            return self._new(self.recorder.broadcast(self._power(distinct[0]), shape))
-        total = self._new(self.recorder.zeros(shape))
+            return self.new(self.recorder.broadcast(self.recorder.power(self.place, distinct[0]), shape))
+        total = self.new(self.recorder.zeros(shape))
         for n in distinct:
-            total = total + self._new(self._power(n)) * np.equal(values, n)
+            total = total + self.new(self.recorder.power(self.place, n)) * np.equal(values, n)
         return total
-
-    def _power(self, exponent: int) -> int:
-        base = self.place if exponent >= 0 else self.recorder.reciprocal(self.place)
-        return self.recorder.power(base, abs(exponent))
 
     # -- what NumPy asks ----------------------------------------------------------------------------
 
@@ -361,7 +295,7 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         return called(self.recorder, function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        """Other methods of NumPy's arrays are its functions of the same name, recorded or refused with what to write instead."""
+        """The other methods of NumPy's arrays are its functions of the same name."""
         function = getattr(np, name, None)
         if hasattr(np.ndarray, name) and callable(function):
             return partial(function, self)
@@ -371,9 +305,7 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         )
 
 
-def as_recorded(recorder: Recorder, value: Any) -> Recorded:
-    """A recorded array, a constant, or a list of both, as a recorded array."""
-    return value if isinstance(value, Recorded) else Recorded(recorder, place_of(recorder, value))
+# -- indices -------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=64)
@@ -383,41 +315,15 @@ def _flat_places(shape: Shape) -> np.ndarray:
     return places
 
 
-def rearranged(recorder: Recorder, place: int, rule: Callable[[Any], Any]) -> Any:
-    """The entries that `rule` takes out of an array of this shape; several arrays where NumPy makes several."""
-    try:
-        found = rule(_flat_places(recorder.shape(place)))
-    except (IndexError, ValueError, TypeError) as error:
-        raise wrong_input(f"{type(error).__name__}: {error}") from None
-    if isinstance(found, (list, tuple)):
-        return [_taken(recorder, place, part) for part in found]
-    return _taken(recorder, place, np.asarray(found))
-
-
-def _taken(recorder: Recorder, place: int, indices: np.ndarray) -> int:
-    """The entries at flat places: slices and a transpose where `indices` is a view of all of them, else a gather."""
-    shape = recorder.shape(place)
-    if indices.size and indices.shape and np.may_share_memory(indices, _flat_places(shape)):
-        found = _slices(shape, indices)
-        if found is not None:
-            parts, order = found
-            moved = recorder.slice(place, parts)
-            if order != sorted(order):
-                moved = transposed(recorder, moved, [*order, *sorted(set(range(len(shape))) - set(order))])
-            return recorder.reshape(moved, indices.shape)
-    return recorder.gather(place, indices)
-
-
-def _slices(shape: Shape, indices: np.ndarray) -> tuple[tuple[AxisSlice, ...], list[int]] | None:
+def _slices(shape: Shape, places: np.ndarray) -> tuple[tuple[AxisSlice, ...], list[int]] | None:
     """Start, count and step on each axis, and the axes in the order in which a view has them; None for other views."""
-    starts = np.unravel_index(indices.flat[0], shape)
-    parts: list[AxisSlice] = [(int(start), 1, 1) for start in starts]
+    parts: list[AxisSlice] = [(int(start), 1, 1) for start in np.unravel_index(places.flat[0], shape)]
     order: list[int] = []
-    for count, stride in zip(indices.shape, indices.strides, strict=True):
+    for count, stride in zip(places.shape, places.strides, strict=True):
         if count == 1:
             continue
         for axis, length in enumerate(shape):
-            step, rest = divmod(stride // indices.itemsize, prod(shape[axis + 1 :]))
+            step, rest = divmod(stride // places.itemsize, prod(shape[axis + 1 :]))
             start = parts[axis][0]
             if rest == 0 and step and 0 <= start + (count - 1) * step < length and axis not in order:
                 parts[axis] = (start, count, step)
@@ -428,15 +334,8 @@ def _slices(shape: Shape, indices: np.ndarray) -> tuple[tuple[AxisSlice, ...], l
     return tuple(parts), order
 
 
-def entries(recorder: Recorder, place: int, key: Any) -> int:
-    """``array[key]`` for integers, slices, Ellipsis, None, integer arrays and boolean masks."""
-    parts = tuple(_plain(part) for part in (key if isinstance(key, tuple) else (key,)))
-    found: int = rearranged(recorder, place, lambda indices: indices[parts])
-    return found
-
-
-def _plain(part: Any) -> Any:
-    """An index without recorded numbers in it; object arrays of integers become arrays of integers."""
+def _index(part: Any) -> Any:
+    """A part of an index as NumPy takes it; object arrays of integers become arrays of integers."""
     if part is None or part is Ellipsis or isinstance(part, (slice, int, np.integer)):
         return part
     array = np.asarray(part)
@@ -449,7 +348,53 @@ def _plain(part: Any) -> Any:
     return array
 
 
-def stacked_numbers(recorder: Recorder, places: Sequence[int], shape: Shape) -> int:
+# -- arrays from what people write ---------------------------------------------------------------------
+
+
+def as_recorded(recorder: Recorder, value: Any) -> Recorded:
+    """A recorded array, a constant, or a list of both, as a recorded array."""
+    own = isinstance(value, Recorded) and value.recorder is recorder
+    return value if own else Recorded(recorder, place_of(recorder, value))
+
+
+def place_of(recorder: Recorder, value: Any) -> int:
+    """The place of a recorded array, a constant, or a nested list or object array of both."""
+    if isinstance(value, Recorded):
+        if value.recorder is not recorder:
+            raise wrong_input("an array of another recording; a network is recorded by itself")
+        return value.place
+    if not isinstance(value, (list, tuple)) and not (isinstance(value, np.ndarray) and value.dtype == object):
+        return recorder.constant(value)
+    shape, leaves = _leaves(value)
+    if not any(isinstance(leaf, Recorded) for leaf in leaves):
+        if any(isinstance(leaf, np.ndarray) for leaf in leaves):
+            return recorder.constant(np.array(value))
+        return recorder.reshape(recorder.constant(leaves), shape)
+    places = [place_of(recorder, leaf) for leaf in leaves]
+    inner = recorder.shape(places[0])
+    if any(recorder.shape(k) != inner for k in places):
+        raise wrong_input("a list of arrays of different shapes is not an array")
+    if not inner:
+        return _stacked_numbers(recorder, places, shape)
+    rows = [recorder.reshape(place, (1, *inner)) for place in places]
+    return recorder.reshape(recorder.concatenate(0, rows), (*shape, *inner))
+
+
+def _leaves(value: Any) -> tuple[Shape, list[Any]]:
+    """The shape of a nested list, and what it holds: numbers, recorded arrays, constant arrays."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return value.shape, list(value.flat)
+    if not isinstance(value, (list, tuple)):
+        return (), [value]
+    parts = [_leaves(item) for item in value]
+    if not parts:
+        raise wrong_input("an empty list is not an array of a network")
+    if any(shape != parts[0][0] for shape, _ in parts):
+        raise wrong_input("a list of lists of different lengths is not an array")
+    return (len(parts), *parts[0][0]), [leaf for _, leaves in parts for leaf in leaves]
+
+
+def _stacked_numbers(recorder: Recorder, places: Sequence[int], shape: Shape) -> int:
     """An array of single numbers; numbers taken out of the same array are gathered from it at once."""
     taken: dict[int, dict[int, int]] = {}
     constants: dict[Any, int] = {}

@@ -5,25 +5,28 @@ from __future__ import annotations
 import linecache
 import os
 import sys
-from collections.abc import Iterator
+import traceback
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from m2bridge.errors import InputError, M2BridgeError, NotPolynomialError
 
-_OWN = (str(Path(__file__).parent) + os.sep, str(Path(np.__file__).parent) + os.sep)
+_OWN = (
+    str(Path(__file__).parent) + os.sep,
+    str(Path(np.__file__).parent) + os.sep,
+    "<__array_function__",
+    "<frozen",
+)
 _LIBRARY = ("fractions.py", "functools.py", "numbers.py")
 """Modules of the standard library that call back into a recorded array."""
 
 
 def _is_foreign(filename: str) -> bool:
     """Whether a frame of this file is the user's, and neither ours nor NumPy's."""
-    return not (
-        filename.startswith((*_OWN, "<__array_function__", "<frozen")) or Path(filename).name in _LIBRARY
-    )
+    return not (filename.startswith(_OWN) or Path(filename).name in _LIBRARY)
 
 
 def _described(filename: str, line: int) -> str:
@@ -31,29 +34,15 @@ def _described(filename: str, line: int) -> str:
     return f"{filename}, line {line}" + (f": {source}" if source else "")
 
 
-def _callers(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
 def current_line(*, short: bool = False) -> str:
     """File, number and text of the line of the user's function that is being recorded; `short`: file name and number."""
-    for frame in _callers(sys._getframe(1)):
-        if _is_foreign(frame.f_code.co_filename):
-            if short:
-                return f"{Path(frame.f_code.co_filename).name}, line {frame.f_lineno}"
-            return _described(frame.f_code.co_filename, frame.f_lineno)
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        filename, line = frame.f_code.co_filename, frame.f_lineno
+        if _is_foreign(filename):
+            return f"{Path(filename).name}, line {line}" if short else _described(filename, line)
+        frame = frame.f_back
     return "unknown line"
-
-
-def _line_of(traceback: TracebackType | None) -> str | None:
-    found = None
-    while traceback is not None:
-        if _is_foreign(traceback.tb_frame.f_code.co_filename):
-            found = _described(traceback.tb_frame.f_code.co_filename, traceback.tb_lineno)
-        traceback = traceback.tb_next
-    return found
 
 
 def not_polynomial(message: str, line: str | None = None) -> NotPolynomialError:
@@ -62,9 +51,9 @@ def not_polynomial(message: str, line: str | None = None) -> NotPolynomialError:
     return NotPolynomialError(f"{line}\n{message}", line=line)
 
 
-def wrong_input(message: str, line: str | None = None) -> InputError:
+def wrong_input(message: str) -> InputError:
     """The error for shapes or values that do not fit."""
-    line = line or current_line()
+    line = current_line()
     return InputError(f"{line}\n{message}", line=line)
 
 
@@ -78,7 +67,10 @@ def located(error: Exception) -> M2BridgeError:
         if isinstance(hidden, M2BridgeError):
             return hidden
         hidden = hidden.__cause__ or hidden.__context__
-    line = _line_of(error.__traceback__) or "the function of the network"
+    line = "the function of the network"
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if _is_foreign(frame.f_code.co_filename):
+            line = _described(frame.f_code.co_filename, number)
     return InputError(f"{line}\n{type(error).__name__}: {error}", line=line)
 
 
@@ -108,12 +100,12 @@ class WithoutValues:
             "np.where with a constant mask"
         )
 
-    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = _no_branch
-    __eq__ = __ne__ = __contains__ = _no_branch
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __contains__ = _no_branch
 
     def _no_remainder(self, *_: Any) -> NoReturn:
         raise not_polynomial(
-            "an absolute value, rounding, remainder or recorded exponent is not a polynomial"
+            "an absolute value, rounding, remainder or recorded exponent is not a polynomial; write the square instead of "
+            "the absolute value, and a polynomial activation with * and **"
         )
 
     __abs__ = __round__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = _no_remainder

@@ -1,6 +1,7 @@
-"""Arrays with named leading axes, so that one set of rules serves values, tangents and cotangents of many inputs at once.
+"""Programs interpreted: values, and tangents beside them, over any arithmetic.
 
-A :class:`Lettered` is an array whose first axes are named by capital letters: N for the samples, R for the rows of a Jacobian,
+One set of rules serves values, tangents and cotangents of many inputs at once, because leading axes have names: a
+:class:`Lettered` is an array whose first axes are named by capital letters, N for the samples, R for the rows of a Jacobian,
 T for tangent directions. The axes behind them are those that the program knows. Operations align axes by their letters.
 """
 
@@ -204,52 +205,49 @@ def evaluate(program: Program, arithmetic: Floats, given: Mapping[str, Lettered]
     return values
 
 
-def apply(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -> Lettered:
-    """The result of one instruction. In all but add, multiply and einsum letters pass through untouched."""
-    operation, constants = item.operation, item.constants
-    if operation == "constant":
-        return Lettered("", arithmetic.constant(constants, item.shape), arithmetic)
-    first = operands[0].within(arithmetic)
-    if operation == "add":
-        return first + operands[1]
-    if operation == "multiply":
-        return first * operands[1]
-    if operation == "einsum" and len(operands) == 2:
-        terms, result = constants
-        return first.contract(terms[0], operands[1], terms[1], result)
-    if operation in LINEAR:
-        return linear(item, [first, *operands[1:]])
-    if operation == "power":
-        return first.like(arithmetic.power(first.array, constants[0]))
-    if operation == "softmax":
-        return first.like(arithmetic.softmax(first.array, axis_from_end(item)))
-    return first.like(
-        arithmetic.exp(first.array) if operation == "exp" else arithmetic.reciprocal(first.array)
-    )
-
-
 LINEAR = frozenset({"scale", "einsum", "reshape", "slice", "gather", "concatenate"})
 """Operations that are linear in their operand (einsum: with one operand)."""
 
 
-def linear(item: Instruction, operands: Sequence[Lettered]) -> Lettered:
-    """The result of an instruction that is linear in its operands taken together."""
-    operation, first = item.operation, operands[0]
-    if operation == "scale":
-        return first.scaled(item.constants[0])
-    if operation == "einsum":
-        (term,), result = item.constants
-        return first.single(term, result)
-    if operation == "reshape":
-        return first.reshaped(item.shape)
-    if operation == "slice":
-        return first.indexed(slices(item))
-    if operation == "gather":
-        return first.reshaped((prod(first.core),)).indexed((places(item),)).reshaped(item.shape)
+def apply(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -> Lettered:
+    """The result of one instruction. In all but add, multiply, einsum and concatenate letters pass through untouched."""
+    operation, constants = item.operation, item.constants
+    if operation == "constant":
+        return Lettered("", arithmetic.constant(constants, item.shape), arithmetic)
+    first = operands[0].within(arithmetic)
+    match operation:
+        case "add":
+            return first + operands[1]
+        case "multiply":
+            return first * operands[1]
+        case "einsum":
+            (term, *other), result = constants
+            if not other:
+                return first.single(term, result)
+            return first.contract(term, operands[1], other[0], result)
+        case "scale":
+            return first.scaled(constants[0])
+        case "reshape":
+            return first.reshaped(item.shape)
+        case "slice":
+            return first.indexed(slices(item))
+        case "gather":
+            return first.reshaped((prod(first.core),)).indexed((places(item),)).reshaped(item.shape)
+        case "concatenate":
+            return _concatenated(arithmetic, item, operands)
+        case "power":
+            return first.like(arithmetic.power(first.array, constants[0]))
+        case "softmax":
+            return first.like(arithmetic.softmax(first.array, axis_from_end(item)))
+        case "exp":
+            return first.like(arithmetic.exp(first.array))
+    return first.like(arithmetic.reciprocal(first.array))
+
+
+def _concatenated(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -> Lettered:
     lead = reduce(joined, (operand.lead for operand in operands))
     sizes = {letter: n for operand in operands for letter, n in operand.sizes.items()}
     outer = tuple(sizes[letter] for letter in lead)
-    arithmetic = first.arithmetic
     parts = [
         arithmetic.broadcast(aligned(operand, lead, len(item.shape)), (*outer, *operand.core))
         for operand in operands
@@ -284,24 +282,20 @@ def tangent(
     directions: Sequence[Lettered | None],
 ) -> Lettered | None:
     """The derivative of one instruction, from those of its operands; None is zero."""
-    moving = [(k, d.within(arithmetic)) for k, d in enumerate(directions) if d is not None]
+    moving = {k: d.within(arithmetic) for k, d in enumerate(directions) if d is not None}
     if not moving:
         return None
-    operation, (_, direction) = item.operation, moving[0]
+    operation, direction = item.operation, next(iter(moving.values()))
     if operation == "concatenate":
-        moved = dict(moving)
         zeros = [Lettered("", arithmetic.zeros(operand.core), arithmetic) for operand in operands]
-        return linear(item, [moved.get(k, zero) for k, zero in enumerate(zeros)])
+        return apply(arithmetic, item, [moving.get(k, zero) for k, zero in enumerate(zeros)])
     if operation == "add":
-        return reduce(lambda a, b: a + b, [direction.repeated(item.shape) for _, direction in moving])
+        return reduce(lambda a, b: a + b, [d.repeated(item.shape) for d in moving.values()])
     if operation in ("multiply", "einsum") and len(operands) == 2:
-        parts = []
-        for k, direction in moving:
-            pair = [direction if place == k else operand for place, operand in enumerate(operands)]
-            parts.append(apply(arithmetic, item, pair))
-        return reduce(lambda a, b: a + b, parts)
+        pairs = [[d if k == place else operands[place] for place in (0, 1)] for k, d in moving.items()]
+        return reduce(lambda a, b: a + b, [apply(arithmetic, item, pair) for pair in pairs])
     if operation in LINEAR:
-        return linear(item, [direction])
+        return apply(arithmetic, item, [direction])
     if operation == "softmax":
         weighted = direction * value
         return weighted - weighted.kept_sum(axis_from_end(item)) * value

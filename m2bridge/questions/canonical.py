@@ -17,11 +17,9 @@ from flint import fmpq, fmpq_mat
 from m2bridge.errors import InputError
 from m2bridge.models import Model, Symmetry
 from m2bridge.programs.arithmetics import elementwise, object_array
-from m2bridge.questions.at import AtOption, RationalizeOption
-from m2bridge.questions.equal import Comparison, compared, same_certificate
-from m2bridge.questions.fiber.points import Point
-from m2bridge.questions.fiber.resolve import one_of, resolve
+from m2bridge.questions.equal import compared, same_certificate
 from m2bridge.questions.kernel import Asking, question
+from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolve
 from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
 
@@ -71,14 +69,12 @@ class Canonical(Result):
 
     def view(self) -> View:
         facts = [(move.group, cut(str(move.element).replace("'", ""), 100)) for move in self.moves]
-        facts += [
-            (name, cut(str(array).replace("'", ""), 100)) for name, array in self.moved["weights"].items()
-        ]
+        facts += [(name, cut(str(w).replace("'", ""), 100)) for name, w in self.moved["weights"].items()]
         notes = [f"Not used up, because the weights are special: {name}." for name in self.left]
         answer = (
-            "in normal form already"
-            if not self.moves
-            else f"moved by {len(self.moves)} elements of symmetry groups"
+            f"moved by {len(self.moves)} elements of symmetry groups"
+            if self.moves
+            else "in normal form already"
         )
         if not self.left:
             notes.append("All weights on the orbit of the known symmetries have this normal form.")
@@ -111,9 +107,7 @@ def canonical(
     found = normal_form(model, point.weights, ask.seed)
     moved = replace(point, weights=found.weights)
     comparison = compared(model, point.weights, found.weights, ask.seed)
-    ask.say(
-        "same_function", comparison.same, comparison.witness, comparison.method, certainty=comparison.certainty, scope="at-point"
-    )  # fmt: skip
+    ask.evidence.append(comparison.evidence)
     if comparison.same is False:
         raise AssertionError(f"a symmetry of {model.spec} changed the function")
     return ask.answer(
@@ -126,12 +120,8 @@ def canonical(
         moves=found.moves,
         left=found.left,
         same_function=comparison.same,
-        certificate=_certificate(model, point, moved, comparison),
+        certificate=same_certificate(model, point.vector, moved.vector) if comparison.proved_same else None,
     )
-
-
-def _certificate(model: Model, point: Point, moved: Point, comparison: Comparison) -> dict[str, Value] | None:
-    return same_certificate(model, point.vector, moved.vector) if comparison.proved_same else None
 
 
 # -- the normal form -------------------------------------------------------------------------------------------------------------
@@ -155,7 +145,7 @@ def normal_form(model: Model, weights: Mapping[str, np.ndarray], seed: int) -> N
             break
         at = acted(chosen, element, at)
         if not _is_identity(chosen, element):
-            moves.append(Move(group=chosen.name, element=_texts(element)))
+            moves.append(Move(group=chosen.name, element=elementwise(str, np.asarray(element)).tolist()))
         remaining.remove(chosen)
         if chosen.copies > 1:
             left.append(f"permutations of the copies, {chosen.name}")
@@ -189,29 +179,25 @@ def _element(group: Symmetry, weights: Weights, references: Sequence[str]) -> An
 
 def _basis_change(group: Symmetry, weights: Weights, references: Sequence[str]) -> Any:
     """For each copy of GL(n) the matrix that brings the references to reduced echelon form."""
-    n = group.size
     for label in (1, -1):
-        names = [
-            (name, labels.index(label))
+        parts = [
+            _unfolded(weights[name], labels, labels.index(label)).reshape(group.copies, group.size, -1)
             for name, labels in group.axes.items()
             if name in references and sum(x in (1, -1) for x in labels) == 1 and label in labels
         ]
-        if not names:
-            continue
-        found = []
-        for copy in range(group.copies):
-            parts = []
-            for name, axis in names:
-                array = weights[name]
-                if "*" in group.axes[name]:
-                    stack = group.axes[name].index("*")
-                    array, axis = np.take(array, copy, axis=stack), axis - (stack < axis)  # noqa: PLW2901
-                parts.append(np.moveaxis(array, axis, 0).reshape(n, -1))
-            found.append(_to_echelon(np.concatenate(parts, axis=1)))
-        whole = [g if label == 1 else _inverse(g).T for g in found if g is not None]
-        if len(whole) == group.copies:
-            return np.stack(whole)
+        if parts:
+            found = [_to_echelon(matrix) for matrix in np.concatenate(parts, axis=2)]
+            whole = [g if label == 1 else _inverse(g).T for g in found if g is not None]
+            if len(whole) == group.copies:
+                return np.stack(whole)
     return None
+
+
+def _unfolded(array: np.ndarray, labels: Sequence[Any], axis: int) -> np.ndarray:
+    """The array with the axis of the copies first, of length 1 when there is none, and the given axis second."""
+    if "*" in labels:
+        return np.moveaxis(array, (labels.index("*"), axis), (0, 1))
+    return np.moveaxis(array, axis, 0)[None]
 
 
 def _to_echelon(matrix: np.ndarray) -> np.ndarray | None:
@@ -247,23 +233,17 @@ def acted(group: Symmetry, element: Any, weights: Mapping[str, np.ndarray]) -> W
                 factors = np.array([s ** int(label) for s in element], dtype=object)
                 array = array * factors.reshape([-1 if k == axis else 1 for k in range(array.ndim)])
             else:
-                stack = labels.index("*") if "*" in labels else None
-                array = _multiplied(array, axis, element, int(label), stack)
+                matrices = element if label == 1 else np.stack([_inverse(g).T for g in element])
+                parts = _unfolded(array, labels, axis)
+                found = (matrices @ parts.reshape(len(parts), group.size, -1)).reshape(parts.shape)
+                stacked = "*" in labels
+                array = (
+                    np.moveaxis(found, (0, 1), (labels.index("*"), axis))
+                    if stacked
+                    else np.moveaxis(found[0], 0, axis)
+                )
         moved[name] = array
     return moved
-
-
-def _multiplied(
-    array: np.ndarray, axis: int, element: np.ndarray, label: int, stack: int | None
-) -> np.ndarray:
-    parts = []
-    for copy, g in enumerate(element):
-        part, place = (
-            (array, axis) if stack is None else (np.take(array, copy, axis=stack), axis - (stack < axis))
-        )
-        matrix = g if label == 1 else _inverse(g).T
-        parts.append(np.moveaxis(np.tensordot(matrix, part, axes=(1, place)), 0, place))
-    return parts[0] if stack is None else np.stack(parts, axis=stack)
 
 
 def _is_identity(group: Symmetry, element: Any) -> bool:
@@ -305,7 +285,3 @@ def _permuted(group: Symmetry, order: np.ndarray, weights: Weights) -> Weights:
             if label not in (0, "*"):
                 moved[name] = np.take(moved[name], order, axis=axis)
     return moved
-
-
-def _texts(element: Any) -> Any:
-    return elementwise(str, np.asarray(element)).tolist()

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from m2bridge.errors import M2BridgeError
-from m2bridge.linear.residues import DEFAULT_PRIME, Mod
+from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.residues import Mod
 from m2bridge.models import Model
 from m2bridge.programs.arithmetics import elementwise
-from m2bridge.questions.fiber.points import fractions_of, residues
-from m2bridge.results import Certainty, Value
+from m2bridge.questions.point import fractions_of, residues
+from m2bridge.results import Certainty, Evidence, Value, said
 
+Weights = Mapping[str, np.ndarray]
 _TRIES = 3
 _SAMPLES = 20
 _FAR = 1e-6
@@ -36,34 +37,52 @@ class Comparison:
     def proved_same(self) -> bool:
         return self.same is True and self.certainty is Certainty.PROVED
 
+    @property
+    def evidence(self) -> Evidence:
+        more = {"certainty": self.certainty, "scope": "at-point"}
+        return said("same_function", self.same, self.witness, self.method, **more)
 
-def compared(model: Model, a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray], seed: int) -> Comparison:
+
+def compared(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
     """Compare the functions of two exact weights."""
+
+    def found(
+        same: bool | None, certainty: Certainty, witness: str, method: str, example: Any = None
+    ) -> Comparison:
+        return Comparison(same=same, certainty=certainty, witness=witness, method=method, example=example)
+
+    sure, size = Certainty.PROVED, tuple(model.input_shape or ())
     if all((a[name] == b[name]).all() for name in model.parameters):
-        return Comparison(
-            same=True, certainty=Certainty.PROVED, witness="exact", method="the weights are equal"
-        )
+        return found(True, sure, "exact", "the weights are equal")
     if not model.polynomial:
-        return _by_floats(model, a, b, seed)
+        x = np.random.default_rng([seed, 73]).normal(size=(_SAMPLES, *size))
+        floats = ({name: w.astype(np.float64) for name, w in weights.items()} for weights in (a, b))
+        first, second = (np.asarray(model.forward(weights, x)) for weights in floats)
+        gap = float(np.abs(first - second).max() / max(1.0, float(np.abs(first).max())))
+        method = f"outputs at {_SAMPLES} random inputs, relative difference {gap:.1e}"
+        return found(gap < _FAR, Certainty.PROBABLE, "float64", method)
     if model.input_shape is not None and (example := _differing_input(model, a, b, seed)) is not None:
-        return Comparison(
-            same=False, certainty=Certainty.PROVED, witness="exact", method="outputs at an input, over QQ", example=example
-        )  # fmt: skip
+        return found(False, sure, "exact", "outputs at an input, over QQ", example)
     try:
         equal = bool(np.all(model.coordinates(dict(a)) == model.coordinates(dict(b))))
-        return Comparison(
-            same=equal, certainty=Certainty.PROVED, witness="exact", method="all coefficients of the functions, over QQ"
-        )  # fmt: skip
+        return found(equal, sure, "exact", "all coefficients of the functions, over QQ")
     except M2BridgeError:
-        return _by_residues(model, a, b, seed)
+        pass  # there are too many of them
+    p, method = LARGE_PRIME, f"outputs at {_SAMPLES} random inputs over F_{LARGE_PRIME}"
+    inputs = Mod(np.random.default_rng([seed, 72]).integers(0, p, size=(_SAMPLES, *size)), p)
+    try:
+        over_p = [{name: Mod(residues(w, p), p) for name, w in weights.items()} for weights in (a, b)]
+    except ValueError:  # a denominator is divisible by p
+        return found(None, Certainty.PROBABLE, "modular", method)
+    first, second = (model.forward(weights, inputs).values for weights in over_p)
+    same = bool((first == second).all())
+    return found(same, Certainty.PROBABLE if same else sure, "modular", method)
 
 
-def _differing_input(
-    model: Model, a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray], seed: int
-) -> dict[str, Any] | None:
+def _differing_input(model: Model, a: Weights, b: Weights, seed: int) -> dict[str, Any] | None:
     rng = np.random.default_rng([seed, 71])
     for _ in range(_TRIES):
-        x = fractions_of(rng.integers(-3, 4, size=_size(model)))
+        x = fractions_of(rng.integers(-3, 4, size=tuple(model.input_shape or ())))
         outputs = [np.asarray(model.forward(dict(weights), x)) for weights in (a, b)]
         if (outputs[0] != outputs[1]).any():
             texts = [elementwise(str, y).tolist() for y in (x, *outputs)]
@@ -71,59 +90,16 @@ def _differing_input(
     return None
 
 
-def _size(model: Model) -> tuple[int, ...]:
-    return tuple(model.input_shape or ())
-
-
-def _by_residues(
-    model: Model, a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray], seed: int
-) -> Comparison:
-    p, rng = DEFAULT_PRIME, np.random.default_rng([seed, 72])
-    x = Mod(rng.integers(0, p, size=(_SAMPLES, *_size(model))), p)
-    method = f"outputs at {_SAMPLES} random inputs over F_{p}"
-    try:
-        first, second = (
-            model.forward({name: Mod(residues(array, p), p) for name, array in weights.items()}, x).values
-            for weights in (a, b)
-        )
-    except ValueError:  # a denominator is divisible by p
-        return Comparison(same=None, certainty=Certainty.PROBABLE, witness="modular", method=method)
-    same = bool((first == second).all())
-    sure = Certainty.PROBABLE if same else Certainty.PROVED
-    return Comparison(same=same, certainty=sure, witness="modular", method=method)
-
-
-def _by_floats(
-    model: Model, a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray], seed: int
-) -> Comparison:
-    rng = np.random.default_rng([seed, 73])
-    x = rng.normal(size=(_SAMPLES, *_size(model)))
-    first, second = (
-        np.asarray(model.forward({name: w.astype(np.float64) for name, w in weights.items()}, x))
-        for weights in (a, b)
-    )
-    gap = float(np.abs(first - second).max() / max(1.0, float(np.abs(first).max())))
-    return Comparison(
-        same=gap < _FAR,
-        certainty=Certainty.PROBABLE,
-        witness="float64",
-        method=f"outputs at {_SAMPLES} random inputs, relative difference {gap:.1e}",
-    )
-
-
 def same_certificate(model: Model, first: np.ndarray, second: np.ndarray) -> dict[str, Value] | None:
     """Two different flat weights with one function, as a certificate; None when they are equal or no polynomials."""
     if not model.polynomial or (first == second).all() or prod(first.shape) > 10_000:
         return None
+    numbers = [[int(x) if x.denominator == 1 else str(x) for x in weights] for weights in (first, second)]
     return {
         "format": "m2bridge certificate",
         "version": 2,
-        "statement": {"kind": "same function", "weights": [_numbers(first), _numbers(second)]},
+        "statement": {"kind": "same function", "weights": numbers},
         "spec": model.spec,
         "program": model.program.text,
         "argument": None,
     }
-
-
-def _numbers(weights: Sequence[Fraction] | np.ndarray) -> list[int | str]:
-    return [int(x) if x.denominator == 1 else f"{x.numerator}/{x.denominator}" for x in weights]

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
-
 from m2bridge.errors import InputError
 from m2bridge.models import Model
-from m2bridge.questions.at import AtOption, RationalizeOption
-from m2bridge.questions.canonical import Move, NormalForm, normal_form
-from m2bridge.questions.equal import Comparison, compared, same_certificate
-from m2bridge.questions.fiber.resolve import one_of, resolve
+from m2bridge.questions.canonical import Move, normal_form
+from m2bridge.questions.equal import compared, same_certificate
 from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolve
 from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
 
@@ -107,11 +104,12 @@ def same(
         raise InputError("same compares two weights: give them with --at and --and")
     first, second = (resolve(model, one_of(given, None, rationalize), ask.seed) for given in (at, other))
     comparison = compared(model, first.weights, second.weights, ask.seed)
-    forms = _normal_forms(model, first.weights, second.weights, ask.seed, comparison)
-    carried = None if forms is None else _carried(*forms)
-    ask.say(
-        "same_function", comparison.same, comparison.witness, comparison.method, certainty=comparison.certainty, scope="at-point"
-    )  # fmt: skip
+    forms, carried = [], None
+    if comparison.same and model.symmetries:
+        forms = [normal_form(model, point.weights, ask.seed) for point in (first, second)]
+        equal = all((forms[0].weights[name] == forms[1].weights[name]).all() for name in model.parameters)
+        carried = True if equal else None if forms[0].left or forms[1].left else False
+    ask.evidence.append(comparison.evidence)
     if carried:
         ask.say(
             "same_function", True, "symmetry", "one normal form under the known symmetries", certainty=Certainty.PROVED,
@@ -128,26 +126,7 @@ def same(
         verdict="undecided" if comparison.same is None else "same" if comparison.same else "different",
         example=comparison.example,
         carried=carried,
-        first_moves=forms[0].moves if forms is not None and carried else (),
-        second_moves=forms[1].moves if forms is not None and carried else (),
+        first_moves=forms[0].moves if carried else (),
+        second_moves=forms[1].moves if carried else (),
         certificate=same_certificate(model, first.vector, second.vector) if comparison.proved_same else None,
     )
-
-
-def _normal_forms(
-    model: Model,
-    first: Mapping[str, np.ndarray],
-    second: Mapping[str, np.ndarray],
-    seed: int,
-    found: Comparison,
-) -> tuple[NormalForm, NormalForm] | None:
-    """The normal forms of both, when they compute one function and there are symmetries."""
-    if not found.same or not model.symmetries:
-        return None
-    return normal_form(model, first, seed), normal_form(model, second, seed)
-
-
-def _carried(first: NormalForm, second: NormalForm) -> bool | None:
-    if all((first.weights[name] == second.weights[name]).all() for name in first.weights):
-        return True
-    return None if first.left or second.left else False

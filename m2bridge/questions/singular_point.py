@@ -14,19 +14,21 @@ import numpy as np
 
 from m2bridge.certificates.points import singular_point_certificate, smooth_point_certificate
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.linear.modular import rank_mod
-from m2bridge.linear.primes import given_numbers
 from m2bridge.models import Lightning, Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.questions import over_q
-from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension
-from m2bridge.questions.fiber.points import Point
-from m2bridge.questions.fiber.resolve import StratumOption, one_of, resolve
 from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.point import AtOption, Point, RationalizeOption, StratumOption, one_of, resolve
 from m2bridge.questions.singular_locus.result import Singularity
-from m2bridge.questions.singular_locus.tangents import Line, first_order_images, spanning_lines
+from m2bridge.questions.singular_locus.tangents import (
+    Line,
+    check_on,
+    first_order_images,
+    spanning_lines,
+    tangent_upper,
+)
 from m2bridge.questions.source import constrained_map
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence, Result, Value, register_result
@@ -115,7 +117,7 @@ def singular_point(
 ) -> SingularPoint:
     """Whether the function of some weights is a singular point of the closure of all functions of the model.
 
-    The weights are given by `at` or drawn; see :func:`~m2bridge.questions.fiber.resolve.resolve`. The verdict is ``undecided``
+    The weights are given by `at` or drawn; see :func:`~m2bridge.questions.point.resolve`. The verdict is ``undecided``
     when the bounds do not decide: equations up to a degree never make a point singular.
     """
     if not model.polynomial:
@@ -133,6 +135,7 @@ def singular_point(
     settled = whole and lower > size.upper_bound
     seconds = _PATIENCE if settled else None
     found = ask.also(closure, model, field="QQ", max_degree=max_degree, equations=True, seconds=seconds)
+    check_on(found, point)
     upper, sure = tangent_upper(found, point)
     complete = found.completeness == "complete" and upper is not None
     local = _local_dim(found, point, size, whole=whole)
@@ -173,7 +176,7 @@ def _certificates(
         arcs = [(np.stack([base, direction], axis=1).tolist(), vector) for base, direction, vector in lines]
         own = singular_point_certificate(model, weights, arcs, size.certificate)
     elif verdict == "smooth" and found.characteristic == 0:
-        image, equations = _image(point, 0), found.equations or ()
+        image, equations = point.image(), found.equations or ()
         own = smooth_point_certificate(model, weights, image, equations, seed=seed)
     return tuple(document for document in (own, size.certificate) if document is not None)
 
@@ -213,7 +216,7 @@ def _local_dim(found: Closure, point: Point, size: Dimension, *, whole: bool) ->
     p = found.characteristic
     if found.components is None or found.completeness != "complete" or p:
         return None
-    image = _image(point, 0)
+    image = point.image()
     here = [part.dim for part in found.components if all(f.at(image) == 0 for f in part.equations or ())]
     return max(here, default=None)
 
@@ -247,44 +250,3 @@ def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, int, list[Lin
         return None, 0, []
     rank = over_q.rank(np.concatenate([images, differentials])) - known
     return rank, rank, []
-
-
-def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
-    """Coordinates minus the rank of the equations' Jacobian at the image of the point, and how sure that bound is.
-
-    Raises
-    ------
-    InputError
-        The point is not on the variety: which equation it violates, and its value there.
-    """
-    if found.equations is None:
-        return None, Certainty.PROBABLE
-    p = found.characteristic
-    if p and given_numbers(None, point.weights).divided_by(p) is not None:  # modulo p this is another point
-        return None, Certainty.PROBABLE
-    image = _image(point, p)
-    rows = []
-    for index, equation in enumerate(found.equations):
-        value = equation.at(image) % p if p else equation.at(image)
-        if value:
-            where = f"modulo {p}" if p else "exactly"
-            raise InputError(
-                f"the point is not on the variety: equation {index} ({equation.text()[:60]}) is {value} there, {where}"
-            )
-        rows.append(equation.gradient(image))
-    if not rows:
-        return len(image), Certainty.PROVED
-    if p:
-        return len(image) - rank_mod(np.array(rows, dtype=object), p), Certainty.PROBABLE
-    substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
-    proved = substituted or (found.completeness == "complete" and found.certainty is Certainty.PROVED)
-    return len(image) - over_q.rank(rows), Certainty.PROVED if proved else Certainty.PROBABLE
-
-
-def _image(point: Point, p: int) -> list[Any]:
-    """The image point: residues modulo p, or Fractions when p is 0."""
-    if p:
-        residues: list[Any] = point.model.coordinates(point.mod(p)).values.tolist()
-        return residues
-    exact_values: list[Any] = np.asarray(point.model.coordinates(point.weights)).ravel().tolist()
-    return exact_values

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from m2bridge.certificates.points import found_symmetries
 from m2bridge.errors import InputError, NotPolynomialError
-from m2bridge.linear.primes import check_prime, given_numbers, prime_for
-from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.linear.primes import LARGE_PRIME, check_prime, given_numbers, prime_for
 from m2bridge.models import Model
+from m2bridge.models.custom import in_variables, variables_in
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.testimony import proves
@@ -43,15 +43,19 @@ class FoundField:
     verified: bool
     new: bool
 
-    def written(self) -> str:
-        """How the field moves the flattened weights w0, w1, ...: ``dw0 = 2*w2, dw2 = w1^2-w0``."""
+    def written(self, variables: Sequence[str] = ()) -> str:
+        """How the field moves the variables, or the flattened weights w0, w1, ...: ``dw0 = 2*w2, dw2 = w1^2-w0``."""
+
+        def name(j: int) -> str:
+            return variables[j] if variables else f"w{j}"
+
         moved: dict[int, str] = {}
         for i, c, monomial in self.coefficients:
-            factors = [f"w{j}" if e == 1 else f"w{j}^{e}" for j, e in monomial]
+            factors = [name(j) if e == 1 else f"{name(j)}^{e}" for j, e in monomial]
             number = [] if abs(c) == 1 and factors else [str(abs(c))]
             sign = "-" if c < 0 else "+" if i in moved else ""
             moved[i] = moved.get(i, "") + sign + "*".join([*number, *factors])
-        return ", ".join(f"dw{i} = {text}" for i, text in moved.items())
+        return ", ".join(f"d{name(i)} = {text}" for i, text in moved.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +118,7 @@ class Symmetries(Result):
         facts += [
             (
                 "new field" if field.new else "field",
-                field.name or cut(field.written(), 160),
+                field.name or cut(field.written(variables_in(self.model)), 160),
             )
             for field in self.fields[:_MOST_SHOWN]
         ]
@@ -187,7 +191,7 @@ def symmetries(
             f"{model.spec}: symmetries are searched for polynomial networks with free weights"
         )
     seed, chosen = ask.seed, None if ask.prime is None else check_prime(ask.prime, below=2**63)
-    p = prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME)
+    p = prime_for(given_numbers(model), chosen=chosen, default=LARGE_PRIME)
     if p < 2 * program.parameter_count:
         raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
     seconds = min(SECONDS, ask.clock.remaining or SECONDS)
@@ -203,6 +207,10 @@ def symmetries(
     known = known_fields(model.free)
     finite = (*permutations(program), *signs(program))
     affine = [field for field in fields if field.degree <= 1]
+
+    def named(text: str | None) -> str | None:
+        return None if text is None else in_variables(model.spec, text)
+
     ask.evidence += _evidence(found.rank, rank, bound.value, program.parameter_count, bound.method, p)
     return ask.answer(
         Symmetries,
@@ -218,13 +226,16 @@ def symmetries(
             FoundField(
                 degree=field.degree,
                 coefficients=tuple(field.document),
-                name=field_name(program, field),
+                name=named(field_name(program, field)),
                 verified=True,
                 new=not in_span(field, [item for _, item in known], p),
             )
             for field in fields
         ),
-        finite=(*finite, *exchanges(program, finite, p=p)),
+        finite=tuple(
+            replace(item, acts_on=tuple(in_variables(model.spec, where) for where in item.acts_on))
+            for item in (*finite, *exchanges(program, finite, p=p))
+        ),
         known=_known(known, affine, search, p),
         declared=stated,
         algebra=lie_algebra(affine, orbit_rank(affine, search.point, p), p),

@@ -23,7 +23,8 @@ import numpy as np
 
 from m2bridge.errors import OutOfReachError
 from m2bridge.linear.modular import echelon_mod
-from m2bridge.linear.residues import DEFAULT_PRIME, Mod
+from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.residues import Mod
 from m2bridge.models.own import OwnNetwork
 from m2bridge.models.symbolic import symbolic_weights
 from m2bridge.programs.instructions import flat_parts
@@ -131,7 +132,7 @@ def _ties(program: Program, place: int, item: Instruction) -> tuple[list[tuple[A
 
 
 def exchanges(
-    program: Program, known: Sequence[FiniteSymmetry] = (), *, p: int = DEFAULT_PRIME
+    program: Program, known: Sequence[FiniteSymmetry] = (), *, p: int = LARGE_PRIME
 ) -> tuple[FiniteSymmetry, ...]:
     """Symmetric groups on arrays, and on slices that are not among the known ones, with what they do to the other weights."""
     if not program.polynomial or program.vanishing:

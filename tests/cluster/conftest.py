@@ -297,6 +297,11 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackSlurm]:
     missing = [name for name in ("munged", "slurmctld", "slurmd", "srun") if shutil.which(name) is None]
     if missing or os.geteuid() != 0:
         pytest.skip(f"no Slurm of our own: {', '.join(missing) or 'needs root'}")
-    own = LoopbackSlurm(tmp_path_factory.mktemp("slurm"))
+    here = tmp_path_factory.mktemp("slurm")
+    try:
+        own = LoopbackSlurm(here)
+    except (OSError, subprocess.SubprocessError, AssertionError) as error:
+        said = getattr(error, "stderr", None) or error
+        pytest.skip(f"Slurm does not start here: {said}")
     yield own
     own.close()

@@ -16,7 +16,7 @@ import pytest
 from m2bridge.engine import Engine
 from m2bridge.models import parse_spec
 from m2bridge.questions.fiber import Fiber, fiber
-from m2bridge.questions.singular_locus.orbits import all_orbits
+from m2bridge.questions.orbits import all_orbits
 from m2bridge.results import Certainty
 
 
@@ -145,7 +145,7 @@ def test_three_layers_of_width_two(engine):
 
 def test_the_structured_way_agrees_with_the_plain_one(engine, monkeypatch):
     """M_1 = k q^T at d = 2 by both ways: the same dimension."""
-    monkeypatch.setattr("m2bridge.questions.fiber._wants_factors", lambda model: True)
+    monkeypatch.setattr("m2bridge.questions.fiber.wants_factors", lambda model: True)
     result = ask(
         engine, DEEP.format(t=2), {"M1": [[1, 2], [3, 6]], "M2": [[3, 0], [0, -12]], "L": [[2, 3], [5, 11]]}
     )

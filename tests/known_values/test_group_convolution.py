@@ -12,7 +12,7 @@ import pytest
 from m2bridge import dimension, fiber
 from m2bridge.errors import SpecError
 from m2bridge.models import parse_spec
-from m2bridge.models.group_convolution import cayley_table
+from m2bridge.models.convolution import cayley_table
 
 
 @pytest.mark.parametrize(("group", "expected"), [("C2", 4), ("C3", 7), ("D4", 22)])

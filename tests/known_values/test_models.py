@@ -11,7 +11,7 @@ import pytest
 from flint import nmod_mat
 
 from m2bridge.models import Model, jacobian, parse_spec
-from m2bridge.models.description import span_dim
+from m2bridge.models.catalogue import span_dim
 from m2bridge.models.mlp import waring_dim
 
 P = 8388593

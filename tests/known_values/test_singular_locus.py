@@ -32,9 +32,9 @@ import pytest
 
 from m2bridge.engine import Engine
 from m2bridge.models import Lightning
+from m2bridge.questions.orbits import Orbit, all_orbits
 from m2bridge.questions.singular_locus import SingularLocus, singular_locus
-from m2bridge.questions.singular_locus.equations import interpolated, lifted
-from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits
+from m2bridge.questions.singular_locus.layer import interpolated, lifted
 from m2bridge.questions.singular_locus.strata import examine
 
 Size = tuple[int, int, int]
@@ -197,7 +197,7 @@ def test_counterexamples_to_the_printed_theorem(size: Size) -> None:
     model = Lightning(d=d, dp=dp, a=a, parametrization="attention")
     dim = image_dim(d, dp, a)
     orbits = [orbit for orbit in all_orbits(d, dp, a) if orbit.rank_a == 1 and orbit.rank_v == 2]
-    strata, _ = examine(model, orbits, (dim, dim), (), None, None, prime=32003, seed=0)
+    strata, *_ = examine(model, orbits, (dim, dim), (), None, None, prime=32003, seed=0)
     for orbit, stratum in zip(orbits, strata, strict=True):
         A, V = orbit.representative(d, dp)
         by_hand = [np.einsum("im,nj->nmij", B, V) + np.einsum("im,nj->nmij", A, W) for B, W in moves(d, dp)]
@@ -232,7 +232,9 @@ def test_too_few_equations_never_show_a_singularity() -> None:
     found = interpolated(model, 32003, 0, 3)
     for equations in ((), found[:5], found):
         lifted_ones = lifted(model, equations, 32003) if equations else None
-        strata, evidence = examine(model, orbits, (13, 13), equations, lifted_ones, None, prime=32003, seed=0)
+        strata, evidence, _ = examine(
+            model, orbits, (13, 13), equations, lifted_ones, None, prime=32003, seed=0
+        )
         assert all(stratum.verdict != "singular" for stratum in strata)
         assert all(stratum.tangent_lower <= 13 for stratum in strata)
         uppers = [stratum.tangent_upper for stratum in strata if stratum.verdict == "undecided"]

@@ -10,7 +10,7 @@ import pytest
 
 from m2bridge.batch import entries, jobfile, registry
 from m2bridge.batch.grid import Grid, axis_of
-from m2bridge.batch.places import Places
+from m2bridge.batch.jobfile import Places
 from m2bridge.batch.plan import Plan, expand
 from m2bridge.errors import InputError, ParseError
 from m2bridge.models.catalogue import FAMILIES, Family

@@ -59,7 +59,7 @@ def test_hosts_are_shown() -> None:
 
 def test_who_may_talk_to_a_scheduler(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="pip install 'm2bridge[dask]'")
-    from m2bridge.batch.dask_tls import make_certificates, security_of
+    from m2bridge.batch.dask_clusters import make_certificates, security_of
 
     for local in ("tcp://127.0.0.1:8786", "tcp://localhost:8786", "tcp://[::1]:8786"):
         assert security_of(local, None) is None
@@ -87,7 +87,7 @@ def test_who_may_talk_to_a_scheduler(tmp_path: Path) -> None:
 
 def test_options_of_dask_on_slurm(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="pip install 'm2bridge[dask]'")
-    from m2bridge.batch.dask_slurm import options_of
+    from m2bridge.batch.dask_clusters import options_of
 
     path = tmp_path / "slurm.toml"
     path.write_text('queue = "long"\nmemory = "2 GB"\n')

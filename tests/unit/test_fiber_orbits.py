@@ -14,12 +14,9 @@ import pytest
 
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import parse_spec
-from m2bridge.questions.fiber.arguments import all_orbits
-from m2bridge.questions.fiber.differential import kernel_dim, numeric_rank_at
-from m2bridge.questions.fiber.dimensions import dimensions_of
-from m2bridge.questions.fiber.linear_orbits import finitely_many, orbit_count, two_layer_dim
-from m2bridge.questions.fiber.points import given_point, good_prime, random_point, rank_prime
-from m2bridge.questions.fiber.resolve import stratum_point
+from m2bridge.questions.fiber.arguments import all_orbits, finitely_many, orbit_count, two_layer_dim
+from m2bridge.questions.fiber.ranks import dimensions_of, kernel_dim, numeric_rank_at
+from m2bridge.questions.point import given_point, good_prime, random_point, rank_prime, stratum_point
 from m2bridge.results import weigh
 
 

@@ -15,7 +15,7 @@ from m2bridge.claims.lightning_attention.said import one_layer_orbit
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning, checkpoints, parse_spec
 from m2bridge.questions.fiber import given_point, random_point, stratum_point
-from m2bridge.questions.fiber.points import good_prime, second_prime, virtual_point
+from m2bridge.questions.point import good_prime, other_primes, virtual_point
 
 LAYER = Lightning(d=2, dp=1, parametrization="attention")
 DEEP = parse_spec("deep-lightning(d=[2,2,2],parametrization=virtual)")
@@ -142,7 +142,7 @@ def test_a_prime_in_a_denominator_or_that_lowers_a_rank_is_exchanged():
 
 def test_a_good_prime_is_kept():
     assert good_prime(given_point(LAYER, GOOD), 32003) == (32003, None)
-    assert second_prime(given_point(LAYER, GOOD), 32003) == 32749
+    assert other_primes(given_point(LAYER, GOOD), 32003, 1) == [32749]
 
 
 @pytest.mark.parametrize("p", [0, 1, 4, 97, 32761, 2**31 - 1])

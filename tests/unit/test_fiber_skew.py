@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from m2bridge.questions.fiber import counterexample, same_function
-from m2bridge.questions.fiber.skew import partner
+from m2bridge.questions.fiber.partners import partner
 
 J, N, L = [[0, 1], [-1, 0]], [[3, 5], [2, 7]], [[2, 3], [5, 11]]
 

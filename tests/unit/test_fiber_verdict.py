@@ -13,16 +13,13 @@ from m2bridge.engine.base import Outcome as RunOutcome
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning, parse_spec
 from m2bridge.protocol import Values
-from m2bridge.questions.fiber import random_point, stratum_point, structured
+from m2bridge.questions.fiber import deep, judged, random_point, stratum_point
 from m2bridge.questions.fiber.computed import ComputedFiber
-from m2bridge.questions.fiber.differential import generic_ranks, kernel_dim, symmetry_dim
-from m2bridge.questions.fiber.dimensions import Dimensions
-from m2bridge.questions.fiber.lifting import coarser
+from m2bridge.questions.fiber.deep import coarser
 from m2bridge.questions.fiber.partners import known_points
-from m2bridge.questions.fiber.request import equation_span, estimated_terms, weight_degrees
+from m2bridge.questions.fiber.ranks import Dimensions, generic_ranks, kernel_dim, symmetry_dim
+from m2bridge.questions.fiber.request import equation_span, estimated_terms, slice_of, weight_degrees
 from m2bridge.questions.fiber.result import FiberComponent
-from m2bridge.questions.fiber.slices import slice_of
-from m2bridge.questions.fiber.verdict import judged
 from m2bridge.results import Certainty
 from m2bridge.scripts import Script
 
@@ -227,15 +224,15 @@ def values(**entries: object) -> Values:
 
 
 def test_structured_answers_are_read_with_their_obstacles():
-    assert structured.read(values(interpolates=True, vanishes=True), 7).final
+    assert deep.read(values(interpolates=True, vanishes=True), 7).final
     assert "closure" in (
-        structured.read(values(interpolates=True, vanishes=False, absolute=False), 7).obstacle or ""
+        deep.read(values(interpolates=True, vanishes=False, absolute=False), 7).obstacle or ""
     )
-    assert "cut off" in (structured.read(values(interpolates=True), 7).obstacle or "")
-    assert structured.read(values(ways=1, solutions=["undetermined"]), 7).obstacle is not None
-    read = structured.read(values(ways=2, solutions=[None, [0, 1, ["-1", "3"]]]), 7)
+    assert "cut off" in (deep.read(values(interpolates=True), 7).obstacle or "")
+    assert deep.read(values(ways=1, solutions=["undetermined"]), 7).obstacle is not None
+    read = deep.read(values(ways=2, solutions=[None, [0, 1, ["-1", "3"]]]), 7)
     assert read.obstacle is None
-    assert read.solutions == (structured.Solution(dim=0, count=1, point=(6, 3)),)
+    assert read.solutions == (deep.Solution(dim=0, count=1, point=(6, 3)),)
 
 
 def test_fractions_stay_exact_on_a_slice():

@@ -20,7 +20,7 @@ from m2bridge.models import (
     parse_spec,
     symbolic_map,
 )
-from m2bridge.models.description import describe, span_dim
+from m2bridge.models.catalogue import describe, span_dim
 from m2bridge.models.evaluation import unit_directions
 from m2bridge.models.symbolic import symbolic_weights
 from m2bridge.models.systems import PolynomialSystem

@@ -9,7 +9,7 @@ import pytest
 
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
-from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits, orbit_dim, orbit_of
+from m2bridge.questions.orbits import Orbit, all_orbits, orbit_dim, orbit_of
 
 Matrix = tuple[tuple[int, ...], ...]
 SIZES = [

@@ -14,7 +14,7 @@ from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.questions.canonical import acted, canonical
-from m2bridge.questions.fiber.points import random_point
+from m2bridge.questions.point import random_point
 from m2bridge.questions.same import same
 from m2bridge.records import save
 

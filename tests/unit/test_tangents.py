@@ -14,15 +14,15 @@ from m2bridge.models.polynomials import parse_polynomial
 from m2bridge.questions.closure import Equation
 from m2bridge.questions.closure.result import equation as equation_of
 from m2bridge.questions.dimension import dimension
+from m2bridge.questions.orbits import Orbit, all_orbits, orbit_dim
 from m2bridge.questions.singular_locus import check_model
 from m2bridge.questions.singular_locus import strata as strata_of
-from m2bridge.questions.singular_locus.equations import (
+from m2bridge.questions.singular_locus.layer import (
     decisive,
     degree_counts,
     interpolated,
     lifted,
 )
-from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits, orbit_dim
 from m2bridge.questions.singular_locus.strata import examine
 from m2bridge.questions.singular_locus.tangents import exact_span
 
@@ -216,7 +216,7 @@ def test_other_primes_are_refused(prime: int) -> None:
 def verdicts(lower: int, upper: int) -> dict[tuple[int, int, int], str]:
     model = Lightning(d=3, dp=1, a=3, t=2, parametrization="attention", coordinate_system="segre")
     orbits = all_orbits(3, 1, 3)
-    strata, _ = examine(model, orbits, (lower, upper), (), None, None, prime=32003, seed=0)
+    strata, *_ = examine(model, orbits, (lower, upper), (), None, None, prime=32003, seed=0)
     return {(s.rank_a, s.rank_v, s.meet): s.verdict for s in strata}
 
 

@@ -96,10 +96,10 @@ def test_wrong_algebra_is_caught(
 
 
 def test_wrong_decisions_are_caught(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    from m2bridge.questions.boundary import forms
+    from m2bridge.questions.boundary import exact
 
-    true_e2 = forms.e2
-    monkeypatch.setattr(forms, "e2", lambda S: -true_e2(S))
+    true_e2 = exact.e2
+    monkeypatch.setattr(exact, "e2", lambda S: -true_e2(S))
     result = boundary(Lightning(d=2, dp=1), engine=engine)
     assert result.agreement is False
 

@@ -29,17 +29,15 @@ from m2bridge.models import (
     attention,
     base,
     lightning,
-    segre,
     virtual,
 )
 from m2bridge.programs import jacobians as reverse
 from m2bridge.programs import proofs as programs_checks
-from m2bridge.questions import critical_points as landscape
-from m2bridge.questions.boundary import forms
+from m2bridge.questions.boundary import exact
 from m2bridge.questions.critical_points import counting, losses
 from m2bridge.questions.critical_points import strata as landscape_strata
 from m2bridge.questions.fiber import fiber
-from m2bridge.questions.singular_locus import equations, strata
+from m2bridge.questions.singular_locus import layer, strata
 
 Patch = pytest.MonkeyPatch
 
@@ -178,8 +176,8 @@ def no_crossed_products(patch: Patch) -> None:
         i, j = np.triu_indices(A.shape[-1])
         return A.T[None, :, i] * V[:, None, j]
 
-    patch.setattr(segre, "segre_coordinates", mutated)
-    patch.setattr(lightning, "segre_program", segre.segre_program.__wrapped__)
+    patch.setattr(lightning, "segre_coordinates", mutated)
+    patch.setattr(lightning, "segre_program", lightning.segre_program.__wrapped__)
 
 
 def no_values(patch: Patch) -> None:
@@ -216,8 +214,8 @@ def transposed_attention(patch: Patch) -> None:
 
 def changed_sign_of_e2(patch: Patch) -> None:
     """Definite and indefinite quadrics exchanged."""
-    original = forms.e2
-    patch.setattr(forms, "e2", lambda S: -original(S))
+    original = exact.e2
+    patch.setattr(exact, "e2", lambda S: -original(S))
 
 
 def no_derivative_in_v(patch: Patch) -> None:
@@ -286,8 +284,8 @@ def half_of_the_fiber(patch: Patch) -> None:
 
 def dropped_generator(patch: Patch) -> None:
     """One of Macaulay2's equations is lost on the way."""
-    original = equations.read
-    patch.setattr(equations, "read", lambda *arguments: original(*arguments)[1:])
+    original = layer.read
+    patch.setattr(layer, "read", lambda *arguments: original(*arguments)[1:])
 
 
 def wrong_weights(patch: Patch) -> None:
@@ -316,8 +314,8 @@ def forgotten_target(patch: Patch) -> None:
     """The loss is the norm of the function itself."""
     original = losses.Loss.modulo
 
-    def mutated(self: losses.Loss, p: int) -> dict[str, object]:
-        found = original(self, p)
+    def mutated(self: losses.Loss, p: int, **more: Any) -> dict[str, object]:
+        found = original(self, p, **more)
         return found | {"covector": [0] * len(self.covector)}
 
     patch.setattr(losses.Loss, "modulo", mutated)
@@ -347,7 +345,7 @@ def samples_as_a_general_quadric(patch: Patch) -> None:
         kernel = model.coordinate_count - 2 * samples
         return losses.metric_loss(model, "generic", kernel, seed, small=False)
 
-    patch.setattr(landscape, "drawn_samples", mutated)
+    patch.setattr(losses, "drawn_samples", mutated)
 
 
 def weights_of_the_stratum(patch: Patch) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from m2bridge.engine import Engine, EngineInfo, ProcessEngine
-from m2bridge.models import attention_variants, parse_spec
+from m2bridge.models import parse_spec
+from m2bridge.models.attention import Attention
 from m2bridge.questions.closure import closure
 from m2bridge.questions.dimension import dimension
 from tests.with_m2.test_models import compare
@@ -50,10 +51,7 @@ def test_macaulay2_contradicts_a_network_that_forgets_its_mask(
 ) -> None:
     spec = "attention(d=[3,1],a=2,t=2,causal=true)"
     assert dimension(spec, engine=engine, certify=False).agreement is True
-    plain = attention_variants.attended
-    monkeypatch.setattr(
-        attention_variants, "attended", lambda *given, causal, **more: plain(*given, causal=False, **more)
-    )
+    monkeypatch.setattr(Attention, "mixing", lambda self, scores: scores)
     other = "attention(d=[3,1],a=3,t=2,causal=true)"  # not recorded yet
     assert dimension(other, engine=engine, certify=False).agreement is False
 

@@ -19,7 +19,7 @@ from m2bridge.engine import Engine, EngineInfo, Limits, ProcessEngine
 from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
-from m2bridge.questions.fiber import Fiber, computing, fiber, in_reach, random_point, stratum_point
+from m2bridge.questions.fiber import Fiber, fiber, in_reach, random_point, stratum_point
 from m2bridge.questions.fiber.request import FiberRequest
 from m2bridge.schemas import schema
 
@@ -197,7 +197,7 @@ def test_tampered_weights_are_caught(engine, monkeypatch):
         changed[0] += 1
         return replace(question, known=[changed])
 
-    monkeypatch.setattr(computing.FiberRequest, "of", tampered)
+    monkeypatch.setattr(FiberRequest, "of", tampered)
     assert "the point is in its fiber" in quantities(ask(engine, LAYER))
 
 

@@ -15,8 +15,8 @@ from m2bridge.errors import NotPolynomialError
 from m2bridge.models import parse_spec
 from m2bridge.questions.fiber.partners import partners
 from m2bridge.questions.singular_locus import general, singular_locus
+from m2bridge.questions.singular_locus.places import declared_strata
 from m2bridge.questions.singular_locus.tangents import exact_span
-from m2bridge.questions.singular_locus.weights import declared_strata
 
 KNOWN = [
     # Generic determinantal varieties: Sing{rk <= r} = {rk <= r-1} (Bruns, Vetter, Determinantal Rings, Theorem 2.6). Rank <= 1 is

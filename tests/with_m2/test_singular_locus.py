@@ -20,8 +20,8 @@ from m2bridge.errors import ScriptError
 from m2bridge.models import Lightning
 from m2bridge.models.polynomials import parse_polynomial
 from m2bridge.questions.closure.result import equation as equation_of
+from m2bridge.questions.orbits import Orbit
 from m2bridge.questions.singular_locus import singular_locus
-from m2bridge.questions.singular_locus.orbits import Orbit
 from m2bridge.schemas import schema
 
 Mutate = Callable[[str, str, str], None]

@@ -14,8 +14,9 @@ from m2bridge.engine import Engine
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models import parse_spec
 from m2bridge.questions.closure import closure
-from m2bridge.questions.fiber.resolve import resolve
-from m2bridge.questions.singular_point import singular_point, tangent_upper
+from m2bridge.questions.point import resolve
+from m2bridge.questions.singular_locus.tangents import check_on
+from m2bridge.questions.singular_point import singular_point
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_a_point_that_is_not_on_the_variety_is_named(engine: Engine) -> None:
     found = closure(cubic, field="QQ", equations=True, engine=engine)
     other = parse_spec("map:s,t->s^3;s^2*t;s*t^2;s*t^2")
     with pytest.raises(InputError, match="not on the variety: equation"):
-        tangent_upper(found, resolve(other, {"x": [2, 3]}, 0))
+        check_on(found, resolve(other, {"x": [2, 3]}, 0))
 
 
 def test_what_has_no_zariski_tangent_space(engine: Engine) -> None:

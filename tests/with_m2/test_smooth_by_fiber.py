@@ -9,9 +9,9 @@ from m2bridge.engine import Engine, Limits
 from m2bridge.models import Lightning
 from m2bridge.questions import find
 from m2bridge.questions.kernel import Asking
+from m2bridge.questions.orbits import Orbit
 from m2bridge.questions.singular_locus import Stratum
-from m2bridge.questions.singular_locus.by_fiber import decided_by_fibers
-from m2bridge.questions.singular_locus.orbits import Orbit
+from m2bridge.questions.singular_locus.strata import decided_by_fibers
 from m2bridge.results import Certainty
 
 

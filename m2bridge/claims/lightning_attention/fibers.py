@@ -27,7 +27,7 @@ from m2bridge.linear.modular import rank_over_q
 from m2bridge.models import DeepLightning, Lightning
 from m2bridge.models.virtual import virtual_weights
 from m2bridge.questions.fiber import Fiber, fiber
-from m2bridge.questions.singular_locus.orbits import all_orbits
+from m2bridge.questions.orbits import all_orbits
 from m2bridge.results import Certainty
 
 ABOUT = ("components", "fiber_dim", "orbits", "tangent_dim", "independent equations", "outputs at the point")

@@ -15,9 +15,9 @@ from m2bridge.models import DeepLightning, Lightning, Model
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.boundary.result import Boundary, OrbitPlace
+from m2bridge.questions.fiber.partners import is_skew
 from m2bridge.questions.fiber.result import Fiber
-from m2bridge.questions.fiber.skew import is_skew
-from m2bridge.questions.singular_locus.orbits import Orbit, orbit_of
+from m2bridge.questions.orbits import Orbit, orbit_of
 from m2bridge.questions.singular_locus.result import SingularLocus, Stratum
 from m2bridge.results import TheoremCheck
 

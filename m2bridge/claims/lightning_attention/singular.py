@@ -36,8 +36,7 @@ from m2bridge.linear.numeric import numeric_rank
 from m2bridge.models import Lightning
 from m2bridge.protocol import read
 from m2bridge.questions.boundary import TEMPLATE, decide, parameters, place_of_fiber
-from m2bridge.questions.boundary.examples import separated
-from m2bridge.questions.boundary.points import Coordinates
+from m2bridge.questions.boundary.points import Coordinates, separated
 from m2bridge.questions.singular_locus import Stratum, singular_locus
 from m2bridge.results import Certainty
 from m2bridge.scripts import render

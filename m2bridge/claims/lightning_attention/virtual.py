@@ -16,7 +16,7 @@ from m2bridge.models.symbolic import rational_variables, variable_array
 from m2bridge.models.virtual import equation_11, equation_12, virtual_weights
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
-from m2bridge.questions.fiber.skew import exact
+from m2bridge.questions.fiber.partners import exact
 from m2bridge.results import Certainty
 
 Matrix = np.ndarray

@@ -16,14 +16,13 @@ from m2bridge.models import Lightning, Model
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.protocol import Values
 from m2bridge.questions.boundary import parts as parts_of
-from m2bridge.questions.boundary.decide import Decision, Where, as_surds, decide
-from m2bridge.questions.boundary.examples import draw_examples
-from m2bridge.questions.boundary.points import Coordinates, as_point
+from m2bridge.questions.boundary.exact import Decision, Where, as_surds, decide
+from m2bridge.questions.boundary.points import Coordinates, as_point, draw_examples
 from m2bridge.questions.boundary.result import Boundary, Matrix, OrbitPlace, PlacedPoint, Region
 from m2bridge.questions.boundary.search import RealSearch, search
 from m2bridge.questions.kernel import Asking, ForceOption, Option, question
-from m2bridge.questions.singular_locus import ask_dimension, layer_of
-from m2bridge.questions.singular_locus.orbits import exchanged
+from m2bridge.questions.orbits import exchanged
+from m2bridge.questions.singular_locus.layer import ask_dimension, layer_of
 from m2bridge.questions.testimony import compared, proves
 from m2bridge.results import Certainty, labelled, settle
 

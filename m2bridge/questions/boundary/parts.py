@@ -19,12 +19,12 @@ from m2bridge.models import Lightning
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.protocol import Values
 from m2bridge.questions import over_q
-from m2bridge.questions.boundary import forms
-from m2bridge.questions.boundary.decide import decide
-from m2bridge.questions.boundary.examples import separated
+from m2bridge.questions.boundary import exact
+from m2bridge.questions.boundary.exact import decide
+from m2bridge.questions.boundary.points import separated
 from m2bridge.questions.boundary.result import OrbitPlace, Region
-from m2bridge.questions.singular_locus.components import orbit_closure
-from m2bridge.questions.singular_locus.orbits import Orbit, all_orbits, differential
+from m2bridge.questions.orbits import Orbit, all_orbits, differential
+from m2bridge.questions.singular_locus.strata import orbit_closure
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Evidence
 
@@ -57,8 +57,8 @@ def orbit_places(model: Lightning) -> tuple[OrbitPlace, ...]:
 def orbit_rank(model: Lightning, coordinates: Sequence[Fraction]) -> int:
     """Dimension of the orbit of a rational point under the real group: rank over QQ of the Lie algebra's action."""
     d, dp = model.d, model.dp
-    z = forms.table_of(model, coordinates)
-    S = np.array([[forms.quadric_matrix(z[n, m], d) for m in range(d)] for n in range(dp)], dtype=object)
+    z = exact.table_of(model, coordinates)
+    S = np.array([[exact.quadric_matrix(z[n, m], d) for m in range(d)] for n in range(dp)], dtype=object)
     moves = []
     for e in np.eye(d * d, dtype=int).reshape(-1, d, d):
         moves += [e @ S + S @ e.T, np.einsum("ml,nmij->nlij", e, S)]

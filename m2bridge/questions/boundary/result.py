@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from m2bridge.questions.boundary.decide import Where
+from m2bridge.questions.boundary.exact import Where
 from m2bridge.results import Result, TheoremCheck, register_result
 from m2bridge.views import Rows, View, cut
 

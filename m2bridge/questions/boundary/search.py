@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from m2bridge.models import Lightning
-from m2bridge.questions.boundary import forms
+from m2bridge.questions.boundary import exact
 from m2bridge.questions.least_squares import descended
 
 REACHED = 1e-7
@@ -61,7 +61,7 @@ def search(
     )
     best = int(np.argmin(cost))
     distance = float(np.sqrt(cost[best])) / problem.norm if problem.norm else 0.0
-    height = max(abs(int(c)) for c in forms.primitive(coordinates)) if any(coordinates) else 0
+    height = max(abs(int(c)) for c in exact.primitive(coordinates)) if any(coordinates) else 0
     return RealSearch(distance=distance, starts=starts, weights=free.unflatten(flat[best]), height=height)
 
 
@@ -78,7 +78,7 @@ class _Problem:
         self.both[:, :, :2] = tokens
         self.alone = self.both.copy()
         self.alone[:, :, 1] = 0.0
-        table = forms.table_of(model, coordinates).astype(np.float64)
+        table = exact.table_of(model, coordinates).astype(np.float64)
         i, j = np.triu_indices(model.d)
         monomials = tokens[:, i, 1] * tokens[:, j, 1]
         target = np.einsum("nmp,sm,sp->sn", table, tokens[:, :, 0], monomials)

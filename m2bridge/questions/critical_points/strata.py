@@ -16,7 +16,7 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.models import Lightning, Linear, Mod, Model
 from m2bridge.models.custom import PolynomialMap, terms_of
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
-from m2bridge.questions.singular_locus.orbits import all_orbits
+from m2bridge.questions.orbits import all_orbits
 from m2bridge.questions.source import leanest
 
 

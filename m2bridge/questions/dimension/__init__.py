@@ -11,11 +11,9 @@ from typing import Annotated
 
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError
-from m2bridge.linear.primes import check_prime, given_numbers, prime_for
-from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.linear.primes import LARGE_PRIME, check_prime, given_numbers, prime_for
 from m2bridge.models import Model, Softmax
 from m2bridge.programs.program import degrees
-from m2bridge.questions.at import AtOption, RationalizeOption
 from m2bridge.questions.dimension.constrained import constrained_dimension
 from m2bridge.questions.dimension.lower import (
     MOST_BALL_COLUMNS,
@@ -35,6 +33,7 @@ from m2bridge.questions.dimension.upper import (
     upper_bounds,
 )
 from m2bridge.questions.kernel import Asking, Option, question
+from m2bridge.questions.point import AtOption, RationalizeOption
 from m2bridge.questions.source import constrained_map
 from m2bridge.results import Certainty, Evidence
 
@@ -74,7 +73,7 @@ def dimension(
     (23, 19, 'proved')
     """
     chosen = None if ask.prime is None else check_prime(ask.prime, below=2**63)
-    p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME), model)
+    p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=LARGE_PRIME), model)
     if (given := constrained_map(model)) is not None:
         if at is not None:
             raise InputError(

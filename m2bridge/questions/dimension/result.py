@@ -158,7 +158,7 @@ def rank_at(
     ask: Asking, model: Model, at: Any, rationalize: int | None, *, image_dim: int, proved: bool
 ) -> PointRank:
     """The rank at the weights that `at` names; exact over QQ where that is in reach, else from below over F_p."""
-    from m2bridge.questions.fiber.resolve import one_of, resolve  # which needs the dimension itself
+    from m2bridge.questions.point import one_of, resolve  # which needs the dimension itself
 
     if model.free is not model:
         raise InputError(f"{model.spec}: its weights satisfy equations; --at takes models with free weights")
@@ -174,8 +174,8 @@ def rank_at(
 
 
 def _rank(ask: Asking, point: Any) -> tuple[int | None, bool]:
-    from m2bridge.questions.fiber.differential import generic_numeric_rank, kernel_dim
-    from m2bridge.questions.fiber.points import rank_prime
+    from m2bridge.questions.fiber.ranks import generic_numeric_rank, kernel_dim
+    from m2bridge.questions.point import rank_prime
 
     model, here = point.model, {"scope": "at-point", "field": "QQ"}
     rng = np.random.default_rng([ask.seed, 105])

@@ -3,42 +3,46 @@
 Dimensions of generic fibers and of the tangent space at the point come from ranks of the differential, always. For some families
 an argument counts all orbits in the fiber through the point (:mod:`arguments`). Where Macaulay2 can say more, it computes the
 fiber's ideal; every number it gives is compared with what the forward pass says. The verdict is what was shown of this fiber:
-equal dimensions show an open orbit and nothing more.
+equal dimensions show an open orbit and nothing more, because its complement may hold infinitely many smaller orbits.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
+from math import factorial, prod
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model
 from m2bridge.models.own import OwnNetwork
-from m2bridge.questions.at import AtOption, RationalizeOption
-from m2bridge.questions.fiber import computing, lifting, partners, real, structured
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
-from m2bridge.questions.fiber.computed import ComputedFiber, here
-from m2bridge.questions.fiber.dimensions import dimensions_of
-from m2bridge.questions.fiber.points import PRIMES, Point, given_point, good_prime, random_point
-from m2bridge.questions.fiber.request import (
-    MOST_TERMS,
-    MOST_TERMS_EACH,
-    MOST_WEIGHTS,
-    equation_span,
-    estimated_terms,
-    rank_places,
+from m2bridge.questions.fiber.computed import ComputedFiber, here, plain
+from m2bridge.questions.fiber.deep import coarser, factored, lifted, wants_factors
+from m2bridge.questions.fiber.partners import (
+    counterexample,
+    counterexample_at,
+    known_points,
+    real_points,
+    same_function,
 )
-from m2bridge.questions.fiber.resolve import (
+from m2bridge.questions.fiber.ranks import Dimensions, dimensions_of
+from m2bridge.questions.fiber.request import equation_span, estimated_terms, rank_places, slice_of
+from m2bridge.questions.fiber.result import Fiber, FiberComponent, Identifiability, RealPoint
+from m2bridge.questions.kernel import Asking, ForceOption, question
+from m2bridge.questions.point import (
+    PRIMES,
+    AtOption,
+    Point,
+    RationalizeOption,
     StratumOption,
+    given_point,
+    good_prime,
     one_of,
+    random_point,
     resolve,
     stratum_point,
 )
-from m2bridge.questions.fiber.result import Fiber, FiberComponent, RealPoint
-from m2bridge.questions.fiber.skew import counterexample, same_function
-from m2bridge.questions.fiber.slices import slice_of
-from m2bridge.questions.fiber.verdict import judged
-from m2bridge.questions.kernel import Asking, ForceOption, question
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
 
@@ -47,9 +51,15 @@ __all__ = [
     "same_function", "stratum_point",
 ]  # fmt: skip
 
+_MOST_TERMS = 400_000
+"""Terms of all equations together up to which one Groebner basis is tried."""
+_MOST_TERMS_EACH = 8_000
+"""Terms of one equation up to which equations are formed at all."""
+_MOST_WEIGHTS = 40
 _PLAIN_LIGHTNING_WEIGHTS = 20
 _PLAIN_WEIGHTS_BEFORE_SLICE = 12
 _MULTI_HEAD_WEIGHTS = 12
+_UNDECIDED = "the components of the fiber were not computed, and dimensions at this point do not decide"
 
 
 @question(
@@ -93,11 +103,10 @@ def fiber(
         computed = _compute(ask, point, p, ask.seed, force=force)
     ask.announce("real points")
     free = model.polynomial and not getattr(model, "constraints", ())
-    found = real.real_points(point, ask.seed) if free else ()
-    ask.evidence += [*dims.evidence, *computed.evidence, *_from_argument(point, argument, computed)]
+    found = real_points(point, ask.seed) if free else ()
+    ask.evidence += [*dims.evidence, *computed.evidence, *_argued(point, argument, computed)]
     verdict = judged(point, computed, argument, dims)
     _witness_real_points(ask, verdict.orbits, found)
-    counter = partners.counterexample(point)
     at_weights = point.document(p if model.polynomial else None)
     by_argument = argument.fiber_dim if argument else None
     options = {"prime": prime, "at": point.kind, "weights": None if point.generic else at_weights["weights"]}
@@ -109,8 +118,7 @@ def fiber(
         known_symmetry_dim=dims.orbit_dim, orbits=verdict.orbits,
         generic_fiber_dim=dims.generic_fiber_dim, image_dim=dims.image_dim,
         verdict=verdict.word, explanation=verdict.reason, probability=verdict.probability, certainty=verdict.certainty,
-        method=computed.method, inputs=computed.inputs, real_points=found,
-        counterexample=counter,
+        method=computed.method, inputs=computed.inputs, real_points=found, counterexample=counterexample_at(point),
         notes=tuple(([note] if note else []) + computed.notes), limit=computed.limit,
     )  # fmt: skip
 
@@ -123,7 +131,7 @@ def _by_coordinates(model: Model) -> Model:
     return model
 
 
-def _from_argument(point: Point, argument: Orbits | None, computed: ComputedFiber) -> list[Evidence]:
+def _argued(point: Point, argument: Orbits | None, computed: ComputedFiber) -> list[Evidence]:
     """What the argument says over QQ and, where it holds over every field, over the field that Macaulay2 computed in."""
     arguments = [] if argument is None else [(0, argument)]
     for p in sorted({e.prime for e in computed.evidence if e.prime is not None and e.witness == "macaulay2"}):
@@ -153,40 +161,28 @@ def _witness_real_points(ask: Asking, orbits: int | None, found: tuple[RealPoint
 # -- which way to compute --------------------------------------------------------------------------------------------------------
 
 
-def _wants_factors(model: Model) -> bool:
-    """Virtual weights for which one Groebner basis is slow and factoring is not."""
-    if (
-        not isinstance(model, DeepLightning)
-        or model.parametrization != "virtual"
-        or not structured.applies(model)
-    ):
-        return False
-    large = model.d[0] >= 3 or model.layers >= 3
-    return large and structured.monomial_count(model) <= structured.MOST_MONOMIALS
-
-
 def in_reach(model: Model, p: int, seed: int) -> bool:
     """Whether one Groebner basis of all equations is worth trying."""
-    most = _MULTI_HEAD_WEIGHTS if isinstance(model, DeepLightning) and model.multi_head else MOST_WEIGHTS
-    if model.parameter_count > most or (terms := estimated_terms(model)) > MOST_TERMS_EACH:
+    most = _MULTI_HEAD_WEIGHTS if isinstance(model, DeepLightning) and model.multi_head else _MOST_WEIGHTS
+    if model.parameter_count > most or (terms := estimated_terms(model)) > _MOST_TERMS_EACH:
         return False
     span, _ = equation_span(model, p, seed)
-    return terms * span <= MOST_TERMS
+    return terms * span <= _MOST_TERMS
 
 
 def _compute(ask: Asking, point: Point, p: int, seed: int, *, force: bool) -> ComputedFiber:
     model = point.model
-    step = lifting.coarser(point)
+    step = coarser(point)
     if step is not None and (
         isinstance(model, DeepLightning) or model.parameter_count > _PLAIN_LIGHTNING_WEIGHTS
     ):
         below, added, lemmas = step
         if list(below.weights.values())[-1].any():
             found = _compute(ask, below, p, seed, force=force)
-            return lifting.lifted(found, added, lemmas, orbits_only=not isinstance(model, Lightning))
+            return lifted(found, added, lemmas, orbits_only=not isinstance(model, Lightning))
     notes: list[str] = []
-    if _wants_factors(model):
-        found = structured.factored(ask, point, p, seed)
+    if wants_factors(model):
+        found = factored(ask, point, p, seed)
         if found.components is not None or found.limit is not None:
             return _unconstrained(point, found)
         notes = found.notes
@@ -201,7 +197,7 @@ def _compute(ask: Asking, point: Point, p: int, seed: int, *, force: bool) -> Co
     if not force and not in_reach(model, p, seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
         return ComputedFiber(method="jacobian", notes=[*notes, reason])
-    found = computing.plain(ask, point, p, seed, cut=_wants_slice(point, seed))
+    found = plain(ask, point, p, seed, cut=_wants_slice(point, seed))
     found.notes = notes + found.notes
     return found
 
@@ -224,6 +220,117 @@ def _unconstrained(point: Point, found: ComputedFiber) -> ComputedFiber:
         found.notes.append(
             "the virtual weights satisfy equations that were not imposed: the fiber may be smaller"
         )
-        found.forget()
-        found.retract("fiber_dim", "orbits", "dim_at_point")
+        found.forget("fiber_dim", "orbits", "dim_at_point")
     return found
+
+
+# -- the verdict, in one word ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The verdict with its reason and certainty; `orbits` when all of them are counted."""
+
+    word: Identifiability
+    reason: str
+    certainty: Certainty
+    orbits: int | None = None
+    probability: float | None = None
+
+
+def judged(point: Point, found: ComputedFiber, argument: Orbits | None, dims: Dimensions) -> Judgement:
+    """The strongest verdict that was shown: by an argument, by components, by the differential at the point, by generic ranks."""
+    return (
+        _from_argument(argument, dims)
+        or _from_components(point, found, dims)
+        or _from_the_differential(found, dims)
+        or _from_generic_ranks(dims)
+        or Judgement(word="undecided", reason=_UNDECIDED, certainty=Certainty.PROBABLE)
+    )
+
+
+def _from_argument(argument: Orbits | None, dims: Dimensions) -> Judgement | None:
+    if argument is None:
+        return None
+    word: Identifiability
+    if not argument.finite and dims.orbit_dim in (dims.tangent_upper, argument.fiber_dim):
+        word, words = (
+            "open-orbit",
+            "the orbit is open in the fiber, which contains infinitely many other orbits",
+        )
+    elif not argument.finite:
+        word, words = "not-identifiable", "the fiber is an infinite union of orbits of the known symmetries"
+    elif argument.count == 1:
+        word, words = "identifiable-up-to-symmetry", "the fiber is one orbit of the known symmetries"
+    else:
+        count = "finitely many" if argument.count is None else str(argument.count)
+        word, words = "finite-up-to-symmetry", f"the fiber is {count} orbits of the known symmetries"
+    reason = f"{words}: {argument.reason}"
+    return Judgement(word=word, reason=reason, certainty=Certainty.PROVED, orbits=argument.count)
+
+
+def _from_components(point: Point, found: ComputedFiber, dims: Dimensions) -> Judgement | None:
+    components, sure = found.components or (), Certainty.PROBABLE  # over F_p
+    large = next((c for c in components if infinite(c, dims.generic_orbit_dim)), None)
+    if large is not None:
+        orbit = dims.generic_orbit_dim if large.orbit_dim is None else large.orbit_dim
+        reason = f"the fiber has a component of dimension {large.dim}, the orbits in it {orbit}"
+        return Judgement(word="not-identifiable", reason=reason, certainty=sure)
+    least = found.least_dim
+    if least is not None and dims.generic_orbit_dim is not None and least > dims.generic_orbit_dim:
+        reason = f"the fiber has dimension {least} or more, the orbits of the known symmetries {dims.generic_orbit_dim}"
+        return Judgement(word="not-identifiable", reason=reason, certainty=sure)
+    if not found.orbits_full:
+        return None
+    count = found.orbits
+    each = f"of dimension {dims.orbit_dim}, as every orbit in it has"
+    if count is not None and components and all(c.orbit for c in components):
+        reason = f"the fiber is one orbit of the known symmetries, {each}"
+        if count > 1:
+            reason = f"the fiber is {count} orbits {each}{_explained(point, count)}"
+        elif any(c.reduced is False for c in components):
+            reason += "; its equations count it more than once"
+        return Judgement(word="identifiable-up-to-symmetry", reason=reason, certainty=sure, orbits=count)
+    number = "finitely many" if count is None else str(count)
+    reason = f"the fiber is {number} orbits {each}, not all of them explained by the known symmetries"
+    return Judgement(word="finite-up-to-symmetry", reason=reason, certainty=sure, orbits=count)
+
+
+def infinite(component: FiberComponent, generic_orbit_dim: int | None) -> bool:
+    """Whether a component is larger than the orbits in it: at a point of it, or anywhere."""
+    if component.orbit_dim is not None:
+        return component.dim > component.orbit_dim
+    return generic_orbit_dim is not None and component.dim > generic_orbit_dim
+
+
+def _from_the_differential(found: ComputedFiber, dims: Dimensions) -> Judgement | None:
+    open_orbit = f"the orbit of the known symmetries is open in the fiber, both of dimension {dims.orbit_dim} at the point"
+    rest = "; what else is in the fiber was not shown"
+    if dims.tangent_upper == dims.orbit_dim:
+        return Judgement(word="open-orbit", reason=open_orbit + rest, certainty=Certainty.PROVED)
+    if found.dim_at_point == dims.orbit_dim:
+        return Judgement(word="open-orbit", reason=open_orbit + rest, certainty=Certainty.PROBABLE)
+    return None
+
+
+def _from_generic_ranks(dims: Dimensions) -> Judgement | None:
+    """No fiber of an irreducible source is smaller than the generic ones, and no orbit is larger than the generic ones."""
+    generic, orbit = dims.generic_fiber_dim, dims.generic_orbit_dim
+    if generic is None or orbit is None or generic <= orbit or not dims.irreducible_source:
+        return None
+    reason = f"every fiber has dimension {generic} or more, as generic ones have, orbits of the known symmetries at most {orbit}"
+    return Judgement(
+        word="not-identifiable", reason=reason, certainty=dims.generic_certainty, probability=dims.probability
+    )
+
+
+def _explained(point: Point, orbits: int) -> str:
+    """Why there are that many orbits, when permutations explain them."""
+    _, words = known_points(point)
+    if words is None:
+        return ""
+    model = point.model
+    if isinstance(model, MLP) and orbits == prod(factorial(n) for n in model.widths[1:-1]):
+        total = " * ".join(f"{n}!" for n in model.widths[1:-1])
+        return f": {orbits} = {total} {words}, each with its scalings"
+    return f", related by {words}"

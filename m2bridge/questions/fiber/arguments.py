@@ -6,8 +6,9 @@ do not use the statements of a paper that ``m2bridge verify`` checks, and the cl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -16,8 +17,8 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Lightning, Linear
 from m2bridge.models.softmax import Softmax
 from m2bridge.questions import over_q
-from m2bridge.questions.fiber import lifting, linear_orbits, skew
-from m2bridge.questions.fiber.points import Point, residues, virtual_point
+from m2bridge.questions.fiber.partners import attention_and_values, is_skew
+from m2bridge.questions.point import Point, residues, virtual_point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +68,14 @@ def _over_any_field(point: Point, rank_of: Rank) -> Orbits | None:
 
 
 def _linear(point: Point, widths: tuple[int, ...], rank_of: Rank) -> Orbits:
-    """Products of matrices: see :mod:`linear_orbits`."""
+    """Products of matrices: the argument stands at the end of this file."""
     product = point.weights["W1"]
     for i in range(2, len(widths)):
         product = point.weights[f"W{i}"] @ product
     rank = rank_of(product)
-    finite = linear_orbits.finitely_many(widths, rank)
-    count = linear_orbits.orbit_count(widths, rank) if finite else None
-    dim = linear_orbits.two_layer_dim(widths, rank) if len(widths) == 3 else None
+    finite = finitely_many(widths, rank)
+    count = orbit_count(widths, rank) if finite else None
+    dim = two_layer_dim(widths, rank) if len(widths) == 3 else None
     if finite:
         how = f"the product has rank {rank}: intervals of the quiver 0 -> ... -> {len(widths) - 1} count the orbits"
     else:
@@ -123,25 +124,19 @@ def _zero_layer(d: int, dp: int, a: int | None) -> Orbits:
     if a is None:
         return Orbits(finite=True, count=3, fiber_dim=1, reason=how)
     # K^T Q != 0 with V = 0; K^T Q = 0 with V = 0 or V != 0
-    flat = linear_orbits.orbit_count((1, a, 1), 0) or 0
+    flat = orbit_count((1, a, 1), 0) or 0
     return Orbits(finite=True, count=1 + 2 * flat, fiber_dim=None, reason=how)
-
-
-def attention_and_values(weights: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, int | None]:
-    """A and V of one layer, and a when the weights are (Q, K, V)."""
-    *first, V = weights.values()
-    return (first[0], V, None) if len(first) == 1 else (first[1].T @ first[0], V, len(first[0]))
 
 
 def _with_queries(below: Orbits, factors: list[tuple[tuple[int, ...], int]]) -> Orbits:
     """Orbits in (Q, K, V) from those in (A, V): for each A_i the orbits of {K^T Q = A_i}, given by widths and rank."""
-    finite = all(linear_orbits.finitely_many(*factor) for factor in factors)
-    counts = [linear_orbits.orbit_count(*factor) for factor in factors] if finite else [None]
+    finite = all(finitely_many(*factor) for factor in factors)
+    counts = [orbit_count(*factor) for factor in factors] if finite else [None]
     known = [count for count in [below.count, *counts] if count is not None]
-    dims = [linear_orbits.two_layer_dim(*factor) for factor in factors]
+    dims = [two_layer_dim(*factor) for factor in factors]
     how = ""
     if not finite:
-        widths, rank = next(factor for factor in factors if not linear_orbits.finitely_many(*factor))
+        widths, rank = next(factor for factor in factors if not finitely_many(*factor))
         how = f"; the rank of an attention matrix is {rank} < a = {widths[1]}, and row spaces of Q and K move in the fiber"
     count = prod(known) if len(known) == 1 + len(counts) else None
     dim = None if below.fiber_dim is None else below.fiber_dim + sum(dims)
@@ -173,13 +168,13 @@ def _deep(point: Point, model: DeepLightning) -> Orbits | None:
         return None
     virtual = point if model.parametrization == "virtual" else virtual_point(point)
     *M, L = virtual.weights.values()
-    if not L.any() or any(over_q.rank(m) < 2 or skew.is_skew(m) for m in M):
+    if not L.any() or any(over_q.rank(m) < 2 or is_skew(m) for m in M):
         return None
     how = "L != 0, all rk M_i >= 2 and no M_i is skew: stripping the layers one by one leaves the scalings"
     below = Orbits(finite=True, count=1, fiber_dim=model.layers, reason=how)
     if model.parametrization == "virtual":
         return below
-    if not lifting.widths_are_rank(model.d, L):
+    if not widths_are_rank(model.d, L):
         return None
     how += " and, rk L being the hidden width, changes of basis between layers"
     dim = model.layers + (model.layers - 1) * model.d[1] ** 2
@@ -210,3 +205,107 @@ def _softmax(point: Point) -> Orbits | None:
     how = "V != 0: the first orders at small inputs determine V and then A"
     below = Orbits(finite=True, count=1, fiber_dim=0, reason=how)
     return below if a is None else _with_queries(below, [((len(A), a, len(A)), over_q.rank(A))])
+
+
+# -- products of matrices --------------------------------------------------------------------------------------------------------
+#
+# All (W_1, ..., W_l) with W_l ... W_1 = W, up to changes of basis in between.
+#
+# GL(d_1) x ... x GL(d_(l-1)) acts by W_i -> C_i W_i C_(i-1)^-1 with C_0 and C_l the identity. The matrices are a representation
+# of the quiver 0 -> 1 -> ... -> l, a direct sum of intervals [i, j] (Gabriel): the interval lives at the vertices i, ..., j.
+# Here the two ends are not up to a change of basis, and this is what the numbers of intervals leave open:
+#
+#     the flag of the kernels of W_i ... W_1 inside ker W, and the flag of the images of W_l ... W_i that contain im W.
+#
+# Claim: the numbers of intervals and the two flags determine the orbit. Proof: representations with the same numbers are
+# carried into each other by some (g_0, ..., g_l); the orbits among those with the product W are therefore the cosets of the
+# ends of Aut(R) in {(g_0, g_l) : g_l W = W g_0}. An endomorphism of R has a part [0,j] -> [0,i] for each i <= j, which for i <
+# l moves the first end only, a part [i,l] -> [j,l] for each j <= i, which for i > 0 moves the last end only, and [0,l] ->
+# [0,l], which moves both alike. So the ends of automorphisms are exactly the pairs with g_l W = W g_0 that keep the two flags,
+# and the cosets are the pairs of flags of the same dimensions.
+#
+# Let r = rk W. A flag in ker W can move only when it has a proper step, that is when dim ker W = d_0 - r >= 2 and one of its
+# directions outlives W_1 while another does not; for that one interval [0, j] with 1 <= j < l needs a place at the vertex 1
+# beside the r intervals [0, l]: d_1 > r. The same at the other end. Hence
+#
+#     there are finitely many orbits exactly when (d_0 - r <= 1 or d_1 = r) and (d_l - r <= 1 or d_(l-1) = r),
+#
+# and then they are as many as there are numbers of intervals with the dimensions d_0, ..., d_l and r times [0, l]. Everything
+# holds over every field.
+
+
+_MOST_STATES = 20_000
+"""Counting stops here; that there are finitely many orbits is known without it."""
+
+
+def finitely_many(widths: Sequence[int], rank: int) -> bool:
+    """Whether {W_l ... W_1 = W} with rk W = `rank` is a finite union of orbits."""
+    if len(widths) == 2:
+        return True
+    first = widths[0] - rank <= 1 or widths[1] == rank
+    last = widths[-1] - rank <= 1 or widths[-2] == rank
+    return first and last
+
+
+def orbit_count(widths: Sequence[int], rank: int) -> int | None:
+    """Number of ways to write the dimensions as sums of intervals, `rank` of them from end to end; None when it is too large.
+
+    That is the number of orbits where :func:`finitely_many` holds.
+
+    Examples
+    --------
+    >>> orbit_count([2, 2, 1], 1)
+    2
+    """
+    last = len(widths) - 1
+    states = 0
+
+    @cache
+    def ways(vertex: int, through: int, others: tuple[int, ...]) -> int:
+        """Continuations when `through` intervals from 0 and `others[k - 1]` intervals from k are alive at `vertex`."""
+        nonlocal states
+        states += 1
+        if states > _MOST_STATES:
+            raise OverflowError
+        if vertex == last:
+            return int(through == rank)
+        total = 0
+        for kept in _choices((through, *others), widths[vertex + 1]):
+            if kept[0] >= rank:
+                born = widths[vertex + 1] - sum(kept)
+                total += ways(vertex + 1, kept[0], (*kept[1:], born))
+        return total
+
+    try:
+        return ways(0, widths[0], ())
+    except OverflowError:
+        return None
+
+
+def _choices(alive: tuple[int, ...], room: int) -> list[tuple[int, ...]]:
+    """All ways to keep some of the intervals alive, at most `room` of them together."""
+    found: list[tuple[int, ...]] = [()]
+    for count in alive:
+        found = [(*kept, n) for kept in found for n in range(min(count, room - sum(kept)) + 1)]
+        if len(found) > _MOST_STATES:
+            raise OverflowError
+    return found
+
+
+def two_layer_dim(widths: Sequence[int], rank: int) -> int:
+    """Dimension of {W_2 W_1 = W} for rk W = `rank`: the largest family of orbits.
+
+    With rk W_1 = r + x and rk W_2 = r + y the kernel of W_1 is a point of Gr(n_0 - x, n_0), n_0 = d_0 - r, the image of W_2 one
+    of Gr(y, n_2), and the stabilizer has dimension (h - rk W_1)(h - rk W_2): maps that vanish on im W_1 and land in ker W_2.
+    """
+    first, h, last = (widths[0] - rank, widths[1], widths[2] - rank)
+    return max(
+        h * h - (h - rank - x) * (h - rank - y) + x * (first - x) + y * (last - y)
+        for x in range(min(first, h - rank) + 1)
+        for y in range(min(last, h - rank - x) + 1)
+    )
+
+
+def widths_are_rank(widths: Sequence[int], L: np.ndarray) -> bool:
+    """Whether all hidden widths are rk L: then the changes of basis between layers are determined (Lemma 3.5)."""
+    return set(widths[1:-1]) == {over_q.rank(L)}

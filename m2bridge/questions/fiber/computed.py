@@ -1,27 +1,33 @@
-"""What every way to compute a fiber answers with, and the second witness of what it finds.
+"""A fiber by one Groebner basis, of the whole or of a slice, with the second witness of everything that Macaulay2 finds.
 
-The ways are :mod:`computing`, :mod:`structured` and :mod:`lifting`: each takes a point and gives components with what Macaulay2
-says of them, evidence, and notes.
+Every way to compute a fiber (the others are in :mod:`deep`) takes a point and answers with a :class:`ComputedFiber`.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from m2bridge.models import Mod
-from m2bridge.questions.fiber.differential import draw_inputs, kernel_dim, outputs_at, symmetry_rank_mod
-from m2bridge.questions.fiber.points import Point
+from m2bridge.models import Lightning, Mod
+from m2bridge.protocol import Values
+from m2bridge.questions.fiber.ranks import draw_inputs, kernel_dim, outputs_at, symmetry_rank_mod
+from m2bridge.questions.fiber.request import TEMPLATE, FiberRequest, equation_span
 from m2bridge.questions.fiber.result import FiberComponent, Method
+from m2bridge.questions.kernel import Asking
+from m2bridge.questions.point import Point, other_primes, rank_bounds
 from m2bridge.questions.testimony import proves, says
-from m2bridge.results import Evidence
+from m2bridge.results import Certainty, Evidence
 
 _MOST_CONJUGATES = 64
 """More conjugate components than this stay one entry."""
 _SHOWN = 8
 """Outputs that are kept in evidence."""
+_RATIONAL_WEIGHTS = 18
+"""One layer with at most this many weights is computed over QQ too."""
 
 
 @dataclass(kw_only=True)
@@ -67,23 +73,24 @@ class ComputedFiber:
         self.say(quantity, "the script's network", macaulay2, p)
         self.evidence.append(says(quantity, modular, "modular", method, **here(p)))
 
-    def forget(self) -> None:
-        """Leave out all that was said about the fiber as a whole."""
+    def forget(self, *quantities: str) -> None:
+        """Leave out all that was said about the fiber as a whole, and take back what was said about these quantities."""
         self.fiber_dim = self.dim_at_point = self.least_dim = self.degree = self.components = None
         self.component_count = self.orbits_full = self.orbits = None
+        self.retract(*quantities)
 
     def retract(self, *quantities: str) -> None:
         """Take back what was said about these quantities."""
         self.evidence = [e for e in self.evidence if e.quantity not in quantities]
 
 
-def field_of(p: int) -> str:
+def _field(p: int) -> str:
     return f"F_{p}" if p else "QQ"
 
 
 def here(p: int) -> dict[str, Any]:
     """That something is said about the fiber at the point, over F_p or, for p = 0, over QQ."""
-    return {"prime": p or None, "scope": "at-point", "field": field_of(p)}
+    return {"prime": p or None, "scope": "at-point", "field": _field(p)}
 
 
 def compare_dims(found: ComputedFiber, point: Point, p: int, seed: int) -> None:
@@ -121,3 +128,179 @@ def over_the_closure(one: FiberComponent) -> list[FiberComponent]:
         return [one]
     degree = None if one.degree is None else one.degree // n
     return [replace(one, degree=degree, absolute=True, conjugates=1, point=None)] * n
+
+
+# -- one Groebner basis ----------------------------------------------------------------------------------------------------------
+
+
+def plain(
+    ask: Asking, point: Point, p: int, seed: int, *, cut: bool = False, again: bool = True
+) -> ComputedFiber:
+    """One Groebner basis of all equations, or of those on a slice of the scalings; `again` over a second field."""
+    ask.announce("how many inputs")
+    span, first = equation_span(point.model, p, seed)
+    request = FiberRequest.of(point, p, seed, first, cut=cut)
+    sent: Any = request.parameters()
+    asked = time.perf_counter()
+    values, limit = ask.ask(TEMPLATE, sent, point.model)
+    seconds = time.perf_counter() - asked
+    found = ComputedFiber(method="sliced" if cut else "plain", limit=limit)
+    torus = request.sliced.dim if request.sliced else 0
+    if "outputs_at_point" in values:
+        theirs = values["outputs_at_point"]
+        both = theirs, np.asarray(sent["outputs"], dtype=object)[: len(theirs)].tolist()
+        theirs, ours = (
+            [[int(x) % p if p else str(Fraction(x)) for x in row] for row in rows] for rows in both
+        )
+        how = "the forward pass at the same inputs"
+        found.compare("outputs at the point", p, macaulay2=theirs, modular=ours, method=how)
+    if "fiber_dim" not in values:
+        return found
+    found.inputs = values.integer("inputs_used")
+    if not all(values["contains_known"]):
+        how = "normal forms at the point"
+        found.compare("the point is in its fiber", p, macaulay2=False, modular=True, method=how)
+    found.fiber_dim = found.least_dim = values.integer("fiber_dim") + torus
+    how = "Groebner basis of the fiber's equations" + (" on a slice, plus the scalings" if torus else "")
+    found.say("fiber_dim", how, found.fiber_dim, p, seconds)
+    if not torus:
+        found.degree = values.integer("degree")
+        found.say("degree", how, found.degree, p, seconds)
+    _compare_equations(found, request, values.integer("equation_rank"), span)
+    found.components = _components(found, values, request, torus)
+    if found.components is not None:
+        pairs = zip(values["component_dims"], values["component_contains"], strict=True)
+        found.dim_at_point = max((dim + torus for dim, known in pairs if known[0]), default=None)
+        compare_dims(found, point, p, seed)
+    _count(found, values, request)
+    if again and limit is None and not cut:
+        _again(ask, found, request, values)
+    return found
+
+
+def _compare_equations(found: ComputedFiber, request: FiberRequest, rank: int, span: int) -> None:
+    p, model, quantity = request.prime, request.point.model, "independent equations"
+    found.say(quantity, "the script's network on symbolic weights", rank, p)
+    bound = bool(rank_bounds(model)) or bool(getattr(model, "constraints", False))
+    how = "rank of differences of random networks"
+    found.evidence.append(says(quantity, span, "modular", how, relation=">=" if bound else "=", **here(p)))
+
+
+def _components(
+    found: ComputedFiber, values: Values, request: FiberRequest, torus: int
+) -> tuple[FiberComponent, ...] | None:
+    """Components with the second witness at a point of each: same outputs there, and the kernel of the differential."""
+    if "component_dims" not in values:
+        return None
+    dims = values.integers("component_dims")
+    tags = ("reduced", "points", "conjugates", "equations")
+    more = [
+        values.get(tag) or [None] * len(dims) for tag in (*(f"component_{t}" for t in tags), "multiplicities")
+    ]
+    table = zip(dims, values.integers("component_degrees"), values["component_contains"], *more, strict=True)
+    listed: list[FiberComponent] = []
+    for i, (dim, degree, contains, reduced, point, conjugates, equations, multiplicity) in enumerate(table):
+        orbit = any(contains) and dim + torus == request.orbit_dim
+        if orbit:  # an irreducible set of the same dimension as the orbit in it, which is irreducible over the closure
+            conjugates = 1  # noqa: PLW2901
+        one = FiberComponent(
+            dim=dim + torus, degree=None if torus else degree, reduced=reduced, multiplicity=multiplicity,
+            absolute=conjugates == 1, conjugates=conjugates, orbit=orbit, orbit_dim=None, tangent_dim=None,
+            point=None if point is None else tuple(int(x) % request.prime for x in point),
+            equations=None if equations is None else tuple(equations),
+        )  # fmt: skip
+        listed += over_the_closure(_examined(found, request, one, i))
+    return tuple(listed)
+
+
+def _examined(found: ComputedFiber, request: FiberRequest, one: FiberComponent, i: int) -> FiberComponent:
+    """The component with what the forward pass and the symmetries say at the point that was found on it."""
+    if one.point is None:
+        return one
+    point, p, seed = request.point, request.prime, request.seed
+    weights = compare_outputs(found, point, one.point, p, seed, i)
+    tangent = kernel_dim(point.model, weights, p, np.random.default_rng([seed, 101, i]))
+    if one.reduced is not None:
+        how, same = "kernel of the differential at a point of it has its dimension", tangent == one.dim
+        quantity = f"component {i + 1} is reduced"
+        found.compare(quantity, p, macaulay2=bool(one.reduced), modular=same, method=how)
+    return replace(one, tangent_dim=tangent, orbit_dim=symmetry_rank_mod(point.model, weights, p))
+
+
+def _count(found: ComputedFiber, values: Values, request: FiberRequest) -> None:
+    """Components and orbits over the algebraic closure, as far as the run shows all of them.
+
+    When every orbit has the fiber's dimension, each is open in the fiber; so are the others together, and each is closed too:
+    the orbits are the connected components, and, orbits of a connected group being irreducible, the components.
+    """
+    counts = [c.conjugates for c in found.components or ()]
+    if found.components is not None and None not in counts:
+        found.component_count = sum(n for n in counts if n is not None)
+    found.orbits_full = values.get("orbits_full")
+    if not values["stable"]:
+        found.notes.append(
+            f"fresh inputs still changed the ideal after {found.inputs}: the fiber may be smaller"
+        )
+        found.component_count = found.orbits_full = None
+    if found.orbits_full:
+        found.orbits = found.component_count
+        if found.orbits is not None:
+            how = "components over the closure, every orbit having the fiber's dimension"
+            found.say("orbits", how, found.orbits, request.prime)
+    elif request.sliced is not None:
+        found.notes.append(
+            "the slice does not see points of the fiber at which a scaled block of weights vanishes, and it was not shown that "
+            "there are none: its components may not be all"
+        )
+        found.fiber_dim = found.components = found.component_count = None
+        found.retract("fiber_dim")
+    if found.components and found.component_count is None:
+        found.notes.append(
+            f"components are primes over F_{request.prime}: over the algebraic closure there may be more of them"
+        )
+
+
+def _again(ask: Asking, found: ComputedFiber, request: FiberRequest, values: Values) -> None:
+    """The same over QQ where that is quick, else over a second prime."""
+    model, p = request.point.model, request.prime
+    layer = isinstance(model, Lightning) and model.parametrization == "attention"
+    rational = layer and model.parameter_count <= _RATIONAL_WEIGHTS
+    others = [0] if rational else other_primes(request.point, p, 1)
+    if not others:
+        return
+    other = others[0]
+    ask.announce(f"the same over {_field(other)}")
+    start = time.perf_counter()
+    second, limit = ask.ask(TEMPLATE, replace(request, prime=other, moves=[]).parameters(), model)
+    seconds = time.perf_counter() - start
+    if limit is not None:
+        found.notes.append(f"the second computation ({_field(other)}) was cut off")
+    if "degree" not in second:
+        return
+    how = "Groebner basis of the fiber's equations"
+    for quantity in ("fiber_dim", "degree"):
+        found.say(quantity, how, second.integer(quantity), other, seconds)
+    shapes = [_shapes(v) for v in (values, second)]
+    if None not in shapes:
+        how = "components over the closure: dimension, degree, multiplicity"
+        found.say("components", how, shapes[0], p)
+        found.say("components", how, shapes[1], other, seconds)
+        complete = isinstance(model, Lightning) and second.integer("equation_rank") == model.coordinate_count
+        if not complete:  # more inputs might give more equations
+            found.evidence[-1] = replace(found.evidence[-1], certainty=Certainty.PROBABLE)
+    same_shape = None in shapes or shapes[0] == shapes[1]
+    if not same_shape or any(values[tag] != second[tag] for tag in ("fiber_dim", "degree")):
+        found.notes.append(
+            f"the fibers over {_field(p)} and {_field(other)} are different: neither is reported as that over QQ"
+        )
+        found.forget()
+
+
+def _shapes(values: Values) -> list[list[int]] | None:
+    """Dimension, degree and multiplicity of the components over the algebraic closure, sorted; None when not all are known."""
+    counts = values.get("component_conjugates")
+    if "multiplicities" not in values or counts is None or None in counts:
+        return None
+    columns = (values[tag] for tag in ("component_dims", "component_degrees", "multiplicities"))
+    rows = zip(*columns, counts, strict=True)
+    return sorted([dim, degree // n, multiplicity] for dim, degree, multiplicity, n in rows for _ in range(n))

@@ -1,4 +1,4 @@
-"""What is sent to Macaulay2: inputs drawn here, outputs from the forward pass, shapes of the weights; integers only."""
+"""What is sent to Macaulay2: inputs drawn here, outputs from the forward pass, shapes of the weights, a slice; integers only."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from m2bridge.errors import NotPolynomialError, OutOfReachError
+from m2bridge.errors import InputError, NotPolynomialError, OutOfReachError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.residues import residue
 from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
 from m2bridge.models.own import OwnNetwork
 from m2bridge.programs.program import degrees
-from m2bridge.questions.fiber.differential import draw_inputs, output_count, outputs_at, symmetry_dim
 from m2bridge.questions.fiber.partners import known_points, partners
-from m2bridge.questions.fiber.points import Point, fractions_of, rank_bounds
-from m2bridge.questions.fiber.slices import Slice, slice_of
+from m2bridge.questions.fiber.ranks import draw_inputs, outputs_at, symmetry_dim
+from m2bridge.questions.point import Point, fractions_of, rank_bounds
 
 TEMPLATE = "fiber"
 _SPARE_INPUTS = 8
@@ -29,13 +28,8 @@ _ATTEMPTS = 6
 _MOST_MOVES = 4
 _MOST_VARIABLES = 16
 """Whether all orbits have one dimension is asked for at most so many moves, or for so many weights and moves together."""
-MOST_TERMS = 400_000
-"""Terms of all equations together up to which one Groebner basis is tried."""
-MOST_TERMS_EACH = 8_000
-"""Terms of one equation up to which equations are formed at all."""
-MOST_WEIGHTS = 40
-FAMILIES_WITH_DEGREES = (Lightning, DeepLightning, MLP, Linear, Convolution)
-"""Families whose terms are counted by the degrees of each weight; those of others in their coordinates, expanded."""
+_LARGEST = 30_000
+"""Coefficients of a slice's forms are below this: one of `n` orbits lies on a form's zeros with probability at most n / 30000."""
 
 
 def rank_places(model: Model) -> list[list[int]]:
@@ -58,16 +52,11 @@ def rank_places(model: Model) -> list[list[int]]:
     return places
 
 
-def _residue(value: Any, p: int) -> Any:
-    return residue(Fraction(value), p) if p else Fraction(value)
-
-
-def _exists(vector: Any, p: int) -> bool:
-    return not p or all(Fraction(x).denominator % p for x in vector)
+# -- how large the equations are -------------------------------------------------------------------------------------------------
 
 
 def weight_degrees(model: Model) -> dict[str, int]:
-    """Degree of the network in each of its weights."""
+    """Degree of the network in each of its weights, for the families that say it."""
     if isinstance(model, DeepLightning):
         layers = model.layers
         if model.parametrization == "virtual":
@@ -80,7 +69,7 @@ def weight_degrees(model: Model) -> dict[str, int]:
 
 def estimated_terms(model: Model) -> int:
     """An upper bound of the number of terms of one equation."""
-    if isinstance(model, FAMILIES_WITH_DEGREES):
+    if isinstance(model, (Lightning, DeepLightning, MLP, Linear, Convolution)):
         sizes = {name: prod(shape) for name, shape in model.parameters.items()}
         return prod(comb(sizes[name] + k - 1, k) for name, k in weight_degrees(model).items())
     if model.input_shape is None and hasattr(model, "polynomials"):
@@ -103,7 +92,7 @@ def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
     many random networks, computed over F_p.
     """
     rng = np.random.default_rng([seed, 94])
-    outputs = output_count(model)
+    outputs = prod(model.output_shape) if model.output_shape is not None else model.coordinate_count
     count = 48 if model.input_shape is not None else 1
     while True:
         samples = min(count * outputs + 8, 1200)
@@ -127,15 +116,66 @@ def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
         count *= 2
 
 
+# -- slices of the scalings ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """Linear equations that meet almost every orbit of the model's scalings in exactly one point.
+
+    Each scaling multiplies one block of weights (a matrix M_i, a filter, a neuron's row) by itself, and every weight by a power
+    of itself, its character. A random linear form on that block is put to a random value: an orbit on which the form does not
+    vanish has exactly one point there, so that an open dense part of each component that meets the slice is the torus times its
+    slice, reducedness included. Points at which a block is zero are on no slice; whether there are such points in a fiber is
+    asked separately (`orbits_full` of the template). The equations can be solved one by one in their order.
+    """
+
+    characters: tuple[tuple[int, ...], ...]
+    forms: tuple[tuple[tuple[int, ...], int], ...]
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the torus that was cut away."""
+        return len(self.forms)
+
+    def move(self, vector: Any) -> np.ndarray:
+        """The point of the slice on the orbit of a vector of Fractions."""
+        moved = [Fraction(x) for x in vector]
+        for characters, (form, value) in zip(self.characters, self.forms, strict=True):
+            found = sum((c * x for c, x in zip(form, moved, strict=True) if c), Fraction(0))
+            if found == 0:
+                raise InputError("the slice's form vanishes at the point; use another --seed")
+            factor = Fraction(value) / found
+            moved = [x * factor**k if k else x for x, k in zip(moved, characters, strict=True)]
+        return np.array(moved, dtype=object)
+
+
+def slice_of(model: Model, seed: int) -> Slice | None:
+    """A random slice of the model's scalings; None where there are none or other groups act too."""
+    if not model.symmetries or any(symmetry.kind == "gl" for symmetry in model.symmetries):
+        return None
+    # at weights that are all 1 a scaling moves each weight by its character
+    ones = {name: np.ones(shape, dtype=np.int64) for name, shape in model.parameters.items()}
+    characters = [tuple(row.tolist()) for symmetry in model.symmetries for row in symmetry.generators(ones)]
+    rng, forms = np.random.default_rng([seed, 97]), []
+    for row in characters:
+        coefficients = tuple(int(rng.integers(1, _LARGEST)) if k == 1 else 0 for k in row)
+        forms.append((coefficients, int(rng.integers(1, _LARGEST))))
+    return Slice(characters=tuple(characters), forms=tuple(forms))
+
+
+# -- the request -----------------------------------------------------------------------------------------------------------------
+
+
 def independent_moves(point: Point, orbit_dim: int, seed: int) -> list[list[list[int]]]:
     """As many infinitesimal symmetries as the orbit has dimensions, random combinations of them when there are more.
 
     Every known symmetry acts linearly: a move is a list of (i, j, c), weight i moves by c times weight j.
     """
     model = point.model
-    units = fractions_of(np.eye(model.parameter_count, dtype=np.int64))
     if not model.symmetries or not orbit_dim:
         return []
+    units = fractions_of(np.eye(model.parameter_count, dtype=np.int64))
     # tables[j] is the derivative, for every symmetry, of all weights at the weights e_j
     tables = np.array(
         [np.concatenate([s.generators(model.unflatten(unit)) for s in model.symmetries]) for unit in units]
@@ -180,15 +220,11 @@ class FiberRequest:
             orbit_dim=orbit_dim, others=others,
         )  # fmt: skip
 
-    @property
-    def inputs(self) -> np.ndarray:
-        """Inputs drawn from the seed: residues, or small integers over QQ."""
-        rng = np.random.default_rng([self.seed, 95])
-        return draw_inputs(self.point.model, rng, self.first_inputs + _SPARE_INPUTS, self.prime or 12)
-
     def parameters(self) -> dict[str, object]:
-        """Values for the template."""
-        model, p, inputs = self.point.model, self.prime, self.inputs
+        """Values for the template; inputs are drawn from the seed, residues or small integers over QQ."""
+        model, p = self.point.model, self.prime
+        drawing = np.random.default_rng([self.seed, 95])
+        inputs = draw_inputs(model, drawing, self.first_inputs + _SPARE_INPUTS, p or 12)
         if p:
             outputs: Any = outputs_at(model, self.point.mod(p), Mod(inputs, p)).values
         else:
@@ -196,16 +232,23 @@ class FiberRequest:
         if model.input_shape is None:  # the same equations twice: the second time nothing is added
             inputs, outputs = np.zeros((2, 1), dtype=np.int64), np.concatenate([outputs, outputs])
         rng = np.random.default_rng([self.seed, 96])
-        forms = self.sliced.forms if self.sliced else ()
+        others = [v for v in self.others if not p or all(Fraction(x).denominator % p for x in v)]
+
+        def numbers(vector: Any) -> list[Any]:
+            return [residue(Fraction(x), p) if p else Fraction(x) for x in vector]
+
         return {
             "p": p,
             "rankBounds": rank_places(model),
             "inputs": inputs.reshape(len(inputs), -1),
             "outputs": np.asarray(outputs).reshape(len(inputs), -1),
             "firstInputs": self.first_inputs,
-            "knownPoints": [[_residue(x, p) for x in vector] for vector in self.known],
-            "otherPoints": [[_residue(x, p) for x in vector] for vector in self.others if _exists(vector, p)],
-            "sliceForms": [[[_residue(x, p) for x in form], _residue(value, p)] for form, value in forms],
+            "knownPoints": [numbers(vector) for vector in self.known],
+            "otherPoints": [numbers(vector) for vector in others],
+            "sliceForms": [
+                [numbers(form), *numbers([value])]
+                for form, value in (self.sliced.forms if self.sliced else ())
+            ],
             "drawn": [rng.integers(1, p or 8, size=model.parameter_count) for _ in range(_ATTEMPTS)],
             "orbitDim": self.orbit_dim,
             "moves": self.moves,

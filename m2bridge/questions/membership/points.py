@@ -18,7 +18,7 @@ from m2bridge.models.custom import terms_of
 from m2bridge.models.symbolic import rational_variables, sparse
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions.boundary.points import number, written_point
-from m2bridge.questions.fiber.points import given_point
+from m2bridge.questions.point import given_point
 from m2bridge.questions.source import constrained_map, leanest
 
 _HOW = 'write a list of coordinates such as 1,0,-1/2, or {"inputs": [...], "outputs": [...]}, or {"weights": {...}}'

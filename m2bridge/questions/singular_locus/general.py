@@ -9,19 +9,22 @@ the template found, so the two can contradict each other. Where equations are ou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from m2bridge.errors import LimitError, NotPolynomialError
-from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.modular import eliminate, rank_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime, given_numbers, prime_for, primes_below
 from m2bridge.models import Model
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.protocol import Values
-from m2bridge.questions.closure import Closure, closure
-from m2bridge.questions.dimension import Dimension, dimension
+from m2bridge.questions import over_q
+from m2bridge.questions.closure import Closure, Equation, closure
+from m2bridge.questions.closure.image import image_of
+from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking
-from m2bridge.questions.singular_locus.in_span import Equations, in_span
 from m2bridge.questions.singular_locus.places import places_in_weights
 from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus
 from m2bridge.questions.source import constrained_map
@@ -34,6 +37,8 @@ _PATIENCE = 60.0
 """Seconds for the closure, and for the components modulo p, unless the user's limit is shorter."""
 _SECOND = 20.0
 """Seconds for the same components over QQ; then for a second prime."""
+_STARTING_MINORS = 8
+_METHOD = "components by ranks of the equations' Jacobian"
 
 
 def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
@@ -46,98 +51,176 @@ def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
     chosen = None if ask.prime is None else check_prime(ask.prime)
     prime = prime_for(given_numbers(model), chosen=chosen, default=MACAULAY2_PRIME)
     ask.require_engine()
-    size, equations = _asked(ask, model, force=force)
-    found = None if equations is None else equations.found
     whole = constrained_map(model) is None
-    p = prime if found is None or not found.characteristic else found.characteristic
-    components, radical, limit, settled = None, None, None, Certainty.PROBABLE
-    if equations is not None and equations.complete:
-        components, radical, limit, settled = _components(ask, model, equations, p, irreducible=whole)
-    places = places_in_weights(ask, model, size, equations, components, p) if whole else ()
-    undecided = _undecided(model, equations, components, places, whole=whole)
-    ask.evidence += (
-        [e for e in size.evidence if e.quantity == "image_dim" and e.value is not None] if whole else []
-    )
+    ask.announce("dimension")
+    size = ask.also(dimension, model, engine=False if whole else ask.engine, certify=False)
+    found = _closure(ask, model, force=force)
+    span = None if found is None else in_span(found)
+    parts = Parts()
+    if span is not None and span.complete:
+        parts = _components(ask, model, span, span.found.characteristic or prime, irreducible=whole)
+    places: tuple[Place, ...] = ()
+    if whole:
+        places = places_in_weights(ask, model, size, None if span is None else span.found, parts.components)
+        ask.evidence += [e for e in size.evidence if e.quantity == "image_dim" and e.value is not None]
     singular_dim = singular_degree = None
-    if components is not None:
-        singular_dim = max((c.dim for c in components), default=-1)
-        singular_degree = sum(c.degree or 0 for c in components if c.dim == singular_dim)
     # without components the answer as a whole is not proved, even where each singular place is
-    certainty = Certainty.weakest([size.certainty, settled]) if components is not None else Certainty.PROBABLE
-    texts = () if equations is None else tuple(f.text() for f in equations.equations)
+    certainty = Certainty.PROBABLE
+    if parts.components is not None:
+        singular_dim = max((c.dim for c in parts.components), default=-1)
+        singular_degree = sum(c.degree or 0 for c in parts.components if c.dim == singular_dim)
+        certainty = Certainty.weakest([size.certainty, parts.certainty])
+    closed: dict[str, Any] = dict.fromkeys(("span_dim", "codim", "degree", "generators", "completeness"))
+    if span is not None:
+        closed = {name: getattr(span.found, name) for name in closed if name != "generators"}
+        closed["generators"] = {str(k): n for k, n in span.found.generator_counts.items()}
     return ask.answer(
-        SingularLocus, model=model.spec, options={"prime": prime}, image_dim=size.image_dim,
-        ambient_dim=model.ambient_dim, span_dim=None if found is None else found.span_dim,
-        codim=None if found is None else found.codim, degree=None if found is None else found.degree,
-        generators=None if found is None else {str(k): n for k, n in found.generator_counts.items()},
-        equations=texts, singular_dim=singular_dim, singular_degree=singular_degree, singular_equations=radical,
-        components=components, embedded=None, strata=(), theorem=None, places=places,
-        completeness=None if found is None else found.completeness, undecided=undecided, certainty=certainty,
+        SingularLocus, model=model.spec, options={"prime": prime}, image_dim=size.image_dim, ambient_dim=model.ambient_dim,
+        **closed, equations=() if span is None else tuple(f.text() for f in span.equations),
+        singular_dim=singular_dim, singular_degree=singular_degree, singular_equations=parts.radical,
+        components=parts.components, embedded=None, strata=(), places=places,
+        undecided=_undecided(model, span, parts, places, whole=whole), certainty=certainty,
         evidence=labelled(ask.evidence, ("tangent", "singular at", "rank at")),
-        limit=limit or (found.limit if found is not None else None),
+        limit=parts.limit or (span.found.limit if span is not None else None),
     )  # fmt: skip
 
 
-def _asked(ask: Asking, model: Model, *, force: bool) -> tuple[Dimension, Equations | None]:
-    """The dimension, and the closure's equations over QQ where they are in reach."""
-    ask.announce("dimension")
-    whole = constrained_map(model) is None
-    size = ask.also(dimension, model, engine=False if whole else ask.engine, certify=False)
+def _closure(ask: Asking, model: Model, *, force: bool) -> Closure | None:
+    """The closure's equations over QQ where they are in reach."""
     if model.coordinate_count > _MOST_COORDINATES and not force:
-        return size, None
+        return None
     ask.announce("equations of the closure")
     remaining = ask.clock.remaining
     seconds = _PATIENCE if remaining is None else min(_PATIENCE, remaining / 2)
     options: dict[str, Any] = {"field": "QQ"} if ask.prime is None else {"prime": ask.prime}
     found = ask.also(closure, model, equations=True, seconds=seconds, **options)
     if found.completeness == "complete" and found.certainty is not Certainty.PROVED and ask.prime is None:
-        found = _proved_kernel(ask, model) or found
+        try:  # the kernel over QQ, which is all of the ideal, where it takes seconds
+            options |= {"method": "kernel", "seconds": _SECOND}
+            kernel = ask.also(closure, model, equations=True, **options)
+            if kernel.completeness == "complete" and kernel.certainty is Certainty.PROVED:
+                found = kernel
+        except LimitError:
+            pass
     ask.evidence += [item for c in found.conflicts for item in (c.first, c.second)]
-    return size, in_span(found)
+    return found
 
 
-def _proved_kernel(ask: Asking, model: Model) -> Closure | None:
-    """The kernel over QQ, which is all of the ideal, where it takes seconds."""
-    try:
-        found = ask.also(closure, model, field="QQ", method="kernel", equations=True, seconds=_SECOND)
-    except LimitError:
+# -- equations in the span -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class InSpan:
+    """Equations of the closure in coordinates of its linear span: `basis` are the numbers of these coordinates."""
+
+    found: Closure
+    basis: tuple[int, ...]
+    equations: tuple[Equation, ...]
+
+    @property
+    def complete(self) -> bool:
+        return self.found.completeness == "complete" and self.found.agreement is not False
+
+    def request(self, p: int, minors: Sequence[object], *, irreducible: bool, seed: int) -> dict[str, object]:
+        """Values for the template; over QQ (p = 0) only when the equations are."""
+        place = {c: i for i, c in enumerate(self.basis)}
+        polynomials = [
+            [list(f.coefficients), [[place[i] for i in m] for m in f.monomials]] for f in self.equations
+        ]
+        numbers = np.random.default_rng([seed, 33]).integers(1, 10_000, size=97).tolist()
+        return {
+            "p": p, "variableCount": len(self.basis), "polynomials": polynomials, "irreducible": irreducible,
+            "chosenMinors": list(minors), "numbers": numbers, "wantPoints": p > 0,
+        }  # fmt: skip
+
+    def minors(self, model: Model, p: int, seed: int) -> list[list[list[int]]]:
+        """Minors of the Jacobian, as (equations, coordinates), that do not vanish at random points of the image."""
+        rng, size = np.random.default_rng([seed, 32]), len(self.equations)
+        chosen: dict[tuple[tuple[int, ...], tuple[int, ...]], None] = {}
+        for point in image_of(model).points(rng, _STARTING_MINORS, p):
+            rows = sorted(
+                rng.permutation(size).tolist(), key=lambda i: (self.equations[i].degree, len(self.equations[i].monomials))
+            )  # fmt: skip
+            columns = rng.permutation(len(self.basis)).tolist()
+            pivots = eliminate(self.gradients(point.tolist(), p)[np.ix_(rows, columns)], p)
+            chosen_rows = tuple(sorted(rows[i] for i in pivots.pivot_rows))
+            chosen[chosen_rows, tuple(sorted(columns[i] for i in pivots.pivot_columns))] = None
+        longest = max((len(rows) for rows, _ in chosen), default=0)
+        return [[list(rows), list(columns)] for rows, columns in chosen if len(rows) == longest]
+
+    def gradients(self, point: Sequence[int], p: int) -> np.ndarray:
+        """The Jacobian of the equations in the span modulo p, at a point given by all coordinates."""
+        rows = [[f.gradient(point)[i] for i in self.basis] for f in self.equations]
+        return np.array(rows, dtype=object).reshape(len(rows), len(self.basis)) % p
+
+    def renamed(self, text: str) -> str:
+        """Macaulay2's polynomial in x0, x1, ... written in the coordinates z0, z1, ... of the closure."""
+        internal = [f"x{i}" for i in range(len(self.basis))]
+        found = parse_polynomial(text, internal, source="Macaulay2's output")
+        return polynomial_text(found, [f"z{i}" for i in self.basis])
+
+
+def in_span(found: Closure) -> InSpan | None:
+    """The equations without the linear forms, which express the other coordinates; None without equations."""
+    if found.equations is None:
         return None
-    return found if found.completeness == "complete" and found.certainty is Certainty.PROVED else None
+    linear, others = found.equations[: found.linear_forms], found.equations[found.linear_forms :]
+    used = {i for f in others for m in f.monomials for i in m}
+    order = sorted(range(found.coordinate_count), key=lambda i: i in used)
+    table = np.zeros((len(linear), len(order)), dtype=object)
+    for row, f in zip(table, linear, strict=True):
+        for c, m in zip(f.coefficients, f.monomials, strict=True):
+            if m:
+                row[order.index(m[0])] = c
+    p = found.characteristic
+    pivots: Sequence[int] = (
+        () if not len(linear) else eliminate(table % p, p).pivot_columns if p else over_q.echelon(table)[0]
+    )
+    solved = {order[i] for i in pivots}
+    if solved & used:
+        return None
+    basis = tuple(i for i in range(found.coordinate_count) if i not in solved)
+    return InSpan(found=found, basis=basis, equations=others)
 
 
-def _components(
-    ask: Asking, model: Model, equations: Equations, p: int, *, irreducible: bool
-) -> tuple[tuple[Component, ...] | None, tuple[str, ...] | None, str | None, Certainty]:
-    """Components of the singular locus, its radical, which limit was reached, and how sure they are.
+# -- components ------------------------------------------------------------------------------------------------------------------
 
-    They are computed over F_p and once more over QQ, or else over a second prime.
-    """
-    minors = equations.minors(model, p, ask.seed) if irreducible else []
-    send = equations.request(p, minors, irreducible=irreducible, seed=ask.seed)
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Components of the singular locus, generators of its radical, which limit was reached, and how sure they are."""
+
+    components: tuple[Component, ...] | None = None
+    radical: tuple[str, ...] | None = None
+    limit: str | None = None
+    certainty: Certainty = Certainty.PROBABLE
+
+
+def _components(ask: Asking, model: Model, span: InSpan, p: int, *, irreducible: bool) -> Parts:
+    """The components over F_p, and once more over QQ, or else over a second prime."""
+    minors = span.minors(model, p, ask.seed) if irreducible else []
+    send = span.request(p, minors, irreducible=irreducible, seed=ask.seed)
     ask.announce("singular locus")
     remaining = ask.clock.remaining
     values, limit = ask.ask(TEMPLATE, send, seconds=_PATIENCE if remaining is None else remaining / 2)
     if "singular_components" not in values:
-        return None, None, limit, Certainty.PROBABLE
-    best, certainty = values, Certainty.PROBABLE
-    say = "components by ranks of the equations' Jacobian"
-    if not equations.found.characteristic:
+        return Parts(limit=limit)
+    best, certainty, quantity = values, Certainty.PROBABLE, "singular components"
+    if not span.found.characteristic:
         over_q_values, _ = ask.ask(TEMPLATE, {**send, "p": 0, "wantPoints": False}, seconds=_SECOND)
         if "singular_components" in over_q_values:
-            best, certainty = over_q_values, equations.found.certainty
-            ask.evidence.append(replace(
-                says("singular components", _sizes(over_q_values), "macaulay2", f"{say}, over QQ"), certainty=certainty
-            ))  # fmt: skip
+            best, certainty = over_q_values, span.found.certainty
+            own = says(quantity, _sizes(best), "macaulay2", f"{_METHOD}, over QQ")
+            ask.evidence.append(replace(own, certainty=certainty))
         else:
             other = primes_below(p - 1, count=1, numbers=given_numbers(model))[0]
             second, _ = ask.ask(TEMPLATE, {**send, "p": other, "wantPoints": False}, seconds=_SECOND)
             if "singular_components" in second:
-                ask.say("singular components", _sizes(second), "macaulay2", say, prime=other)
-    ask.say("singular components", _sizes(values), "macaulay2", say, prime=p)
-    _witness_points(ask, equations, values, p)
-    components = _read(best, values, equations)
-    radical = tuple(_renamed(f, equations) for f in best.strings("radical")) if "radical" in best else None
-    return components, radical, limit, certainty
+                ask.say(quantity, _sizes(second), "macaulay2", _METHOD, prime=other)
+    ask.say(quantity, _sizes(values), "macaulay2", _METHOD, prime=p)
+    _witness_points(ask, span, values, p)
+    radical = tuple(map(span.renamed, best.strings("radical"))) if "radical" in best else None
+    return Parts(components=_read(best, values, span), radical=radical, limit=limit, certainty=certainty)
 
 
 def _sizes(values: Values) -> list[list[int]]:
@@ -148,74 +231,64 @@ def _sizes(values: Values) -> list[list[int]]:
     return [[dim, total[dim]] for dim in sorted(total)]
 
 
-def _read(best: Values, modular: Values, equations: Equations) -> tuple[Component, ...]:
+def _read(best: Values, modular: Values, span: InSpan) -> tuple[Component, ...]:
     """The components, with the kind of singularity at a point over F_p where both lists have the same sizes."""
+    count = len(modular["singular_components"])
+    kinds = modular.get("kinds") or [None] * count
     listed = sorted(best["singular_components"], key=lambda c: (-c[0], c[1], c[3]))
     beside = sorted(
-        zip(modular["singular_components"], modular.get("kinds") or [None] * len(modular["singular_components"]), strict=True),
-        key=lambda pair: (-pair[0][0], pair[0][1], pair[0][3]),
+        zip(modular["singular_components"], kinds, strict=True), key=lambda pair: (-pair[0][0], pair[0][1], pair[0][3])
     )  # fmt: skip
     same = [c[:3] for c in listed] == [c[:3] for c, _ in beside]
     found = []
     for i, (dim, degree, rank, texts) in enumerate(listed):
-        kind = beside[i][1] if same else None
+        kind = (beside[i][1] if same else None) or [None] * 3
         found.append(
             Component(
-                dim=dim, degree=degree, equations=tuple(_renamed(text, equations) for text in texts),
-                tangent_dim=None if rank is None else len(equations.basis) - rank,
-                multiplicity=None if kind is None else kind[1], milnor_number=None if kind is None else kind[2],
+                dim=dim, degree=degree, equations=tuple(map(span.renamed, texts)),
+                tangent_dim=None if rank is None else len(span.basis) - rank, multiplicity=kind[1], milnor_number=kind[2],
             )
         )  # fmt: skip
     return tuple(found)
 
 
-def _renamed(text: str, equations: Equations) -> str:
-    """Macaulay2's polynomial in x0, x1, ... written in the coordinates z0, z1, ... of the closure."""
-    internal = [f"x{i}" for i in range(len(equations.basis))]
-    found = parse_polynomial(text, internal, source="Macaulay2's output")
-    return polynomial_text(found, [f"z{i}" for i in equations.basis])
-
-
-def _witness_points(ask: Asking, equations: Equations, values: Values, p: int) -> None:
+def _witness_points(ask: Asking, span: InSpan, values: Values, p: int) -> None:
     """The points of the components that Macaulay2 found, asked again here: on the closure, and of which rank."""
     points = values.get("component_points") or ()
     for number, (part, point) in enumerate(zip(values["singular_components"], points, strict=False), start=1):
         if point is None or part[2] is None:
             continue
-        place = [0] * equations.found.coordinate_count
-        for coordinate, text in zip(equations.basis, point, strict=True):
+        place = [0] * span.found.coordinate_count
+        for coordinate, text in zip(span.basis, point, strict=True):
             place[coordinate] = int(text) % p
-        on_closure = not any(f.at(place) % p for f in equations.equations)
-        rank = rank_mod(equations.gradients(place, p), p) if equations.equations else 0
-        sayings = (
-            ("macaulay2", "generic rank on the component", part[2]),
-            ("interpolation", "rank of the equations' Jacobian", rank),
-        )
-        ask.evidence += compared(f"rank at a point of component {number}", *sayings, prime=p)
-        sayings2 = (
-            ("macaulay2", "a point of the component", True),
-            ("interpolation", "the equations vanish", on_closure),
-        )
-        ask.evidence += compared(f"point of component {number} on the closure", *sayings2, prime=p)
+        rank = rank_mod(span.gradients(place, p), p) if span.equations else 0
+        ask.evidence += compared(
+            f"rank at a point of component {number}", ("macaulay2", "generic rank on the component", part[2]),
+            ("interpolation", "rank of the equations' Jacobian", rank), prime=p,
+        )  # fmt: skip
+        on_closure = not any(f.at(place) % p for f in span.equations)
+        ask.evidence += compared(
+            f"point of component {number} on the closure", ("macaulay2", "a point of the component", True),
+            ("interpolation", "the equations vanish", on_closure), prime=p,
+        )  # fmt: skip
 
 
 def _undecided(
-    model: Model, equations: Equations | None, components: tuple[Component, ...] | None, places: Sequence[Place],
-    *, whole: bool,
-) -> tuple[str, ...]:  # fmt: skip
+    model: Model, span: InSpan | None, parts: Parts, places: Sequence[Place], *, whole: bool
+) -> tuple[str, ...]:
     """What this answer leaves open, in sentences that say what would settle it."""
     found = []
-    if equations is None:
+    if span is None:
         found.append(
             f"all points outside the listed strata: no equations of the closure in {model.coordinate_count} coordinates were "
             "looked for or found; --force tries, or ask `singular-point` at weights of your own"
         )
-    elif not equations.complete:
+    elif not span.complete:
         found.append(
-            f"all points outside the listed strata: the equations are {equations.found.completeness}; a longer --timeout, or "
+            f"all points outside the listed strata: the equations are {span.found.completeness}; a longer --timeout, or "
             "`closure --max-degree`"
         )
-    elif components is None:
+    elif parts.components is None:
         found.append("the components of the singular locus: Macaulay2 reached its limit; a longer --timeout")
     if not whole:
         found.append(

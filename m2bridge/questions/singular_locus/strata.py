@@ -1,28 +1,41 @@
-"""Each orbit asked from both sides: curves below, equations above, and the same curves in float64 at a moved point."""
+"""Orbits of one layer, each asked from both sides: curves below, equations or a finite map above; and what follows from them.
+
+The singular locus is closed and stable under the group, so it is the union of the closures of the singular orbits, and its
+components are the closures of the maximal ones.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
+from typing import Any
 
 import numpy as np
 
+from m2bridge.certificates.points import Arc, singular_point_certificate, smooth_point_certificate
 from m2bridge.linear.modular import rank_mod, rank_over_q
 from m2bridge.linear.numeric import NumericRank
-from m2bridge.models import Lightning
+from m2bridge.models import Lightning, PolynomialMap
+from m2bridge.models.custom import terms_of
 from m2bridge.models.evaluation import output_jacobian
+from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.questions import over_q
-from m2bridge.questions.closure import Equation
-from m2bridge.questions.singular_locus.equations import gradients
-from m2bridge.questions.singular_locus.orbits import Orbit, exchanged, orbit_dim
-from m2bridge.questions.singular_locus.result import Singularity, Stratum
-from m2bridge.questions.singular_locus.tangents import exact_span, numeric_span
+from m2bridge.questions.closure import Equation, closure
+from m2bridge.questions.kernel import Asking
+from m2bridge.questions.orbits import Orbit, differential, exchanged, orbit_dim
+from m2bridge.questions.singular_locus.layer import gradients
+from m2bridge.questions.singular_locus.result import Component, Stratum
+from m2bridge.questions.singular_locus.tangents import Line, numeric_span, spanning_lines, verdict_of
 from m2bridge.questions.testimony import compared, floats, proves, says
 from m2bridge.results import Certainty, Evidence
 
 Weights = dict[str, np.ndarray]
-Pair = tuple[np.ndarray, np.ndarray]
+_PATIENCE = 60.0
+"""Seconds for the degree and equations of one component; they are left out when this is not enough."""
+_MOST_CERTIFIED = 100
+"""Coordinates beyond which the curves of every orbit would take long to write down and to check."""
 
 
 def fiber_points(model: Lightning, A: np.ndarray, V: np.ndarray) -> list[Weights]:
@@ -39,15 +52,14 @@ def fiber_points(model: Lightning, A: np.ndarray, V: np.ndarray) -> list[Weights
 
 
 def moved(point: Weights, rng: np.random.Generator) -> Weights:
-    """The weights moved by a random real group element: A -> g A h, V -> k V g^T."""
-    d, dp = point["Q"].shape[1], len(point["V"])
-    g, h, k = (_well_conditioned(n, rng) for n in (d, d, dp))
+    """The weights moved by a random well-conditioned real group element: A -> g A h, V -> k V g^T."""
+
+    def element(n: int) -> np.ndarray:
+        left, right = (np.linalg.qr(rng.standard_normal((n, n)))[0] for _ in range(2))
+        return np.asarray(left @ np.diag(rng.uniform(0.7, 1.4, n)) @ right)
+
+    g, h, k = map(element, (point["Q"].shape[1], point["Q"].shape[1], len(point["V"])))
     return {"Q": point["Q"] @ h, "K": point["K"] @ g.T, "V": k @ point["V"] @ g.T}
-
-
-def _well_conditioned(n: int, rng: np.random.Generator) -> np.ndarray:
-    left, right = (np.linalg.qr(rng.standard_normal((n, n)))[0] for _ in range(2))
-    return np.asarray(left @ np.diag(rng.uniform(0.7, 1.4, n)) @ right)
 
 
 def numeric_tangent(model: Lightning, fiber: Sequence[Weights], seed: Sequence[int]) -> NumericRank:
@@ -60,7 +72,8 @@ def numeric_tangent(model: Lightning, fiber: Sequence[Weights], seed: Sequence[i
     inputs = np.random.default_rng([*seed, 1]).standard_normal((samples, model.d, model.t))
 
     def evaluate(flat: np.ndarray) -> np.ndarray:
-        return np.asarray(free.forward(free.unflatten(flat), inputs)).ravel()
+        batched = {name: value[:, None] for name, value in free.unflatten(flat).items()}
+        return np.asarray(free.forward(batched, inputs)).reshape(len(flat), -1)
 
     def jacobian(flat: np.ndarray) -> np.ndarray:
         return np.asarray(output_jacobian(free, free.unflatten(flat), inputs))
@@ -71,14 +84,14 @@ def numeric_tangent(model: Lightning, fiber: Sequence[Weights], seed: Sequence[i
     return numeric_span(evaluate, jacobian, places, rng, curves=model.coordinate_count + 8)
 
 
+# -- bounds and verdicts ---------------------------------------------------------------------------------------------------------
+
+
 def examine(
     model: Lightning, orbits: Sequence[Orbit], image_dim: tuple[int, int], found: Sequence[Equation],
     lifted: Sequence[Equation] | None, macaulay2: Sequence[int] | None, *, prime: int, seed: int,
-) -> tuple[list[Stratum], list[Evidence]]:  # fmt: skip
-    """Tangent bounds and verdict of every orbit.
-
-    A tangent space larger than the upper bound of the dimension shows a singular point, one that is not larger than the lower
-    bound shows a smooth point: the dimension itself, and that of every tangent space, lies in between.
+) -> tuple[list[Stratum], list[Evidence], list[list[Line]]]:  # fmt: skip
+    """Tangent bounds and verdict of every orbit, the evidence, and the curves through each representative.
 
     Parameters
     ----------
@@ -87,13 +100,14 @@ def examine(
     macaulay2: tangent dimensions that Macaulay2 computed from its equations at the representatives.
     """
     points = [orbit.representative(model.d, model.dp) for orbit in orbits]
-    spans, evidence = _curve_spans(model, orbits, points, seed)
+    lines, evidence = _curves(model, orbits, points, seed)
     strata: list[Stratum] = []
     for index, (orbit, (A, V)) in enumerate(zip(orbits, points, strict=True)):
-        lower, method = _lower(orbits, spans, index)
+        lower, method = _lower(orbits, [len(part) for part in lines], index)
         evidence.append(proves(f"tangent {orbit}", lower, "curves", method, relation=">="))
+        point = model.coordinates({"A": A, "V": V}).tolist()
         theirs = None if macaulay2 is None else macaulay2[index]
-        upper, sure, more = _upper(model, orbit, (A, V), found, lifted, theirs, prime)
+        upper, sure, more = _upper(orbit, point, found, lifted, theirs, prime)
         evidence += more
         dim = orbit_dim(model, A, V)
         if dim == image_dim[1] and upper != dim:
@@ -101,16 +115,16 @@ def examine(
             upper, sure = dim, Certainty.PROVED
             method = "the dense orbit of a reduced variety"
             evidence.append(proves(f"tangent {orbit}", dim, "orbits", method, relation="<="))
-        verdict, certainty = _verdict(image_dim, lower, upper, sure)
+        verdict, certainty = verdict_of(image_dim, lower, upper, sure)
         below = (j for j, other in enumerate(orbits) if j != index and other.in_closure_of(orbit))
+        rows = {name: tuple(tuple(map(int, row)) for row in M) for name, M in (("A", A), ("V", V))}
         strata.append(
             Stratum(
                 rank_a=orbit.rank_a, rank_v=orbit.rank_v, meet=orbit.meet, orbit_dim=dim, tangent_lower=lower,
-                tangent_upper=upper, verdict=verdict, certainty=certainty,
-                representative={"A": _rows(A), "V": _rows(V)}, closure_contains=tuple(below),
+                tangent_upper=upper, verdict=verdict, certainty=certainty, representative=rows, closure_contains=tuple(below),
             )
         )  # fmt: skip
-    return strata, evidence
+    return strata, evidence, lines
 
 
 def _lower(orbits: Sequence[Orbit], spans: Sequence[int], index: int) -> tuple[int, str]:
@@ -122,47 +136,35 @@ def _lower(orbits: Sequence[Orbit], spans: Sequence[int], index: int) -> tuple[i
     return spans[best], f"curves at {orbits[best]}, whose closure contains this orbit (semicontinuity)"
 
 
-def _verdict(
-    image_dim: tuple[int, int], lower: int, upper: int | None, sure: Certainty
-) -> tuple[Singularity, Certainty]:
-    if lower > image_dim[1]:
-        return "singular", Certainty.PROVED
-    if upper is not None and upper <= image_dim[0]:
-        return "smooth", sure
-    return "undecided", Certainty.PROBABLE
-
-
-def _curve_spans(
-    model: Lightning, orbits: Sequence[Orbit], points: Sequence[Pair], seed: int
-) -> tuple[list[int], list[Evidence]]:
-    """Span of curves through each representative: over QQ, and again in float64 at a point moved at random."""
+def _curves(
+    model: Lightning, orbits: Sequence[Orbit], points: Sequence[tuple[np.ndarray, np.ndarray]], seed: int
+) -> tuple[list[list[Line]], list[Evidence]]:
+    """Curves through each representative with independent tangent vectors: over QQ, and again in float64 at a moved point."""
     free = replace(model, parametrization="weights")
-    spans: list[int] = []
+    lines: list[list[Line]] = []
     evidence: list[Evidence] = []
     for index, (orbit, (A, V)) in enumerate(zip(orbits, points, strict=True)):
         fiber, quantity = fiber_points(model, A, V), f"curves at {orbit}"
         start = time.perf_counter()
-        spans.append(exact_span(free, fiber, np.random.default_rng([seed, 4, index])))
+        lines.append(spanning_lines(free, fiber, np.random.default_rng([seed, 4, index])))
         middle = time.perf_counter()
         numeric = numeric_tangent(model, fiber, (seed, 5, index))
-        done = time.perf_counter()
-        method = "span in float64 at a randomly moved point"
+        method, done = "span in float64 at a randomly moved point", time.perf_counter()
         evidence += [
-            proves(quantity, spans[-1], "curves", "span over QQ", seconds=middle - start),
+            proves(quantity, len(lines[-1]), "curves", "span over QQ", seconds=middle - start),
             floats(quantity, numeric, method, seconds=done - middle),
         ]
-    return spans, evidence
+    return lines, evidence
 
 
 def _upper(
-    model: Lightning, orbit: Orbit, weights: Pair, found: Sequence[Equation], lifted: Sequence[Equation] | None,
+    orbit: Orbit, point: Sequence[int], found: Sequence[Equation], lifted: Sequence[Equation] | None,
     macaulay2: int | None, prime: int,
 ) -> tuple[int | None, Certainty, list[Evidence]]:  # fmt: skip
     """Upper bound of the tangent dimension from equations, how sure it is, and the evidence."""
     if macaulay2 is None and not found:
         return None, Certainty.PROBABLE, []
-    quantity, n = f"tangent {orbit}", model.coordinate_count
-    point = model.coordinates(dict(zip("AV", weights, strict=True))).tolist()
+    quantity, n = f"tangent {orbit}", len(point)
     evidence: list[Evidence] = []
     upper = n - rank_mod(gradients(found, point), prime)
     if macaulay2 is not None:
@@ -180,5 +182,129 @@ def _upper(
     return exact, Certainty.PROVED, evidence
 
 
-def _rows(matrix: np.ndarray) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(int(x) for x in row) for row in matrix)
+def decided_by_fibers(
+    ask: Asking, model: Lightning, orbits: Sequence[Orbit], strata: Sequence[Stratum], prime: int
+) -> list[Stratum]:
+    """The strata, with undecided ones decided smooth where the length of the fiber shows it, without equations.
+
+    The map PP{rk A <= a} x PP(V) -> PP(coordinates) is defined everywhere and finite. Where its fiber is one reduced point of the
+    smooth part of the source, it is a closed immersion nearby, and the image is smooth; the argument is in
+    docs/decisions/0018-smooth-by-a-finite-map.md. The fiber is taken among all A, which can only make it larger.
+    """
+    reached = min(model.a, model.d)
+    source_dim = reached * (2 * model.d - reached) + model.dp * model.d - 1
+    asked = [
+        i
+        for i, (o, s) in enumerate(zip(orbits, strata, strict=True))
+        if s.verdict == "undecided" and o.rank_a == reached and o.rank_v
+    ]
+    found = list(strata)
+    if not asked:
+        return found
+    pairs = [orbits[i].representative(model.d, model.dp) for i in asked]
+    places = [[A.ravel(), V.ravel()] for A, V in pairs]
+    values, _ = ask.ask("fiber_length", {"p": prime, "places": places}, replace(model, a=model.d))
+    sizes = zip(values.get("fiber_dims") or (), values.get("fiber_degrees") or (), strict=True)
+    for i, (A, V), (dim, degree) in zip(asked, pairs, sizes, strict=False):
+        orbit = orbits[i]
+        # a fiber of length one is reduced: the differential has the scaling (A, -V) in its kernel and nothing else
+        kernel = model.d**2 + model.dp * model.d - rank_over_q(differential(model, A, V))
+        one = (dim, degree) == (1, 2)
+        ask.evidence += compared(
+            f"one reduced point over {orbit}", ("macaulay2", "degree of the affine fiber is 2", one),
+            ("modular", "kernel of the differential over QQ", False if kernel > 1 else one), prime=prime,
+        )  # fmt: skip
+        if one and kernel == 1:
+            method = "finite map whose fiber has length one modulo p, hence over QQ"
+            ask.evidence.append(
+                proves(f"tangent {orbit}", source_dim, "finite map", method, relation="<=", prime=prime)
+            )
+            found[i] = replace(
+                found[i], verdict="smooth", certainty=Certainty.PROVED, tangent_upper=source_dim
+            )
+    return found
+
+
+# -- components ------------------------------------------------------------------------------------------------------------------
+
+
+def orbit_closure(layer: Lightning, orbit: Orbit) -> PolynomialMap:
+    """The closure of one orbit as the image of (P, B, C).
+
+    P is d x (r + s - c); A = P[:, :r] B, and the rows of V are combinations, by C, of the first c and the last s - c columns
+    of P.
+    """
+    d, dp, columns = layer.d, layer.dp, orbit.joint_rank
+    shapes = {"p": (d, columns), "b": (orbit.rank_a, d), "c": (dp, orbit.rank_v)}
+    names = [f"{letter}{i}" for letter, shape in shapes.items() for i in range(prod(shape))]
+    variables = rational_variables(names)
+    P, B, C = (variable_array(variables, shape) for shape in shapes.values())
+    shared = [*range(orbit.meet), *range(orbit.rank_a, columns)]
+    point = layer.coordinates({"A": P[:, : orbit.rank_a] @ B, "V": C @ P[:, shared].T})
+    terms = tuple(terms_of(sparse(polynomial)) for polynomial in point)
+    return PolynomialMap(name=f"closure of the orbit {orbit}", variables=tuple(names), polynomials=terms)
+
+
+def orbit_components(
+    ask: Asking, model: Lightning, orbits: Sequence[Orbit], strata: Sequence[Stratum], prime: int, *, equations: bool
+) -> tuple[Component, ...] | None:  # fmt: skip
+    """Closures of the singular orbits that lie in the closure of no other; None when an orbit is undecided.
+
+    With `equations` their degrees and equations are computed too, as far as that succeeds within a minute each.
+    """
+    if any(s.verdict == "undecided" for s in strata):
+        return None
+    singular = {o: s.orbit_dim for o, s in zip(orbits, strata, strict=True) if s.verdict == "singular"}
+    components = []
+    for orbit, dim in singular.items():
+        if any(orbit != other and orbit.in_closure_of(other) for other in singular):
+            continue
+        degree = texts = None
+        if equations and not orbit.is_zero:
+            image = orbit_closure(model, orbit)
+            found = ask.also(closure, image, prime=prime, equations=True, seconds=_PATIENCE)
+            if found.completeness == "complete" and found.agreement is not False and found.image_dim == dim:
+                degree, texts = found.degree, tuple(e.text() for e in found.equations or ())
+        ranks = (orbit.rank_a, orbit.rank_v, orbit.meet)
+        components.append(Component(dim=dim, degree=degree, equations=texts, orbit=ranks))
+    return tuple(components)
+
+
+# -- certificates ----------------------------------------------------------------------------------------------------------------
+
+
+def certificates(
+    model: Lightning, strata: Sequence[Stratum], lines: Sequence[Sequence[Line]], lifted: Sequence[Equation] | None,
+    size: Mapping[str, Any] | None, *, seed: int,
+) -> tuple[Mapping[str, Any], ...]:  # fmt: skip
+    """What `m2bridge check` verifies: the dimension, and the proved verdicts, each at its representative.
+
+    That a verdict holds on the whole orbit rests on the group, and what is known by semicontinuity rests on another orbit:
+    neither has a certificate.
+    """
+    found = [] if size is None else [dict(size)]
+    for stratum, curves in zip(strata, lines, strict=True):
+        if stratum.certainty is not Certainty.PROVED or model.coordinate_count > _MOST_CERTIFIED:
+            continue
+        A, V = (np.array(stratum.representative[name]) for name in "AV")
+        first = A.flat if model.free is model else np.concatenate(over_q.factors(A, model.a)).flat
+        weights, own = [*first, *V.flat], None  # of model.free
+        if stratum.verdict == "singular":
+            own = singular_point_certificate(model, weights, [_arc(model, line) for line in curves], size)
+        elif stratum.verdict == "smooth" and lifted is not None:
+            image = model.coordinates({"A": A, "V": V}).tolist()
+            own = smooth_point_certificate(model, weights, image, lifted, seed=seed)
+        found += [own] if own is not None else []
+    return tuple(found)
+
+
+def _arc(model: Lightning, line: Line) -> Arc:
+    """A line of (Q, K, V) as an arc of the weights of ``model.free``: K^T Q is of degree two."""
+    base, direction, vector = line
+    if model.free is not model:
+        return np.stack([base, direction], axis=1).tolist(), vector
+    parts = replace(model, parametrization="weights").unflatten(np.stack([base, direction]))
+    (Q, dQ), (K, dK), (V, dV) = (parts[name] for name in "QKV")
+    A = np.stack([K.T @ Q, dK.T @ Q + K.T @ dQ, dK.T @ dQ], axis=-1)
+    paths = [*A.reshape(-1, 3).tolist(), *np.stack([V, dV], axis=-1).reshape(-1, 2).tolist()]
+    return paths, vector

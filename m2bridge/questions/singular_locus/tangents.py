@@ -1,9 +1,9 @@
-"""Lower bounds of Zariski tangent spaces from curves in the image: no equations needed.
+"""Bounds of Zariski tangent spaces of a closure at a point, and the verdict that they allow.
 
-If W(s) = W + s B is a line of weights and the image point moves as z + s^k w + ..., with w the first coefficient that does not
-vanish, then w lies in the tangent cone at z and hence in the Zariski tangent space. Spans of such w, over lines through
-every known weight of the fiber, bound the tangent space from below. All of them are computed over ZZ, so the bound is a
-statement over QQ; :func:`numeric_span` does the same in float64 from the network's forward pass.
+From below by curves in the image, without equations: if W(s) = W + s B is a line of weights and the image point moves as
+z + s^k w + ..., with w the first coefficient that does not vanish, then w lies in the tangent cone at z and hence in the Zariski
+tangent space. Spans of such w, over lines through every known weight of the fiber, are computed over ZZ, so the bound is a
+statement over QQ; :func:`numeric_span` does the same in float64 from the network's forward pass. From above by equations.
 """
 
 from __future__ import annotations
@@ -15,22 +15,83 @@ from typing import Any
 import flint
 import numpy as np
 
+from m2bridge.errors import InputError
+from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.numeric import NumericRank, numeric_rank
-from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.primes import LARGE_PRIME, given_numbers
 from m2bridge.models.base import Model, Weights
-from m2bridge.programs.arithmetics import object_array
+from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.questions import over_q
+from m2bridge.questions.closure import Closure
+from m2bridge.questions.point import Point
+from m2bridge.questions.singular_locus.result import Singularity
+from m2bridge.results import Certainty
 
 _PATIENCE = 4
 """Stop after this many further curves that add nothing; stopping early only weakens the bound."""
-
-
 _CHUNK = 4096
 _ORDERS = range(2, 64)
 """A curve's first coefficient that does not vanish is looked for among these: from 0 a deep network moves at a high order."""
 Line = tuple[np.ndarray, np.ndarray, list[Fraction]]
 """Flat weights and a direction, and the tangent vector of the image of this line."""
+
+
+def verdict_of(
+    dim: tuple[int, int], lower: int, upper: int | None, sure: Certainty, *, complete: bool = False
+) -> tuple[Singularity, Certainty]:
+    """What bounds of a tangent space show, when `dim` are proved bounds of the variety's dimension, the lower one first.
+
+    A tangent space larger than the upper bound of the dimension shows a singular point, one that is not larger than the lower
+    bound a smooth one: the dimension itself, and that of every tangent space, lies in between. `upper` is as sure as `sure`, and
+    it is the tangent space itself where the equations are `complete`.
+    """
+    if lower > dim[1]:
+        return "singular", Certainty.PROVED
+    if upper is not None and upper <= dim[0]:
+        return "smooth", sure
+    if upper is not None and complete and upper > dim[1]:
+        return "singular", sure
+    return "undecided", Certainty.PROBABLE
+
+
+# -- from above ------------------------------------------------------------------------------------------------------------------
+
+
+def tangent_upper(found: Closure, point: Point) -> tuple[int | None, Certainty]:
+    """Coordinates minus the rank of the equations' Jacobian at the image of the point, and how sure that bound is."""
+    if found.equations is None:
+        return None, Certainty.PROBABLE
+    p = found.characteristic
+    if p and given_numbers(None, point.weights).divided_by(p) is not None:  # modulo p this is another point
+        return None, Certainty.PROBABLE
+    image = point.image(p)
+    rows = [equation.gradient(image) for equation in found.equations]
+    if not rows:
+        return len(image), Certainty.PROVED
+    if p:
+        return len(image) - rank_mod(np.array(rows, dtype=object), p), Certainty.PROBABLE
+    substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
+    proved = substituted or (found.completeness == "complete" and found.certainty is Certainty.PROVED)
+    return len(image) - over_q.rank(rows), Certainty.PROVED if proved else Certainty.PROBABLE
+
+
+def check_on(found: Closure, point: Point) -> None:
+    """Refuse a point that is not on the variety, with the equation that it violates and its value there."""
+    p = found.characteristic
+    if found.equations is None or (p and given_numbers(None, point.weights).divided_by(p) is not None):
+        return
+    image = point.image(p)
+    for index, equation in enumerate(found.equations):
+        value = equation.at(image) % p if p else equation.at(image)
+        if value:
+            where = f"modulo {p}" if p else "exactly"
+            raise InputError(
+                f"the point is not on the variety: equation {index} ({equation.text()[:60]}) is {value} there, {where}"
+            )
+
+
+# -- from below ------------------------------------------------------------------------------------------------------------------
 
 
 def exact_span(
@@ -57,14 +118,13 @@ def spanning_lines(
         lines += [(base, unit, v) for unit, v in zip(units, first_order, strict=True) if span.add(v)]
         kernel = over_q.kernel(np.array(first_order, dtype=object).T)
         idle = 0 if len(kernel) else _PATIENCE
-        while idle < _PATIENCE and (enough is None or span.dim <= enough):
+        while idle < _PATIENCE and (enough is None or len(lines) <= enough):
             direction = rng.integers(-3, 4, size=len(kernel)).astype(object) @ kernel
             vector = _leading(model, base, direction, orders=_ORDERS)
+            idle += 1
             if span.add(vector):
                 lines.append((base, direction, vector))
                 idle = 0
-            else:
-                idle += 1
     return lines
 
 
@@ -79,17 +139,13 @@ class _Span:
         self.rows = np.zeros((0, length), dtype=np.int64)
         self.pivots: list[int] = []
 
-    @property
-    def dim(self) -> int:
-        return len(self.pivots)
-
     def add(self, vector: Sequence[Fraction]) -> bool:
         """Whether the vector was independent of those before."""
         p = LARGE_PRIME
         if any(c.denominator % p == 0 for c in vector):
             return False
         v = np.array([c.numerator * pow(c.denominator, -1, p) % p for c in vector], dtype=np.int64)
-        for start in range(0, self.dim, _CHUNK):  # sums of products stay below 2^63
+        for start in range(0, len(self.pivots), _CHUNK):  # sums of products stay below 2^63
             part = slice(start, start + _CHUNK)
             v = (v - v[self.pivots[part]] @ self.rows[part]) % p
         if not v.any():
@@ -103,8 +159,11 @@ class _Span:
 
 def first_order_images(model: Model, weights: Weights) -> list[list[Fraction]]:
     """The derivatives over QQ of the image point by each weight, one row a weight."""
-    base = _flat(model, weights)
-    return [_leading(model, base, unit, orders=(1,)) for unit in np.eye(model.parameter_count, dtype=int)]
+    exact = model.unflatten(np.array([Fraction(x) for x in _flat(model, weights)], dtype=object))
+    found: list[list[Fraction]] = elementwise(
+        Fraction, np.asarray(model.coordinate_jacobian(exact)).T
+    ).tolist()
+    return found
 
 
 def flat_neighbours(model: Model, weights: Weights, images: np.ndarray) -> list[Weights]:
@@ -131,9 +190,13 @@ def _flat(model: Model, weights: Weights) -> np.ndarray:
 
 def _leading(model: Model, base: np.ndarray, direction: np.ndarray, orders: Sequence[int]) -> list[Fraction]:
     """First non-zero coefficient, among `orders`, of the image point along base + s * direction; zeros if none."""
-    entries = [_line(b, v) for b, v in zip(base, direction, strict=True)]
+    starts = [Fraction(b) for b in base]
+    entries = [
+        flint.fmpq_poly([flint.fmpq(b.numerator, b.denominator), int(v)])
+        for b, v in zip(starts, direction, strict=True)
+    ]
     values = model.coordinates(model.unflatten(object_array(entries, base.shape))).ravel()
-    point = [c if isinstance(c, flint.fmpq_poly) else flint.fmpq_poly([c]) for c in values]
+    point: list[Any] = [c if isinstance(c, flint.fmpq_poly) else flint.fmpq_poly([c]) for c in values]
     for order in orders:
         coefficient = [Fraction(int(c[order].p), int(c[order].q)) for c in point]
         if any(coefficient):
@@ -141,24 +204,16 @@ def _leading(model: Model, base: np.ndarray, direction: np.ndarray, orders: Sequ
     return [Fraction(0)] * len(point)
 
 
-def _line(start: Any, direction: Any) -> Any:
-    exact = Fraction(start)
-    return flint.fmpq_poly([flint.fmpq(exact.numerator, exact.denominator), int(direction)])
-
-
 def numeric_span(
-    evaluate: Callable[[np.ndarray], np.ndarray],
-    jacobian: Callable[[np.ndarray], np.ndarray],
-    fiber: Sequence[np.ndarray],
-    rng: np.random.Generator,
-    *,
-    curves: int,
-) -> NumericRank:
+    evaluate: Callable[[np.ndarray], np.ndarray], jacobian: Callable[[np.ndarray], np.ndarray],
+    fiber: Sequence[np.ndarray], rng: np.random.Generator, *, curves: int,
+) -> NumericRank:  # fmt: skip
     """The same span in float64, for a map that is cubic in its weights (one layer of attention by (Q, K, V)).
 
     Parameters
     ----------
-    evaluate, jacobian: the map from flat weights to values at sample inputs, and its Jacobian, from the network's forward pass.
+    evaluate, jacobian: the map from flat weights, one a row, to values at sample inputs, and its Jacobian at one of them, from
+        the network's forward pass.
     fiber: flat weights that all map to the point.
     curves: how many random directions in the kernel of the Jacobian to follow at each of them.
     """
@@ -166,20 +221,18 @@ def numeric_span(
     for weights in fiber:
         J = jacobian(weights)
         vectors += [column for column in J.T if np.linalg.norm(column) > 0]
-        kernel = _float_kernel(J)
-        value = evaluate(weights)
-        for _ in range(curves if len(kernel) else 0):
-            direction = rng.standard_normal(len(kernel)) @ kernel
-            plus, minus = evaluate(weights + direction), evaluate(weights - direction)
-            second, third = (plus + minus) / 2 - value, (plus - minus) / 2
-            scale = np.linalg.norm(plus) + np.linalg.norm(minus) + np.linalg.norm(value)
-            leading = second if np.linalg.norm(second) > 1e-9 * scale else third
-            if np.linalg.norm(leading) > 1e-9 * scale:
-                vectors.append(leading)
+        _, values, right = np.linalg.svd(J, full_matrices=True)
+        largest = values[0] if len(values) and values[0] > 0 else 1.0
+        kernel = right[int(np.sum(values > 1e-9 * largest)) :]
+        if not len(kernel):
+            continue
+        directions = rng.standard_normal((curves, len(kernel))) @ kernel
+        value, plus, minus = (
+            evaluate(weights + step) for step in (0 * directions[:1], directions, -directions)
+        )
+        scale = sum(np.linalg.norm(part, axis=1) for part in (plus, minus, value))
+        second, third = (plus + minus) / 2 - value, (plus - minus) / 2
+        flat = np.linalg.norm(second, axis=1) <= 1e-9 * scale
+        leading = np.where(flat[:, None], third, second)
+        vectors += list(leading[np.linalg.norm(leading, axis=1) > 1e-9 * scale])
     return numeric_rank(np.array(vectors))
-
-
-def _float_kernel(matrix: np.ndarray) -> np.ndarray:
-    _, values, right = np.linalg.svd(matrix, full_matrices=True)
-    largest = values[0] if len(values) and values[0] > 0 else 1.0
-    return right[int(np.sum(values > 1e-9 * largest)) :]

@@ -13,21 +13,24 @@ forms, alpha_m the columns of A and nu_n the rows of V. Its flattenings along m 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from itertools import combinations_with_replacement
+from math import gcd, isqrt
+from typing import Any, Literal
 
 import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
-from m2bridge.programs.arithmetics import elementwise
+from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
-from m2bridge.questions.boundary import forms
-from m2bridge.questions.boundary.surds import Surd, as_surd, square_root
 
 Where = Literal["image", "boundary", "closure-only", "outside"]
+Table = np.ndarray
+"""Fractions with axes (n, m, ij): the quadric alpha_m * nu_n by its coefficients of x_i x_j, i <= j."""
+_TRIAL = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +68,7 @@ def decide(model: Lightning, coordinates: Sequence[Fraction]) -> Decision:
         raise InputError(
             f"a point of {model.spec} has {model.coordinate_count} coordinates, not {len(coordinates)}"
         )
-    z = forms.table_of(model, coordinates)
+    z = table_of(model, coordinates)
     rank_a = over_q.rank(np.moveaxis(z, 1, 0).reshape(model.d, -1))
     rank_v = over_q.rank(z.reshape(model.dp, -1))
     if rank_a == 0:
@@ -97,7 +100,7 @@ def _outside(rank_a: int, rank_v: int, reason: str, rank_s: int | None = None) -
     return Decision(where="outside", A=None, V=None, reason=reason, **ranks)  # type: ignore[arg-type]
 
 
-def _unique(model: Lightning, z: forms.Table, rank_a: int, rank_v: int) -> Decision:
+def _unique(model: Lightning, z: Table, rank_a: int, rank_v: int) -> Decision:
     """rk A * rk V >= 2: one of V, A from the kernel of a linear map, the other by division."""
     d, dp = model.d, model.dp
     if rank_a > model.attention_rank:
@@ -109,7 +112,7 @@ def _unique(model: Lightning, z: forms.Table, rank_a: int, rank_v: int) -> Decis
     if first is None:
         reason = f"no {name}, not even a complex one, makes the quadrics multiples of its forms"
         return _outside(rank_a, rank_v, reason)
-    system = np.concatenate([forms.multiplication(form, 1, d) for form in first])
+    system = np.concatenate([multiplication(form, 1, d) for form in first])
     right = np.concatenate([row.T for row in rows])
     second = over_q.solve(system, right)
     if second is None:
@@ -125,26 +128,26 @@ def _common_forms(rows: np.ndarray, d: int) -> np.ndarray | None:
     """Linear forms l_r, one a row, with rows[r, c] a multiple of l_r by the same form for every r; None if not unique."""
     count = len(rows)
     r0, c0 = next((r, c) for r, c in np.ndindex(rows.shape[:2]) if rows[r, c].any())
-    straight = forms.multiplication(rows[r0, c0], 2, d)
+    straight = multiplication(rows[r0, c0], 2, d)
     blocks = []
     for r in range(count):
         if r != r0:
             block = np.zeros((len(straight), count, d), dtype=object)
             block[:, r] = straight
-            block[:, r0] = -forms.multiplication(rows[r, c0], 2, d)
+            block[:, r0] = -multiplication(rows[r, c0], 2, d)
             blocks.append(block.reshape(len(block), -1))
     found = over_q.kernel(np.concatenate(blocks))
-    return forms.primitive(found[0]).reshape(count, d) if len(found) == 1 else None
+    return primitive(found[0]).reshape(count, d) if len(found) == 1 else None
 
 
-def _rank_one(model: Lightning, z: forms.Table) -> Decision:
+def _rank_one(model: Lightning, z: Table) -> Decision:
     """rk A = rk V = 1: z = h (x) q (x) S, and S is factored over QQ(√D)."""
     n0, m0 = next((n, m) for n, m in np.ndindex(z.shape[:2]) if z[n, m].any())
     pivot = int(np.flatnonzero(z[n0, m0])[0])
     h = z[:, m0, pivot] / z[n0, m0, pivot]
     q = z[n0, :, pivot] / z[n0, m0, pivot]
-    S = forms.quadric_matrix(z[n0, m0], model.d)
-    rank_s, second = over_q.rank(S), forms.e2(S)
+    S = quadric_matrix(z[n0, m0], model.d)
+    rank_s, second = over_q.rank(S), e2(S)
     if rank_s > 2:
         return _outside(1, 1, f"the quadric has rank {rank_s}: it is no product of linear forms", rank_s)
     k, v = split(S)
@@ -178,3 +181,155 @@ def split(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     k = np.array([Surd(x) + root * y for x, y in zip(l1, l2, strict=True)], dtype=object)
     v = np.array([Surd(x) - root * y for x, y in zip(l1, l2, strict=True)], dtype=object)
     return c1 * k, v
+
+
+# -- quadrics --------------------------------------------------------------------------------------------------------------------
+
+
+def table_of(model: Lightning, coordinates: Sequence[Fraction]) -> Table:
+    """The coordinates of a point as quadrics z[n, m]."""
+    pairs = model.d * (model.d + 1) // 2
+    return object_array([Fraction(c) for c in coordinates], (model.dp, model.d, pairs))
+
+
+def quadric_matrix(quadric: Iterable[Any], d: int) -> np.ndarray:
+    """The symmetric matrix S of a quadric x^T S x given by its coefficients; off the diagonal S_ij = c_ij / 2."""
+    S = np.empty((d, d), dtype=object)
+    for c, i, j in zip(quadric, *np.triu_indices(d), strict=True):
+        S[i, j] = S[j, i] = Fraction(c) / (1 if i == j else 2)
+    return S
+
+
+def e2(S: np.ndarray) -> Fraction:
+    """The second elementary symmetric function of the eigenvalues: the sum of the principal 2-minors."""
+    pairs = zip(*np.triu_indices(len(S), 1), strict=True)
+    return sum((S[i, i] * S[j, j] - S[i, j] ** 2 for i, j in pairs), Fraction(0))
+
+
+def primitive(vector: Sequence[Any]) -> np.ndarray:
+    """The primitive integer vector on the line of a vector that is not zero, its first non-zero entry positive."""
+    whole = over_q.integral(vector)
+    content = gcd(*whole.tolist()) * (1 if next(c for c in whole if c) > 0 else -1)
+    return np.array([c // content for c in whole], dtype=object)
+
+
+def multiplication(polynomial: Iterable[Any], degree: int, d: int) -> np.ndarray:
+    """The matrix of linear form -> polynomial * linear form, from d coefficients to those of degree + 1.
+
+    `polynomial` is linear (degree 1) or a quadric by its coefficients of x_i x_j, i <= j (degree 2).
+    """
+    source, target = _monomials(d, degree), _monomials(d, degree + 1)
+    place = {monomial: row for row, monomial in enumerate(target)}
+    matrix = np.zeros((len(target), d), dtype=object)
+    for monomial, coefficient in zip(source, polynomial, strict=True):
+        for k in range(d):
+            matrix[place[tuple(sorted((*monomial, k)))], k] += coefficient
+    return matrix
+
+
+def _monomials(d: int, degree: int) -> list[tuple[int, ...]]:
+    """Indices i <= j <= ... of the monomials, lexicographically: the order of the Segre coordinates in degree 2."""
+    return list(combinations_with_replacement(range(d), degree))
+
+
+# -- numbers of a quadratic field ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surd:
+    """The number rational + surd * √radicand, rational and surd in QQ and the radicand in ZZ.
+
+    A rational point whose A and V both have rank one is the product of two linear forms that are defined over QQ(√D): real when
+    D > 0, a complex-conjugate pair when D < 0. The network's one definition runs over object arrays of these.
+
+    Examples
+    --------
+    >>> w = Surd(1, 2, 5)
+    >>> str(w), str(w * w), w * w.conjugate() == -19
+    ('1+2*sqrt(5)', '21+4*sqrt(5)', True)
+    """
+
+    rational: int | Fraction
+    surd: int | Fraction = 0
+    radicand: int = 0
+
+    def _common(self, other: Surd) -> int:
+        if not self.surd or not other.surd or self.radicand == other.radicand:
+            return self.radicand if self.surd else other.radicand
+        raise ValueError(f"√{self.radicand} and √{other.radicand} are not in one quadratic field")
+
+    def __add__(self, other: Any) -> Surd:
+        other = as_surd(other)
+        return Surd(self.rational + other.rational, self.surd + other.surd, self._common(other))
+
+    def __mul__(self, other: Any) -> Surd:
+        other = as_surd(other)
+        radicand = self._common(other)
+        return Surd(
+            self.rational * other.rational + self.surd * other.surd * radicand,
+            self.rational * other.surd + self.surd * other.rational,
+            radicand,
+        )
+
+    def __neg__(self) -> Surd:
+        return Surd(-self.rational, -self.surd, self.radicand)
+
+    def __sub__(self, other: Any) -> Surd:
+        return self + -as_surd(other)
+
+    def __rsub__(self, other: Any) -> Surd:
+        return as_surd(other) - self
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (int, Fraction, Surd)):
+            return NotImplemented
+        other = as_surd(other)
+        if self.rational != other.rational or self.surd != other.surd:
+            return False
+        return not self.surd or self.radicand == other.radicand
+
+    def __hash__(self) -> int:
+        return hash((self.rational, self.surd, self.radicand if self.surd else 0))
+
+    def conjugate(self) -> Surd:
+        """rational - surd * √radicand; the complex conjugate when the radicand is negative."""
+        return Surd(self.rational, -self.surd, self.radicand)
+
+    @property
+    def is_real(self) -> bool:
+        return not self.surd or self.radicand >= 0
+
+    def __str__(self) -> str:
+        if not self.surd:
+            return str(self.rational)
+        size = abs(self.surd)
+        root = f"{'' if size == 1 else f'{size}*'}sqrt({self.radicand})"
+        sign = "-" if self.surd < 0 else "+" if self.rational else ""
+        return f"{self.rational if self.rational else ''}{sign}{root}"
+
+
+def as_surd(value: Any) -> Surd:
+    """A rational number, or a surd, as a surd."""
+    return value if isinstance(value, Surd) else Surd(value)
+
+
+def square_root(value: int | Fraction) -> Surd:
+    """A square root of a rational number, as a multiple of √D with an integer D free of small square factors.
+
+    >>> str(square_root(Fraction(8, 9))), str(square_root(Fraction(4, 9))), str(square_root(-12))
+    ('2/3*sqrt(2)', '2/3', '2*sqrt(-3)')
+    """
+    value = Fraction(value)
+    radicand, factor = abs(value.numerator * value.denominator), Fraction(1, value.denominator)
+    for prime in range(2, _TRIAL):  # composite trial divisors find nothing that their factors left
+        while radicand and radicand % (prime * prime) == 0:
+            radicand //= prime * prime
+            factor *= prime
+    root = isqrt(radicand)
+    if root * root == radicand:
+        radicand, factor = 1, factor * root
+    if value < 0:
+        return Surd(0, factor, -radicand)
+    return Surd(0, factor, radicand) if radicand != 1 else Surd(factor)

@@ -1,0 +1,369 @@
+"""A point in the space of weights, exact over QQ: given by the user, a stratum's, or small random integers.
+
+A point is kept as Fractions and reduced modulo a prime when a computation needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import chain, islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.primes import LARGE_PRIME, LARGEST_MACAULAY2_PRIME, given_numbers, is_prime
+from m2bridge.linear.residues import residue
+from m2bridge.models import DeepLightning, Lightning, Mod, Model, checkpoints
+from m2bridge.models.attention import Attention
+from m2bridge.models.custom import PolynomialMap
+from m2bridge.models.virtual import virtual_weights
+from m2bridge.programs.arithmetics import elementwise
+from m2bridge.questions import over_q
+from m2bridge.questions.asking import prime_between
+from m2bridge.questions.kernel import Option
+from m2bridge.questions.orbits import Orbit
+
+AtOption = Annotated[
+    Any,
+    Option(
+        "Weights: .json, .npz, .safetensors or .pt; binary floats as exact dyadics, decimals in JSON as they are.",
+        read=Path,
+    ),
+]
+RationalizeOption = Annotated[
+    int | None, Option("Round the numbers of --at to fractions with denominators up to 2^BITS.", least=1)
+]
+StratumOption = Annotated[
+    str | None,
+    Option(
+        "Random weights of given ranks: rank_a=1,rank_v=1[,meet=1] for one layer; m1=skew for virtual weights."
+    ),
+]
+SPREAD = 60
+"""Random weights are integers from -SPREAD to SPREAD, never 0: small enough to be read, and to be real points too."""
+PRIMES = (101, LARGEST_MACAULAY2_PRIME)
+"""Fibers are computed modulo primes from here to there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """Weights over QQ. `kind` is random, weights or stratum; `detail` says which stratum, or where the weights came from."""
+
+    model: Model
+    kind: str
+    weights: Mapping[str, np.ndarray]
+    detail: str | None = None
+
+    @property
+    def generic(self) -> bool:
+        return self.kind == "random"
+
+    def mod(self, p: int) -> dict[str, Mod]:
+        return {name: Mod(residues(array, p), p) for name, array in self.weights.items()}
+
+    def floats(self) -> dict[str, np.ndarray]:
+        return {name: array.astype(np.float64) for name, array in self.weights.items()}
+
+    def image(self, p: int = 0) -> list[Any]:
+        """The coordinates of the function: Fractions, or residues modulo p."""
+        found = self.model.coordinates(self.mod(p) if p else self.weights)
+        values: list[Any] = (found.values if p else np.asarray(found)).ravel().tolist()
+        return values
+
+    @cached_property
+    def vector(self) -> np.ndarray:
+        """All weights, flattened in the order of the model."""
+        return np.concatenate([self.weights[name].ravel() for name in self.model.parameters])
+
+    def document(self, prime: int | None) -> dict[str, Any]:
+        """The point as JSON values."""
+        shown = {name: elementwise(str, array).tolist() for name, array in self.weights.items()}
+        return {"kind": self.kind, "detail": self.detail, "prime": prime, "weights": shown}
+
+
+def residues(array: np.ndarray, p: int) -> np.ndarray:
+    return np.array([residue(x, p) for x in array.ravel()], dtype=np.int64).reshape(array.shape)
+
+
+def fractions_of(array: Any) -> np.ndarray:
+    return elementwise(
+        lambda x: x if isinstance(x, Fraction) else Fraction(int(x)), np.asarray(array, dtype=object)
+    )
+
+
+# -- which point -----------------------------------------------------------------------------------------------------------------
+
+
+def one_of(at: Any, stratum: str | None, rationalize: int | None = None) -> Any:
+    """The point that one of the two options names; `rationalize` rounds a file's numbers."""
+    if at is not None and stratum is not None:
+        raise InputError("--at and --stratum name different points; give one of them")
+    if rationalize is not None:
+        if not isinstance(at, Path):
+            raise InputError("--rationalize rounds the numbers of a file: give one with --at")
+        return checkpoints.CheckpointFile(at, rationalize)
+    return stratum if at is None else at
+
+
+def resolve(model: Model, at: Any, seed: int) -> Point:
+    """The point that an argument `at` names: weights, a file of them, the text of a stratum, or None for random ones."""
+    if at is None or at == "random":
+        return random_point(model, seed)
+    if isinstance(at, Point):
+        if at.model != model:
+            raise InputError(f"the point belongs to {at.model.spec}, not to {model.spec}")
+        return replace(at)
+    if isinstance(at, (Path, checkpoints.CheckpointFile)):
+        found = checkpoints.read(at, model.parameters)
+        return given_point(model, found.weights, detail=found.note)
+    if isinstance(at, str):
+        return stratum_point(model, at, seed)
+    if isinstance(at, Mapping):
+        return given_point(model, at)
+    raise InputError(
+        f"at={at!r} is no point: give weights, a stratum such as 'rank_a=1,rank_v=1', a path, or None"
+    )
+
+
+def random_point(model: Model, seed: int) -> Point:
+    """Random small integers for the model's weights (for those of its free parametrization when there are constraints)."""
+    rng = np.random.default_rng([seed, 91])
+    if model.input_shape is None and bool(getattr(model, "constraints", False)):
+        raise InputError(
+            f"{model.spec}: the source has equations, and a rational point of it is not known; give one with --at weights.json"
+        )
+    drawn = {name: _draw(rng, shape) for name, shape in model.free.parameters.items()}
+    if model.free is not model:
+        assert isinstance(model, Attention)
+        drawn = model.from_weights(drawn)
+    return Point(model=model, kind="random", weights=drawn)
+
+
+def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    signs = rng.choice([-1, 1], size=shape)
+    return fractions_of(rng.integers(1, SPREAD + 1, size=shape) * signs)
+
+
+def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None = None) -> Point:
+    """A point from matrices of integers, Fractions or fraction strings; shapes, names and ranks are checked.
+
+    The weights of a polynomial map are a list ``x``, or one number for each variable under its own name.
+    """
+    names, by_variable = list(model.parameters), False
+    described = ", ".join(f"{name} of shape {_shape(shape)}" for name, shape in model.parameters.items())
+    if isinstance(model, PolynomialMap):
+        described = f"one number for each of {', '.join(model.variables)}"
+        by_variable = not np.ndim(np.array(weights.get("x"), dtype=object))
+        names = list(model.variables) if by_variable else names
+    missing = [name for name in names if name not in weights]
+    unknown = [str(name) for name in weights if name not in names]
+    if missing or unknown:
+        said = [f"lack {', '.join(missing)}"] * bool(missing)
+        said += [f"have {', '.join(unknown)} too much"] * bool(unknown)
+        raise InputError(f"the weights {' and '.join(said)}; {model.spec} has {described}")
+    if by_variable:
+        weights = {"x": [weights[name] for name in names]}
+    arrays = {name: _array(name, weights[name], shape) for name, shape in model.parameters.items()}
+    for name, bound in rank_bounds(model).items():
+        if (rank := over_q.rank(arrays[name])) > bound:
+            raise InputError(f"{name} has rank {rank}; {model.spec} bounds it by a = {bound}")
+    if isinstance(model, PolynomialMap) and model.constraints:
+        for number, value in enumerate(np.asarray(model.equations(arrays["x"])).tolist(), start=1):
+            if value:
+                raise InputError(f"the point is not on the source: constraint {number} is {value} there")
+    return Point(model=model, kind="weights", weights=arrays, detail=detail)
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " x ".join(str(n) for n in shape) if shape else "one number"
+
+
+def _array(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    found = np.array(value, dtype=object)
+    ragged = any(isinstance(entry, (list, tuple)) for entry in found.flat)
+    if found.shape != shape or ragged:
+        given = "rows of different lengths" if ragged else _shape(found.shape) if found.ndim else "no list"
+        raise InputError(f"{name} should have shape {_shape(shape)}; the weights give {given}")
+    return elementwise(lambda entry: _number(name, entry), found)
+
+
+def _number(name: str, value: Any) -> Fraction:
+    """An exact number; decimals and exponents are refused, because they hide a rounded number."""
+    rule = 'write an integer or a fraction such as "1/2"'
+    if isinstance(value, (float, np.floating)):
+        raise InputError(f"{name} has the entry {value!r}; weights are exact: {rule}")
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, str, Fraction, np.integer)):
+        raise InputError(f"{name} has the entry {value!r}; weights are integers or fractions as strings")
+    hidden = isinstance(value, str) and ("." in value or "e" in value.lower() or len(value) > 4000)
+    try:
+        return Fraction("" if hidden else value if isinstance(value, (str, Fraction)) else int(value))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{name} has the entry {value!r}; {rule}") from None
+
+
+def rank_bounds(model: Model) -> dict[str, int]:
+    """Weights whose rank is bounded below their size: attention matrices with a < d."""
+    if getattr(model, "parametrization", "") != "attention":
+        return {}
+    if isinstance(model, Lightning):
+        return {"A": model.a} if model.a < model.d else {}
+    if isinstance(model, DeepLightning):
+        pairs = zip(model.a, model.d[:-1], strict=True)
+        return {f"A{i}": a for i, (a, d) in enumerate(pairs, start=1) if a < d}
+    return {}
+
+
+def virtual_point(point: Point) -> Point:
+    """The virtual weights (Equation 8) of a point of a deep network."""
+    model, weights = point.model, point.weights
+    assert isinstance(model, DeepLightning)
+    below = replace(model, parametrization="virtual")
+    if model.parametrization == "weights":
+        found = below.from_weights(weights)
+    else:
+        layers = range(1, model.layers + 1)
+        M, L = virtual_weights([weights[f"A{i}"] for i in layers], [weights[f"V{i}"] for i in layers])
+        found = {f"M{i}": M[i - 1] for i in layers} | {"L": L}
+    return Point(model=below, kind=point.kind, weights=found, detail="virtual weights of the point")
+
+
+# -- strata ----------------------------------------------------------------------------------------------------------------------
+
+
+def stratum_point(model: Model, text: str, seed: int = 0) -> Point:
+    """The point that a text such as ``rank_a=1,rank_v=1,meet=1`` or ``m1=skew,m2=rank1`` names."""
+    wanted: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = part.partition("=")
+        key, value = key.strip(), value.strip()
+        if not equals or not key or not value or key in wanted:
+            raise _refusal(text, "write it as rank_a=1,rank_v=1 or, for virtual weights, m1=skew")
+        wanted[key] = value
+    if isinstance(model, Lightning):
+        return _one_layer_stratum(model, text, wanted)
+    if isinstance(model, DeepLightning) and model.parametrization == "virtual":
+        return _virtual_stratum(model, text, wanted, seed)
+    raise InputError(
+        f"--stratum is for one layer of attention and for virtual weights; {model.spec} is neither: use --at"
+    )
+
+
+def _refusal(text: str, message: str) -> InputError:
+    return InputError(f"--stratum {text!r}: {message}")
+
+
+def _one_layer_stratum(model: Lightning, text: str, wanted: dict[str, str]) -> Point:
+    unknown = sorted(set(wanted) - {"rank_a", "rank_v", "meet"})
+    if unknown or not {"rank_a", "rank_v"} <= set(wanted):
+        raise _refusal(text, "one layer of attention has rank_a=, rank_v= and, if you like, meet=")
+    try:
+        numbers = {key: int(value) for key, value in wanted.items()}
+    except ValueError:
+        raise _refusal(text, "ranks are integers") from None
+    r, s = numbers["rank_a"], numbers["rank_v"]
+    largest = (model.attention_rank, min(model.d, model.dp))
+    if not 0 <= r <= largest[0] or not 0 <= s <= largest[1]:
+        most = f"rank_a is at most {largest[0]} and rank_v at most {largest[1]}"
+        raise _refusal(text, f"for {model.spec} {most}")
+    least = max(0, r + s - model.d)
+    meet = numbers.get("meet", least)
+    if not least <= meet <= min(r, s):
+        raise _refusal(text, f"with these ranks meet, dim(col A ∩ row V), is from {least} to {min(r, s)}")
+    A, V = Orbit(r, s, meet).representative(model.d, model.dp)
+    weights = {"A": A, "V": V}
+    if model.parametrization == "weights":
+        weights = {**dict(zip("QK", over_q.factors(A, model.a), strict=True)), "V": V}
+    found = {name: fractions_of(value) for name, value in weights.items()}
+    return Point(model=model, kind="stratum", weights=found, detail=f"rank_a={r},rank_v={s},meet={meet}")
+
+
+def _virtual_stratum(model: DeepLightning, text: str, wanted: dict[str, str], seed: int) -> Point:
+    names = {name.lower(): name for name in model.parameters}
+    if model.constrained:
+        raise InputError(
+            f"--stratum: the virtual weights of {model.spec} satisfy equations; give a point with --at"
+        )
+    rng = np.random.default_rng([seed, 92])
+    weights = {name: _draw(rng, shape) for name, shape in model.parameters.items()}
+    for key, value in wanted.items():
+        if key.lower() not in names:
+            raise _refusal(text, f"there is no weight {key!r}; there are {', '.join(names)}")
+        name = names[key.lower()]
+        weights[name] = _special(weights[name], value, text, rng)
+    return Point(model=model, kind="stratum", weights=weights, detail=text)
+
+
+def _special(matrix: np.ndarray, kind: str, text: str, rng: np.random.Generator) -> np.ndarray:
+    rows, columns = matrix.shape
+    if kind in ("skew", "symmetric") and rows != columns:
+        raise _refusal(text, f"only a square matrix can be {kind}")
+    if kind == "generic":
+        return matrix
+    upper = np.triu(matrix, 1)
+    if kind == "skew":
+        return fractions_of(upper - upper.T)
+    if kind == "symmetric":
+        return fractions_of(np.triu(matrix) + upper.T)
+    if kind.startswith("rank") and kind[4:].isdigit() and 0 <= int(kind[4:]) <= min(rows, columns):
+        bound = int(kind[4:])
+        left, right = rng.integers(1, 10, size=(rows, bound)), rng.integers(1, 10, size=(bound, columns))
+        return fractions_of(left @ right)
+    raise _refusal(text, f"{kind!r} is not known; write generic, skew, symmetric, rank1, rank2, ...")
+
+
+# -- primes at which a point stays the point it is ------------------------------------------------------------------------------
+#
+# A prime that divides a denominator, makes a non-zero entry vanish or lowers a rank would ask about another point: then another
+# prime is taken, and said so.
+
+
+def good_prime(point: Point, p: int) -> tuple[int, str | None]:
+    """`p`, or the next smaller prime at which the point keeps its entries and ranks, with a note that says so."""
+    prime_between(p, *PRIMES)
+    first = _objection(point, p)
+    if first is None:
+        return p, None
+    smaller, larger = range(p - 1, PRIMES[0] - 1, -1), range(PRIMES[1], p, -1)
+    for q in _kept(point, chain(smaller, larger)):
+        return q, f"modulo {p} {first}: computed modulo {q} instead"
+    raise InputError(
+        f"modulo {p} {first}, and no other prime up to {PRIMES[1]} keeps the point: use smaller weights"
+    )
+
+
+def other_primes(point: Point, p: int, count: int) -> list[int]:
+    """Other primes at which the point keeps its entries and ranks, the largest first."""
+    return list(islice((q for q in _kept(point, range(PRIMES[1], PRIMES[0], -1)) if q != p), count))
+
+
+def rank_prime(model: Model, point: Point | None = None) -> int:
+    """The largest prime up to `LARGE_PRIME` that divides nothing in the model and leaves the point what it is."""
+    numbers = given_numbers(model)
+    for p in range(LARGE_PRIME, PRIMES[0], -2):
+        if is_prime(p) and numbers.divided_by(p) is None and (point is None or _objection(point, p) is None):
+            return p
+    raise InputError("no prime below 2^23 keeps the point: use smaller weights")
+
+
+def _kept(point: Point, numbers: Any) -> Iterator[int]:
+    return (q for q in numbers if is_prime(q) and _objection(point, q) is None)
+
+
+def _objection(point: Point, p: int) -> str | None:
+    if (found := given_numbers(point.model).divided_by(p)) is not None:
+        return f"the number {found} of the map vanishes or does not exist"
+    for name, array in point.weights.items():
+        for index, x in np.ndenumerate(array):
+            if x and (x.numerator % p == 0 or x.denominator % p == 0):
+                what = "vanishes" if x.numerator % p == 0 else "does not exist"
+                return f"the entry {name}{[i + 1 for i in index]} = {x} {what}"
+        matrix = array.ndim == 2 and array.size <= 400
+        if matrix and rank_mod(residues(array, p), p) != over_q.rank(array):
+            return f"the rank of {name} is smaller"
+    return None

@@ -1,0 +1,309 @@
+"""One layer of lightning attention: what is sent to Macaulay2, its equations, and everything that it says computed again here.
+
+The second witnesses come from the network's own forward pass; nothing here reads a template. Macaulay2's equations are used only
+to check that they vanish on points of the image that the forward pass produced, and that ranks of their Jacobians are right.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import InputError, OutOfReachError
+from m2bridge.linear.modular import eliminate, rank_mod
+from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.residues import rational
+from m2bridge.models import Lightning, Mod, Model
+from m2bridge.protocol import Values
+from m2bridge.questions.closure import Equation, interpolate
+from m2bridge.questions.closure.accounting import formula_degree
+from m2bridge.questions.closure.image import image_of
+from m2bridge.questions.closure.result import equation
+from m2bridge.questions.dimension import dimension
+from m2bridge.questions.kernel import Asking
+from m2bridge.questions.orbits import Orbit, all_orbits
+from m2bridge.questions.testimony import compared, proves, says
+from m2bridge.results import Evidence
+
+_KERNEL_COORDINATES = 12
+_IDEAL_COORDINATES = 18
+_SCHEME_COORDINATES = 6
+_INTERPOLATION_DEGREES = ((60, 4), (90, 3), (200, 2))
+"""(most coordinates, degree): equations are sought up to the degree where their number stays moderate."""
+_FRESH_POINTS = 20
+
+
+def layer_of(model: Model, question: str, most: int, why: str, *, force: bool) -> Lightning:
+    """The one-layer model in the coordinates that questions about orbits use, or a clear refusal."""
+    if not isinstance(model, Lightning):
+        raise InputError(
+            f"{question} is about one layer of lightning attention; {model.spec} is not: `m2bridge membership` places a point of "
+            "any polynomial model in the closure, the complex image and the real image"
+        )
+    if model.t < 2:
+        raise InputError(
+            f"{question} needs t >= 2: with one token the Segre coordinates do not determine the network; give --t 2, or ask "
+            "`singular-point` at weights"
+        )
+    model = replace(model, parametrization="attention", coordinate_system="segre")
+    if model.coordinate_count > most and not force:
+        raise OutOfReachError(
+            f"{model.spec} has {model.coordinate_count} coordinates; beyond {most} {why}; --force tries anyway",
+            estimate=model.coordinate_count,
+        )
+    return model
+
+
+def ask_dimension(ask: Asking, model: Lightning) -> tuple[int, int]:
+    """Proved bounds of the dimension of the image; the words of the question about it are kept."""
+    ask.announce("dimension")
+    size = ask.also(dimension, replace(model, parametrization="weights"), engine=False, certify=False)
+    ask.evidence += [e for e in size.evidence if e.quantity == "image_dim" and e.value is not None]
+    return size.lower_bound, size.upper_bound
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What is sent to Macaulay2, drawn from the seed in Python so that it is the same on every engine."""
+
+    model: Lightning
+    prime: int
+    seed: int
+    orbits: tuple[Orbit, ...]
+    weights: dict[str, np.ndarray] = field(hash=False)
+    inputs: np.ndarray = field(hash=False)
+
+    @classmethod
+    def draw(cls, model: Lightning, prime: int, seed: int) -> Sent:
+        rng = np.random.default_rng(seed)
+        drawn = replace(model, parametrization="weights").draw_weights(rng, prime)
+        weights = {
+            "A": drawn["K"].T @ drawn["Q"],
+            "V": drawn["V"],
+        }  # rk A <= a over ZZ, not only modulo the prime
+        inputs = rng.integers(0, prime, size=(model.d, model.t))
+        return cls(model, prime, seed, all_orbits(model.d, model.dp, model.a), weights, inputs)
+
+    @property
+    def scheme(self) -> bool:
+        """Whether Jacobian minors are few: (2,1,a), hypersurfaces, and little else. All is computed over QQ then."""
+        return self.model.coordinate_count <= _SCHEME_COORDINATES
+
+    @property
+    def whole_ideal(self) -> bool:
+        """Whether the whole ideal is asked for, with its invariants, and not only bounds of tangent spaces."""
+        return self.model.coordinate_count <= _IDEAL_COORDINATES
+
+    @property
+    def kernel(self) -> bool:
+        """Whether Macaulay2's plain elimination is quick."""
+        return self.model.coordinate_count <= _KERNEL_COORDINATES
+
+    @property
+    def p(self) -> int:
+        """The characteristic of Macaulay2's computation."""
+        return 0 if self.scheme else self.prime
+
+    @property
+    def hilbert_degrees(self) -> int:
+        return 5 if self.scheme else 4
+
+    @property
+    def representatives(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [orbit.representative(self.model.d, self.model.dp) for orbit in self.orbits]
+
+    def parameters(self, given: Sequence[Equation] = ()) -> dict[str, object]:
+        """Values for the template; `given` equations are used instead of Macaulay2's kernel."""
+        return {
+            "p": self.p,
+            "point": [self.weights["A"].ravel(), self.weights["V"].ravel()],
+            "inputs": self.inputs.ravel(),
+            "strata": [[A.ravel(), V.ravel()] for A, V in self.representatives],
+            "hilbertDegrees": self.hilbert_degrees,
+            "given": [[list(e.coefficients), [list(m) for m in e.monomials]] for e in given],
+            "wantKernel": self.kernel,
+            "invariants": self.whole_ideal,
+            "scheme": self.scheme,
+            "orbits": [[o.rank_a, o.rank_v, o.meet] for o in self.orbits[:-1]],  # the last one is dense
+        }
+
+    def given_equations(self) -> tuple[Equation, ...]:
+        """Equations found by interpolation where Macaulay2's kernel is slow; all, or the few that matter."""
+        degree = next((k for size, k in _INTERPOLATION_DEGREES if self.model.coordinate_count <= size), None)
+        if self.kernel or degree is None:
+            return ()
+        found = interpolated(self.model, self.prime, self.seed, degree)
+        if self.whole_ideal:
+            return found
+        points = [self.model.coordinates({"A": A, "V": V}).tolist() for A, V in self.representatives]
+        return decisive(found, points, self.prime)
+
+    def says(self, quantity: str, value: Any, method: str) -> Evidence:
+        """What Macaulay2 says, exact over its field."""
+        if self.p:
+            return says(quantity, value, "macaulay2", f"{method}", prime=self.p)
+        return proves(quantity, value, "macaulay2", f"{method}, over QQ")
+
+
+# -- equations -------------------------------------------------------------------------------------------------------------------
+
+
+def read(values: Values, count: int, p: int) -> tuple[Equation, ...]:
+    """The equations in `count` coordinates that the template emitted, over F_p, or over QQ for p = 0."""
+    found = values.polynomials(values.get("equations") or (), count, p)
+    return tuple(equation(terms, range(count), p=p) for terms in found)
+
+
+def interpolated(model: Lightning, prime: int, seed: int, degree: int) -> tuple[Equation, ...]:
+    """Equations of the image up to a degree, found from its points over F_p."""
+    found = interpolate(model, degree, prime=prime, seed=seed)
+    listed = (terms for polynomials in found.generators.values() for terms in polynomials)
+    return tuple(equation(terms, found.span.basis, p=prime) for terms in listed)
+
+
+def gradients(equations: Sequence[Equation], point: Sequence[int]) -> np.ndarray:
+    """The Jacobian at a point, one row an equation."""
+    return np.array([e.gradient(point) for e in equations], dtype=object).reshape(-1, len(point))
+
+
+def decisive(
+    equations: Sequence[Equation], points: Sequence[Sequence[int]], prime: int
+) -> tuple[Equation, ...]:
+    """A few of the equations whose Jacobians have, at each of the points, the rank that all of them have."""
+    kept = {i for point in points for i in eliminate(gradients(equations, point), prime).pivot_rows}
+    return tuple(equations[i] for i in sorted(kept))
+
+
+def degree_counts(equations: Iterable[Equation]) -> dict[str, int]:
+    """Number of equations of each degree."""
+    return {str(degree): count for degree, count in sorted(Counter(e.degree for e in equations).items())}
+
+
+def lifted(model: Lightning, equations: Sequence[Equation], p: int) -> tuple[Equation, ...] | None:
+    """The equations over ZZ, each verified to vanish identically on the image by substitution; None if one cannot be.
+
+    Coefficients over F_p are guessed by rational reconstruction; the substitution decides, so a wrong guess cannot pass.
+    """
+    polynomials = image_of(model).polynomials
+    if polynomials is None:
+        return None
+    result = []
+    for given in equations:
+        guess = given
+        if p:
+            fractions = [rational(c, p) for c in given.coefficients]
+            known = [f for f in fractions if f is not None]
+            if len(known) < len(fractions):
+                return None
+            scale = lcm(*(f.denominator for f in known))
+            guess = replace(given, coefficients=tuple(int(f * scale) for f in known))
+        if guess.at(polynomials) != 0:
+            return None
+        result.append(guess)
+    return tuple(result)
+
+
+# -- witnesses -------------------------------------------------------------------------------------------------------------------
+
+
+def network_evidence(sent: Sent, values: Values, seconds: float) -> list[Evidence]:
+    """Macaulay2's network against ours: value at one input, image point, dimension, span, ranks at the representatives."""
+    model, p = sent.model, sent.prime
+    evidence: list[Evidence] = []
+    weights = {name: Mod(value % p, p) for name, value in sent.weights.items()}
+    output = model.forward(weights, Mod(sent.inputs, p)).values.ravel().tolist()
+    point = model.coordinates(weights).values.tolist()
+    for quantity, tag, ours in (("network output", "output", output), ("image point", "image_point", point)):
+        if tag in values:
+            theirs = [int(v) % p for v in values.strings(tag)]
+            evidence += compared(
+                quantity, ("macaulay2", "the script's network at a random point", theirs),
+                ("modular", "the forward pass at the same point", ours), prime=p,
+            )  # fmt: skip
+    if "jacobian_rank" in values:
+        method = "rank of the coordinates' Jacobian at a random point"
+        more = {"relation": ">=", "prime": sent.p or None, "seconds": seconds}
+        evidence.append(proves("image_dim", values.integer("jacobian_rank"), "macaulay2", method, **more))
+    if "span_dim" in values:
+        evidence.append(sent.says("span_dim", values.integer("span_dim"), "independent coordinates"))
+    more = {"relation": ">=", "prime": LARGE_PRIME}
+    method, least = "rank of outputs at random weights and inputs", function_span(model, sent.seed)
+    evidence.append(proves("span_dim", least, "modular", method, **more))
+    method, most = "number of Segre coordinates, which determine the network", model.coordinate_count
+    evidence.append(proves("span_dim", most, "Proposition A.5", method, relation="<="))
+    listed = values.get("stratum_ranks")
+    for orbit, theirs in zip(sent.orbits, listed, strict=True) if listed else ():
+        evidence += compared(
+            f"ranks {orbit}", ("macaulay2", "rk A, rk V, rk [A | V^T] at the representative", theirs),
+            ("orbits", "the ranks that define the orbit", [orbit.rank_a, orbit.rank_v, orbit.joint_rank]), prime=p,
+        )  # fmt: skip
+    return evidence
+
+
+@lru_cache(maxsize=8)
+def function_span(model: Lightning, seed: int) -> int:
+    """Dimension of the linear span of all networks as functions of X, from the forward pass with t tokens."""
+    rng, p = np.random.default_rng([seed, 2]), LARGE_PRIME
+    count = model.coordinate_count + 8
+    inputs = Mod(rng.integers(0, p, size=(count, model.d, model.t)), p)
+    rows = []
+    for _ in range(count):
+        weights = {name: Mod(value, p) for name, value in model.draw_weights(rng, p).items()}
+        rows.append(model.forward(weights, inputs).values.ravel())
+    return rank_mod(np.array(rows), p)
+
+
+def closure_evidence(
+    sent: Sent, found: tuple[Equation, ...], values: Values, image_dim: tuple[int, int]
+) -> list[Evidence]:
+    """The equations against points of the image: vanishing, generators, Hilbert function, dimension, degree."""
+    if "equations" not in values:
+        return []
+    model, prime = sent.model, sent.prime
+    source = "kernel of the coordinate map" if sent.kernel else "ideal of the interpolated equations"
+    points = image_of(model).points(np.random.default_rng([sent.seed, 3]), _FRESH_POINTS, prime)
+    columns = list(points.astype(object).T)
+    vanish = sum(not np.any(equation.at(columns) % prime) for equation in found)
+    evidence = compared(
+        "vanishing equations", ("macaulay2" if sent.kernel else "interpolation", source, len(found)),
+        ("modular", f"{_FRESH_POINTS} fresh points of the image", vanish), prime=prime,
+    )  # fmt: skip
+    if not sent.whole_ideal:
+        return evidence
+    start = time.perf_counter()
+    ours = interpolate(model, sent.hilbert_degrees, prime=prime, seed=sent.seed)
+    more = {"prime": prime, "seconds": time.perf_counter() - start}
+    reached = ours.degree_reached
+    theirs = {k: n for k, n in degree_counts(found).items() if int(k) <= reached}
+    counts = {str(k): n for k, n in ours.counts.items()}
+    method = f"points of the image, up to degree {reached}"
+    evidence += [
+        sent.says("generators", theirs, f"minimal generators, {source}"),
+        says("generators", counts, "interpolation", method, **more),
+    ]
+    if "hilbert_function" in values:
+        heights = list(values.integers("hilbert_function"))[:reached]
+        ranks, method = list(ours.hilbert_function[1:]), "ranks of monomials at image points"
+        evidence.append(sent.says("Hilbert function", heights, source))
+        evidence.append(says("Hilbert function", ranks, "interpolation", method, **more))
+    if "codim" in values:
+        codim, span = values.integer("codim"), function_span(model, sent.seed)
+        # our codimension is proved when span and dimension are known
+        say = proves if span == model.coordinate_count and image_dim[0] == image_dim[1] else says
+        evidence += [
+            sent.says("codim", codim, source),
+            say("codim", span - image_dim[0], "modular", "span minus dimension of the image"),
+            sent.says("image_dim", model.coordinate_count - codim, f"dimension, {source}"),
+        ]
+    if "degree" in values:
+        evidence.append(sent.says("degree", values.integer("degree"), source))
+        if (counted := formula_degree(model)) is not None:
+            evidence.append(counted)
+    return evidence
