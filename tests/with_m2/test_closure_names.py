@@ -21,11 +21,10 @@ from m2bridge.questions.closure.names import coefficients_of
         ("mlp(widths=[2,2,3],r=2)", ("1 of degree 3 = 3-minors of the 3 x 3 matrix of outputs by monomials of degree 2",)),
         # the rational normal quintic is toric (Harris, Example 1.14)
         ("map:s,t->s^5;s^4*t;s^3*t^2;s^2*t^3;s*t^4;t^5", ("10 of degree 2 = binomials of a toric ideal",)),
-        # one layer of attention with d' = 1: the quadrics q_m = alpha_m * nu, m = 1..d, have a common linear factor. Two binary ones
-        # have the resultant 0
+        # one layer of attention with d' = 1: the quadrics q_m = alpha_m * nu, m = 1..d, have a common linear factor
         ("lightning(d=2,dp=1)", ("1 of degree 4 = resultants of two binary forms of degree 2",)),
-        # d = 3: combinations of the q_m are products, of rank <= 2, and on a line all q_m are multiples of one linear form: these are
-        # S^3 (C^3) (x) 1 and 1 (x) S_33 (C^3), of dimension 10 each; resultants on lines: S_22 (C^3) (x) S_44 (C^3), 6 * 15 = 90
+        # d = 3: combinations of the q_m are products, of rank <= 2, and on a line all q_m are multiples of one linear form: these
+        # are S^3 (C^3) (x) 1 and 1 (x) S_33 (C^3), of dimension 10 each; on lines: S_22 (C^3) (x) S_44 (C^3), 6 * 15 = 90
         ("lightning(d=3,dp=1,a=3)", (
             "10 of degree 3 = 3-minors of the 3 x 3 matrix of monomials of degree 2 in token 2 by inputs in token 1, on every "
             "2-dimensional space of token 2",
