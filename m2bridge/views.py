@@ -31,6 +31,7 @@ class View:
     notes: whole sentences that follow.
     details: sentences that only an explanation prints.
     to_prove: what would make the answer proved; shown only when it is not.
+    decided: False where there is no answer, so that nothing is proved or probable.
     """
 
     answer: str
@@ -39,6 +40,7 @@ class View:
     notes: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
     to_prove: str = ""
+    decided: bool = True
 
     def sentences(self) -> list[str]:
         """All of it as plain sentences, for texts."""

@@ -38,7 +38,8 @@ def show(
 ) -> None:
     """Print a result: its answer first, its reasons after."""
     view = result.view()
-    console.print(f"[bold]{escape(view.answer)}[/]; {styled(result.certainty.value)}")
+    sure = styled(result.certainty.value if view.decided else "undecided")
+    console.print(f"[bold]{escape(view.answer)}[/]; {sure}")
     console.print(escape(title), style="dim")
     _print_view(view, console)
     console.print()
@@ -48,7 +49,7 @@ def show(
         console.print(_grounds(result, quantities))
     if view.to_prove and result.certainty is not Certainty.PROVED:
         console.print(f"to prove it: {view.to_prove}", markup=False)
-    console.print(closing_line(result))
+    console.print(closing_line(result, sure))
 
 
 def _print_view(view: View, console: Console) -> None:
@@ -108,12 +109,14 @@ def _grounds(result: Result, quantities: Mapping[str, str]) -> Table:
     return table
 
 
-def closing_line(result: Result) -> str:
+def closing_line(result: Result, sure: str) -> str:
     """Whether witnesses agree, how sure the answer is, which engine, seed and time; as Rich markup."""
     prime, field = result.options.get("prime"), result.options.get("field")
     over = f"p={prime}, " if prime else f"{field}, " if field else ""
     ground = f"{engine_text(result)}, {over}seed={result.seed}, {result.seconds:.1f} s"
-    return f"{_AGREEMENT[result.agreement]}; {styled(result.certainty.value)}; {escape(ground)}"
+    if result.agreement is None and result.certainty is Certainty.PROVED:
+        return f"{sure} without a second witness; {escape(ground)}"
+    return f"{_AGREEMENT[result.agreement]}; {sure}; {escape(ground)}"
 
 
 def engine_text(result: Result) -> str:

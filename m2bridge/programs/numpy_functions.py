@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
+from inspect import Signature, signature
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -27,15 +28,27 @@ Rule = Callable[..., Any]
 
 
 def called(recorder: Recorder, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What a function of NumPy makes of recorded arrays."""
-    if function in GENERAL:
-        return GENERAL[function](recorder, *args, **kwargs)
-    for count, table in ((1, UNARY), (2, BINARY)):
+    """What a function of NumPy makes of recorded arrays; a `dtype` that does not round changes nothing."""
+    module = (getattr(function, "__module__", None) or "numpy").removeprefix("numpy").lstrip("._")
+    name = f"{module}.{function.__name__}" if module in ("linalg", "fft") else function.__name__
+    options = {k: v for k, v in kwargs.items() if k != "dtype" or np.dtype(v).kind in "biu"}
+    for table, count in ((GENERAL, 0), (UNARY, 1), (BINARY, 2)):
         if function in table:
-            arrays = [as_recorded(recorder, array) for array in args[:count]]
-            return table[function](*arrays, *args[count:], **kwargs)
-    module = getattr(function, "__module__", None) or "numpy"
-    raise refusal(f"linalg.{function.__name__}" if "linalg" in module else function.__name__)
+            rule = table[function]
+            arrays = [as_recorded(recorder, array) for array in args[:count]] if count else [recorder]
+            given = [*arrays, *args[count:]]
+            try:
+                _signature(rule).bind(*given, **options)
+            except TypeError as error:
+                listed = ", ".join(_signature(rule).parameters)
+                raise wrong_input(f"np.{name}: {error}; it is recorded with the arguments {listed}") from None
+            return rule(*given, **options)
+    raise refusal(name)
+
+
+@lru_cache(maxsize=256)
+def _signature(rule: Rule) -> Signature:
+    return signature(rule)
 
 
 def entrywise(
@@ -175,6 +188,13 @@ def convolve(a: Recorded, b: Recorded, mode: str = "full") -> Any:
 
 def correlate(a: Recorded, b: Recorded, mode: str = "valid") -> Any:
     return correlate(b, a, mode)[::-1] if a.size < b.size else convolve(a, b[::-1], mode)
+
+
+def cross(a: Recorded, b: Recorded) -> Any:
+    if a.shape[-1:] != (3,) or b.shape[-1:] != (3,):
+        raise wrong_input(f"cross: arrays of shapes {a.shape} and {b.shape} have no last axis of length 3")
+    signs = np.cross(np.eye(3, dtype=int)[:, None], np.eye(3, dtype=int))
+    return einsum(a.recorder, "...i,...j,ijk->...k", a, b, signs)
 
 
 _TERM = re.compile(r"[A-Za-z]*(?:\.\.\.[A-Za-z]*)?")
@@ -344,6 +364,7 @@ UNARY: dict[Any, Rule] = {
     np.negative: _written(Recorder.negative),
     np.positive: lambda a: a,
     np.conjugate: lambda a: a,
+    np.real: lambda a: a,
     np.copy: lambda a, *_, **__: a,
     np.square: lambda a: a**2,
     np.reciprocal: _written(Recorder.reciprocal),
@@ -352,6 +373,7 @@ UNARY: dict[Any, Rule] = {
     np.float_power: lambda a, b: a**b,
     np.sum: total,
     np.mean: mean,
+    np.average: mean,
     np.prod: product,
     np.max: largest,
     np.amax: largest,
@@ -389,6 +411,7 @@ BINARY: dict[Any, Rule] = {
     np.outer: lambda a, b: tensordot(a.ravel(), b.ravel(), 0),
     np.tensordot: tensordot,
     np.kron: kron,
+    np.cross: cross,
     np.convolve: convolve,
     np.correlate: correlate,
     np.append: lambda a, b, axis=None: concatenate(a.recorder, [a, b], axis),
@@ -423,7 +446,7 @@ FOLDS: dict[Any, tuple[Any, Any]] = {
 
 _POLYNOMIAL = "a polynomial activation is written with * and **, for example x**2 or a*x**2 + b*x"
 _HINTS = {
-    "sqrt cbrt": "for the root of a constant use math.sqrt on the number itself",
+    "sqrt cbrt hypot": "for the root of a constant use math.sqrt on the number itself",
     "absolute fabs abs sign tan log log2 arctan": _POLYNOMIAL,
     "maximum minimum fmax fmin clip": "relu is not a polynomial; " + _POLYNOMIAL,
     "sin cos": "make sine and cosine two weights, or rotate by constant angles with math.cos",
@@ -432,7 +455,10 @@ _HINTS = {
     "linalg.det linalg.slogdet": "write the determinant out as a sum of products",
     "linalg.norm": "the squared norm is (x * x).sum()",
     "var std": "the variance is ((x - x.mean())**2).mean()",
-    "sort argsort argmax argmin min amin median unique partition": "an order of recorded values is not polynomial",
+    "fft.fft fft.ifft fft.rfft imag": "complex numbers are two real ones; use constant matrices of math.cos and math.sin",
+    "insert": "use np.concatenate",
+    "apply_along_axis vectorize": "write a list comprehension, or @ and np.einsum",
+    "sort argsort argmax argmin min amin median unique partition ptp": "an order of recorded values is not polynomial",
     "less greater equal not_equal less_equal greater_equal array_equal allclose":
         "compare shapes and constants only; use np.where with a constant mask",
 }  # fmt: skip

@@ -242,8 +242,16 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
     def flatten(self) -> Recorded:
         return self.reshape(self.size)
 
-    def astype(self, *_: Any, **__: Any) -> Recorded:
+    def astype(self, dtype: Any, *_: Any, **__: Any) -> Recorded:
+        if np.dtype(dtype).kind in "biu":
+            raise not_polynomial("rounding to integers is not a polynomial; leave the array as it is")
         return self
+
+    def tolist(self) -> Any:
+        return [row.tolist() for row in self] if self.shape else self
+
+    def item(self) -> Recorded:
+        return self.reshape(())
 
     def transpose(self, *axes: Any) -> Recorded:
         return self.permuted(lambda array: array.transpose(*axes))

@@ -104,7 +104,8 @@ class WithoutValues:
 
     def _no_remainder(self, *_: Any) -> NoReturn:
         raise not_polynomial(
-            "an absolute value, rounding, remainder or recorded exponent is not a polynomial"
+            "an absolute value, rounding, remainder or recorded exponent is not a polynomial; write the square instead of "
+            "the absolute value, and a polynomial activation with * and **"
         )
 
     __abs__ = __round__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = _no_remainder

@@ -33,7 +33,6 @@ from m2bridge.models import (
 )
 from m2bridge.programs import jacobians as reverse
 from m2bridge.programs import proofs as programs_checks
-from m2bridge.questions import critical_points as landscape
 from m2bridge.questions.boundary import exact
 from m2bridge.questions.critical_points import counting, losses
 from m2bridge.questions.critical_points import strata as landscape_strata
@@ -315,8 +314,8 @@ def forgotten_target(patch: Patch) -> None:
     """The loss is the norm of the function itself."""
     original = losses.Loss.modulo
 
-    def mutated(self: losses.Loss, p: int) -> dict[str, object]:
-        found = original(self, p)
+    def mutated(self: losses.Loss, p: int, **more: Any) -> dict[str, object]:
+        found = original(self, p, **more)
         return found | {"covector": [0] * len(self.covector)}
 
     patch.setattr(losses.Loss, "modulo", mutated)
@@ -346,7 +345,7 @@ def samples_as_a_general_quadric(patch: Patch) -> None:
         kernel = model.coordinate_count - 2 * samples
         return losses.metric_loss(model, "generic", kernel, seed, small=False)
 
-    patch.setattr(landscape, "drawn_samples", mutated)
+    patch.setattr(losses, "drawn_samples", mutated)
 
 
 def weights_of_the_stratum(patch: Patch) -> None:

@@ -17,7 +17,7 @@ from m2bridge.engine import Engine
 from m2bridge.errors import InputError
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME
 from m2bridge.models import parse_spec
-from m2bridge.questions.critical_points import chern, counting, critical_points
+from m2bridge.questions.critical_points import counting, critical_points
 from m2bridge.questions.critical_points.charts import Source
 from m2bridge.questions.critical_points.losses import metric_loss
 from m2bridge.records import from_document, to_document
@@ -226,7 +226,8 @@ def test_lost_components_are_noticed(
 
 
 def test_a_perturbed_formula_is_noticed(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
-    monkeypatch.setattr(counting, "generic_ed_degree", lambda *a: chern.generic_ed_degree(*a) + 1)
+    original = counting.generic_ed_degree
+    monkeypatch.setattr(counting, "generic_ed_degree", lambda *a: original(*a) + 1)
     assert critical_points("linear(widths=[2,1,2])", engine=engine).agreement is False
 
 
@@ -248,3 +249,15 @@ def test_the_second_prime_divides_nothing_given() -> None:
     model = parse_spec(f"map:x,y->{LARGEST_MACAULAY2_PRIME}*x;x*y;y")
     loss = metric_loss(model, "generic", 0, 0, small=True)
     assert counting.second_prime(32003, loss, Source(model, 32003, 0)) < LARGEST_MACAULAY2_PRIME
+
+
+def test_nothing_decided_is_said_plainly(engine: Engine) -> None:
+    """Without a count the first words say so; a number of Chern classes, whose hypotheses were checked, is told as such."""
+    found = critical_points("linear(widths=[2,1,2])", engine=engine)
+    stopped = replace(found, regular=None, limit="stopped by its time limit")
+    assert stopped.view().answer.startswith(
+        "6 regular critical points by Chern classes alone; they were not counted"
+    )
+    nothing = replace(stopped, evidence=()).view()
+    assert nothing.answer == "nothing is decided about the regular critical points: stopped by its time limit"
+    assert not nothing.decided

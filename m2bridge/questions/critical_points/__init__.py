@@ -8,11 +8,7 @@ the polynomials that the network's own program expands, with another prime, anot
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
-
-import numpy as np
 
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.linear.primes import (
@@ -24,30 +20,14 @@ from m2bridge.linear.primes import (
 )
 from m2bridge.models import Model
 from m2bridge.questions.critical_points.accounting import (
-    FIRST,
     account,
     further_witnesses,
     say_count,
-    span_dim,
     strata_points,
 )
-from m2bridge.questions.critical_points.charts import Chart, Source
-from m2bridge.questions.critical_points.counting import (
-    BUNDLE,
-    CONORMAL,
-    TEMPLATE,
-    Count,
-    Counter,
-)
-from m2bridge.questions.critical_points.losses import (
-    METRICS,
-    Loss,
-    drawn_samples,
-    metric_loss,
-    read_samples,
-    read_target,
-    sample_loss,
-)
+from m2bridge.questions.critical_points.charts import Source
+from m2bridge.questions.critical_points.counting import BUNDLE, CONORMAL, TEMPLATE, Count, Counter
+from m2bridge.questions.critical_points.losses import Given, Loss, read_samples, read_target
 from m2bridge.questions.critical_points.real import (
     MOST_POINTS,
     algebra,
@@ -121,12 +101,7 @@ def critical_points(
     target = read_target(target) if isinstance(target, str) else target
     given = Given(metric, kernel, data, samples, noise, target, small=real or draws > 0)
     loss = given.loss(model, ask.seed)
-    chosen = None if ask.prime is None else check_prime(ask.prime)
-    if chosen is not None and not LEAST_PRIME <= chosen <= LARGEST_MACAULAY2_PRIME:
-        raise InputError(
-            f"--prime {chosen}: random data and Groebner bases need one from {LEAST_PRIME} to {LARGEST_MACAULAY2_PRIME}"
-        )
-    p = prime_for(given_numbers(model) | loss.numbers, chosen=chosen, default=MACAULAY2_PRIME)
+    p = _prime(ask, model, loss)
     ask.require_engine()
     source = Source(source_model, p, ask.seed)
     if source.image_dim == 0:
@@ -134,60 +109,63 @@ def critical_points(
             f"{model.spec} has one function only: there is nothing to vary, and no critical points to count"
         )
     counter = Counter(ask, loss, p)
-    chart = source.chart(dense=False)
     ask.announce("hypotheses of Chern classes")
-    bundle = counter.bundle(source, chart, FIRST) if loss.general else None
-    chart = source.chart_for(special=loss.special, general=bundle is not None)
-    ask.announce("critical points in a chart")
-    count = counter.count(source_model, chart, immersed=bundle is not None)
-    say_count(ask, count, "macaulay2", "Groebner basis in a chart of the weights", p, general=loss.general)
+    bundle, count = counter.first(source)
+    immersed = bundle is not None
+    say_count(ask, count, "macaulay2", "Groebner basis in a chart of the weights", counter)
     if count.fiber_dim:
         # the program's Jacobian has full rank in the chart: Macaulay2 has another network
         ask.say("fiber_dim", 0, "modular", "rank of the program's Jacobian in the chart", prime=p)
-        ask.say(
-            "fiber_dim", count.fiber_dim, "macaulay2", "fiber of the template's map in the chart", prime=p
-        )
+        method = "fiber of the template's map in the chart"
+        ask.say("fiber_dim", count.fiber_dim, "macaulay2", method, prime=p)
     if bundle is not None and count.fiber_degree:
         ask.say("regular", bundle[0] // count.fiber_degree, "formula", bundle[1])
-    needed_rank = span_dim(source_model, p, ask.seed)
-    dense = loss.general and source.cone and source.image_dim == needed_rank
+    dense = loss.general and source.cone and source.image_dim == source.span_dim
     if dense:
         method = "the image is dense in a linear space, so only the target is regular"
         ask.say("regular", 1, "linear image", method, ancestry="construction")
+    strata = None
     if count.limit is None:
-        further_witnesses(ask, counter, source, count, immersed=bundle is not None)
-    strata = strata_points(ask, counter, model, count) if count.limit is None else None
-    spurious, singular, accounted = account(ask, counter, source, count, strata, immersed=bundle is not None)
+        further_witnesses(ask, counter, source, count, immersed=immersed)
+        strata = strata_points(ask, counter, model, count)
+    accounted = account(ask, counter, source, count, strata, immersed=immersed)
     remarks = _remarks(loss, count, source, model)
-    points, over_q = (
-        _real(ask, source, source.chart(dense=False), loss, count, digits, remarks) if real else (None, False)
-    )
-    histogram = _histogram(ask, source, source.chart(dense=False), given, draws, remarks) if draws else None
+    points, indexed = _real(ask, source, loss, count, digits, remarks) if real else (None, False)
+    histogram = _histogram(ask, source, given, draws, remarks) if draws else None
     return ask.answer(
         CriticalPoints,
         model=model.spec,
         options={"prime": p, **given.options(loss)},
         certainty=Certainty.PROBABLE,
         limit=count.limit,
-        loss=_description(loss, kernel, samples, target),
+        loss=given.description,
         loss_rank=loss.rank(),
-        needed_rank=needed_rank,
+        needed_rank=source.span_dim,
         image_dim=source.image_dim,
         coordinate_count=source_model.coordinate_count,
         fiber_degree=count.fiber_degree,
         ed_degree=count.points if loss.kind != "samples" and kernel == 0 and target is None else None,
         regular=1 if dense and count.points is None else count.points,
         zero_loss=count.zero_loss,
-        singular=singular,
-        spurious=spurious,
-        accounted=accounted,
+        singular=accounted.singular,
+        spurious=accounted.spurious,
+        accounted=accounted.text,
         positive_dimensional=count.families,
         real=None if points is None else len(points),
-        index=None if points is None or not over_q else kinds(points),
+        index=None if points is None or not indexed else kinds(points),
         real_points=points or (),
         histogram=histogram,
         remarks=tuple(remarks),
     )
+
+
+def _prime(ask: Asking, model: Model, loss: Loss) -> int:
+    chosen = None if ask.prime is None else check_prime(ask.prime)
+    if chosen is not None and not LEAST_PRIME <= chosen <= LARGEST_MACAULAY2_PRIME:
+        raise InputError(
+            f"--prime {chosen}: random data and Groebner bases need one from {LEAST_PRIME} to {LARGEST_MACAULAY2_PRIME}"
+        )
+    return prime_for(given_numbers(model) | loss.numbers, chosen=chosen, default=MACAULAY2_PRIME)
 
 
 def _checked(model: Model) -> Model:
@@ -205,63 +183,8 @@ def _checked(model: Model) -> Model:
     return leanest(model)
 
 
-@dataclass(frozen=True)
-class Given:
-    """What the user said of the loss; `small` asks for short numbers, for computations over QQ."""
-
-    metric: str
-    kernel: int
-    data: Any
-    samples: int | None
-    noise: float
-    target: Any
-    small: bool
-
-    def options(self, loss: Loss) -> dict[str, Any]:
-        """What determines the loss beside the seed, for the record; samples by a hash of their numbers."""
-        if self.samples is not None:
-            return {"samples": self.samples, "noise": self.noise}
-        if self.data is not None:
-            text = repr((loss.matrix.tolist(), loss.target.tolist()))
-            return {"data": hashlib.sha256(text.encode()).hexdigest()[:16]}
-        target = None if self.target is None else [str(x) for x in self.target]
-        return {"metric": self.metric, "kernel": self.kernel, "target": target, "small": self.small}
-
-    def loss(self, model: Model, seed: int) -> Loss:
-        if self.metric not in METRICS:
-            raise InputError(f"--metric {self.metric!r} is not one of {', '.join(METRICS)}")
-        asked = {"--data": self.data is not None, "--samples": self.samples is not None}
-        named = [name for name, there in asked.items() if there]
-        metric = self.metric != "generic" or self.kernel or self.target is not None
-        if len(named) == 2 or (named and metric):
-            raise InputError(
-                f"give --metric (with --kernel), or --data, or --samples; not {' and '.join(named)} with another"
-            )
-        if self.data is not None:
-            inputs, outputs = (np.asarray(array) for array in self.data)
-            return sample_loss(model, inputs, outputs)
-        if self.samples is not None:
-            return drawn_samples(model, self.samples, self.noise, seed)
-        return metric_loss(model, self.metric, self.kernel, seed, small=self.small, target=self.target)
-
-
-def _description(loss: Loss, kernel: int, samples: int | None, target: Any) -> str:
-    if loss.kind == "samples":
-        return (
-            "the squared error of the given samples"
-            if samples is None
-            else f"the squared error of {samples} random samples"
-        )
-    words = {
-        "generic": f"a random quadric{f' with a kernel of dimension {kernel}' if kernel else ''}",
-        "bombieri": "the Bombieri norm",
-        "euclidean": "the sum of squares of the coordinates",
-    }
-    return f"{words[loss.kind]}, {'random' if target is None else 'given'} target"
-
-
 def _real(
-    ask: Asking, source: Source, chart: Chart, loss: Loss, count: Count, digits: int, remarks: list[str]
+    ask: Asking, source: Source, loss: Loss, count: Count, digits: int, remarks: list[str]
 ) -> tuple[tuple[RealPoint, ...] | None, bool]:
     """The real critical functions, and whether their weights in the chart are known, so that they have an index."""
     if count.points is None or count.points > MOST_POINTS or count.drop_dim is None:
@@ -270,6 +193,7 @@ def _real(
         )
         return None, False
     ask.announce("real critical points")
+    chart = source.chart(dense=False)
     found, reason = algebra(ask, source.model, chart, loss, saturating=count.drop_dim >= 0)
     if found is None:
         remarks.append(f"The real points were not found: {reason}.")
@@ -279,24 +203,22 @@ def _real(
     method = "the algebra of the critical points over QQ"
     ask.say("regular", found.points, "rational", method, ancestry="construction", relation=relation)
     points = enclosed(found, source, chart, loss, digits)
-    proved: dict[str, Any] = {"certainty": Certainty.PROVED, "field": "QQ", "scope": "at-point"}
-    ask.say(
-        "real", len(points), "isolation", "real roots enclosed by FLINT", ancestry="construction", **proved
-    )
-    ask.say(
-        "real", signature(found.minimal), "trace form", "its signature over QQ", ancestry="formula", **proved
-    )
+    for value, witness, method, ancestry in (
+        (len(points), "isolation", "real roots enclosed by FLINT", "construction"),
+        (signature(found.minimal), "trace form", "its signature over QQ", "formula"),
+    ):
+        proved: dict[str, Any] = {"certainty": Certainty.PROVED, "field": "QQ", "scope": "at-point"}
+        ask.say("real", value, witness, method, ancestry=ancestry, **proved)
     return points, found.places is not None
 
 
-def _histogram(
-    ask: Asking, source: Source, chart: Chart, given: Given, draws: int, remarks: list[str]
-) -> dict[str, int]:
+def _histogram(ask: Asking, source: Source, given: Given, draws: int, remarks: list[str]) -> dict[str, int]:
+    """How many random data have how many real critical points."""
     tally: dict[int, int] = {}
     for k in range(draws):
         ask.announce(f"random data {k + 1} of {draws}")
         loss = given.loss(source.model, ask.seed + 1000 + k)
-        found, reason = algebra(ask, source.model, chart, loss)
+        found, reason = algebra(ask, source.model, source.chart(dense=False), loss)
         if found is None:
             remarks.append(f"Random data {k + 1} were left out: {reason}.")
             continue
@@ -311,7 +233,7 @@ def _remarks(loss: Loss, count: Count, source: Source, model: Model) -> list[str
         found.append(
             f"Critical points in the weights are those of {source.model.title}, which has the same functions."
         )
-    rank, span = loss.rank(), span_dim(source.model, source.p, source.seed)
+    rank, span = loss.rank(), source.span_dim
     if rank < span:
         found.append(
             f"The quadric has rank {rank}, the functions span {span} dimensions: {span - rank} directions do not change the loss"

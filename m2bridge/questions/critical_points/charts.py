@@ -8,7 +8,6 @@ then the common gauges, scalings and GL between layers, are fixed to a single po
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,12 +28,9 @@ _HELD = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Weights base + s * directions, s in affine space.
+    """Weights base + s * directions, s in affine space; when `scaled`, the scale of the function is a further unknown.
 
-    Attributes
-    ----------
-    scaled: whether the scale of the function is a further unknown.
-    fixed: how many equations the chart has in each class of weights, in the order of :attr:`Source.classes`.
+    `fixed` says how many equations the chart has in each class of weights, in the order in which they were fixed.
     """
 
     base: tuple[int, ...]
@@ -117,6 +113,14 @@ class Source:
         """The rank at that point: the dimension of the image over F_p, except with small probability."""
         return rank_mod(self.point[1], self.p)
 
+    @cached_property
+    def span_dim(self) -> int:
+        """The dimension of the span of all functions, from random ones over F_p."""
+        rng = np.random.default_rng([self.seed, 51])
+        drawn = [self.model.draw_weights(rng, self.p) for _ in range(self.model.coordinate_count + 5)]
+        weights = {name: Mod(np.stack([w[name] for w in drawn]), self.p) for name in self.model.parameters}
+        return rank_mod(self.model.coordinates(weights).values, self.p)
+
     def idle(self, *, scaled: bool) -> Matrix:
         """Directions of the weights at the point that leave the function as it is, or (scaled) up to its scale; one a row."""
         value, jacobian = self.point
@@ -157,58 +161,42 @@ class Source:
 
         The scale of a cone is an unknown of its own unless `scaled` is False; the class `last` is fixed last.
         """
-        rng = np.random.default_rng([self.seed, 22, dense])
+        rng, p = np.random.default_rng([self.seed, 22, dense]), self.p
         scaled = scaled and self.cone
         forms: list[Matrix] = []
         idle, fixed = self.idle(scaled=scaled), []
-        order = sorted(range(len(self.classes)), key=lambda i: i == last)
-        for places in (self.classes[i] for i in order):
+        for k in sorted(range(len(self.classes)), key=lambda i: i == last):
+            places = self.classes[k]
             inside = idle[:, list(places)]
-            moved = rank_mod(inside, self.p) if inside.size else 0
-            own = self._forms(inside, places, moved, rng, dense=dense)
-            forms += list(own)
-            if moved:
-                left = kernel_mod((Mod(idle, self.p) @ Mod(own.T.copy(), self.p)).values.T, self.p)[0]
-                idle = (Mod(left, self.p) @ Mod(idle, self.p)).values if len(left) else idle[:0]
-            fixed.append(moved)
-        return self._solved(forms, rng, tuple(fixed), dense=dense, scaled=scaled)
-
-    def _forms(
-        self, inside: Matrix, places: Sequence[int], count: int, rng: np.random.Generator, *, dense: bool
-    ) -> Matrix:
-        own = np.zeros((count, self.model.parameter_count), dtype=np.int64)
-        if dense:
-            own[:, list(places)] = rng.integers(1, self.p, size=(count, len(places)))
-        elif count:
             # the last entries that the idle directions move independently
-            pivots = kernel_mod(inside[:, ::-1], self.p)[1]
-            own[np.arange(count), [places[len(places) - 1 - k] for k in pivots]] = 1
-        return own
+            pivots = kernel_mod(inside[:, ::-1], p)[1] if inside.size else ()
+            own = np.zeros((len(pivots), self.model.parameter_count), dtype=np.int64)
+            if dense:
+                own[:, list(places)] = rng.integers(1, p, size=(len(pivots), len(places)))
+            else:
+                own[np.arange(len(pivots)), [places[len(places) - 1 - i] for i in pivots]] = 1
+            if pivots:
+                left = kernel_mod((Mod(idle, p) @ Mod(own.T.copy(), p)).values.T, p)[0]
+                idle = (Mod(left, p) @ Mod(idle, p)).values if len(left) else idle[:0]
+            forms += list(own)
+            fixed.append(len(pivots))
+        return self._solutions(forms, rng, dense=dense, scaled=scaled, fixed=tuple(fixed))
 
-    def _solved(
-        self,
-        forms: list[Matrix],
-        rng: np.random.Generator,
-        fixed: tuple[int, ...],
-        *,
-        dense: bool,
-        scaled: bool,
-    ) -> Chart:
-        count = self.model.parameter_count
+    def _solutions(self, forms: list[Matrix], rng: np.random.Generator, *, dense: bool, **more: Any) -> Chart:
+        """The weights at which the forms have some random values; entries that are held are small."""
+        count, p = self.model.parameter_count, self.p
         if not forms:
-            return replace(whole_space(count), scaled=scaled, fixed=fixed)
-        table = np.stack(forms)
-        free, pivots, _ = kernel_mod(table, self.p)
+            return replace(whole_space(count), **more)
+        directions, pivots, free = kernel_mod(np.stack(forms), p)
         base = np.zeros(count, dtype=np.int64)
         if dense:
-            # forms * base = random constants, with base in the pivot columns only
-            constants = rng.integers(1, self.p, size=(len(forms), 1))
-            square = np.concatenate([table[:, list(pivots)], -constants % self.p], axis=1)
-            solution = kernel_mod(square, self.p)[0][0]
-            base[list(pivots)] = solution[:-1] * pow(int(solution[-1]), -1, self.p) % self.p
+            # a random point, moved along the directions until its free entries are zero
+            base = rng.integers(1, p, size=count)
+            moved = (Mod(base[None, list(free)], p) @ Mod(directions, p)).values[0] if len(free) else 0
+            base = (base - moved) % p
         else:
             base[list(pivots)] = rng.integers(1, _HELD, size=len(pivots))
-        return Chart(base=tuple(base.tolist()), directions=_rows(free), scaled=scaled, fixed=fixed)
+        return Chart(base=tuple(base.tolist()), directions=_rows(directions), **more)
 
 
 def _rows(matrix: Matrix) -> tuple[tuple[int, ...], ...]:

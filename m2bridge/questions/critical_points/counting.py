@@ -1,9 +1,23 @@
-"""Counts of critical points by Macaulay2, each with what it was counted on; the witnesses of `critical-points`."""
+"""Counts of critical points by Macaulay2 and by Chern classes, each with what it was counted on.
+
+The generic ED degree of a product of projective spaces: let X = P^n1 x ... x P^nk of dimension N be mapped by sections of
+O(w1, ..., wk) without base points and birationally onto its image. For a general quadric the number of critical points of the
+loss on the cone over the image is
+
+    sum over i of (-1)^i (2^(N + 1 - i) - 1) deg(c_i(T) h^(N - i)),      h = w1 h1 + ... + wk hk
+
+(Draisma, Horobet, Ottaviani, Sturmfels, Thomas, *The Euclidean distance degree of an algebraic variety*, arXiv:1309.0049, Theorem
+5.8, for an embedding). It also holds when the differential loses k >= 1 only in codimension greater than k: the pairs of a point
+and a hyperplane that contains the image of the differential there are then irreducible of the same dimension, so they are the
+conormal variety, and its class is computed by the same bundles. This is what :meth:`Counter.bundle` checks first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import comb, factorial, prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +28,6 @@ from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, given_numbers, prime
 from m2bridge.models import Model
 from m2bridge.questions.closure import closure
 from m2bridge.questions.critical_points.charts import Chart, Source, whole_space
-from m2bridge.questions.critical_points.chern import generic_ed_degree
 from m2bridge.questions.critical_points.losses import Loss
 from m2bridge.questions.critical_points.result import Family
 from m2bridge.questions.critical_points.strata import orbit_pairs_dim
@@ -22,20 +35,37 @@ from m2bridge.questions.kernel import Asking
 
 TEMPLATE, BUNDLE, CONORMAL = "critical_points", "critical_points_bundle", "critical_points_conormal"
 MOST_VALUES = 150
-MOST_WEIGHTS = 9
-"""With more weights than this, components outside all charts are not looked for (10 weights took more than a minute)."""
 _MOST_NORMALS = 8
+_FIRST = 30.0
+"""Seconds for the hypotheses of Chern classes, which are checked before anything is counted."""
 _PATIENCE = 90.0
 """Seconds for a second witness where there is no limit, or three times as long as the first took."""
 
 
+def generic_ed_degree(dims: Sequence[int], degrees: Sequence[int]) -> int:
+    """The sum above for dims (n1, ..., nk) and degrees (w1, ..., wk).
+
+    >>> generic_ed_degree((3, 1), (1, 1)), generic_ed_degree((2,), (2,)), generic_ed_degree((1, 1), (1, 1))
+    (14, 13, 6)
+    """
+    top, total = sum(dims), 0
+    for chosen in product(*(range(n + 1) for n in dims)):
+        i, left = sum(chosen), [n - k for n, k in zip(dims, chosen, strict=True)]
+        chern = prod(comb(n + 1, k) for n, k in zip(dims, chosen, strict=True))
+        power = factorial(top - i) // prod(map(factorial, left))
+        power *= prod(w**n for w, n in zip(degrees, left, strict=True))
+        total += (-1) ** i * (2 ** (top + 1 - i) - 1) * chern * power
+    return total
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """What one run found. `points`: the number of regular critical functions, None when not finite or not reached.
+    """What one run found.
 
-    `zero_loss`: how many of them have zero loss.
-
-    `values` is the polynomial whose roots are the values of a random linear form at these functions, where they are few.
+    Attributes
+    ----------
+    points: the number of regular critical functions, None when not finite or not reached; `zero_loss` of them have zero loss.
+    values: the polynomial whose roots are the values of a random linear form at these functions, where they are few.
     """
 
     points: int | None
@@ -52,25 +82,19 @@ class Count:
     def known(self) -> bool:
         return self.points is not None or bool(self.families)
 
+    def patience(self, remaining: float | None) -> float:
+        """Seconds for a further witness: more than this one took, less than all that is left."""
+        wanted = max(20.0, min(_PATIENCE, 4 * self.seconds))
+        return wanted if remaining is None else max(1.0, min(wanted, 0.5 * remaining))
 
-def grouped(parts: Sequence[Sequence[Any]]) -> tuple[Family, ...]:
+
+def _grouped(parts: Sequence[Sequence[Any]]) -> tuple[Family, ...]:
     """Components {zero loss, dimension, degree} summed up by the first two."""
     total: dict[tuple[bool, int], int] = {}
     for zero, dim, degree in parts:
         total[bool(zero), int(dim)] = total.get((bool(zero), int(dim)), 0) + int(degree)
-    return tuple(
-        Family(zero_loss=zero, dim=dim, degree=total[zero, dim])
-        for zero, dim in sorted(total, key=lambda key: (-key[1], not key[0]))
-    )
-
-
-def squarefree(coefficients: Sequence[int], p: int) -> nmod_poly:
-    """The product of the distinct irreducible factors."""
-    found = nmod_poly([int(c) % p for c in coefficients], p)
-    result = nmod_poly([1], p)
-    for factor, _ in found.factor()[1]:
-        result *= factor
-    return result
+    order = sorted(total, key=lambda key: (-key[1], not key[0]))
+    return tuple(Family(zero_loss=zero, dim=dim, degree=total[zero, dim]) for zero, dim in order)
 
 
 @dataclass(frozen=True)
@@ -96,24 +120,29 @@ class Counter:
     ) -> Count:
         """The regular critical functions of a map in a chart; `immersed`: no critical point has a differential that drops."""
         values, limit = self._run(model, chart, {"inverted": inverted, "immersed": immersed}, seconds)
-        fiber, degree = values.get("fiber_degree"), values.get("regular_degree")
-        if values.get("fiber_dim") != 0 or not fiber:
-            fiber = None
-        finite = values.get("regular_dim") in (0, -1)
-        points = None
-        if fiber is not None and finite and degree is not None and degree % fiber == 0:
-            points = degree // fiber
+        fiber = values.get("fiber_degree") if values.get("fiber_dim") == 0 else None
+        degree, points, zero_loss = values.get("regular_degree"), None, None
+        if fiber and values.get("regular_dim") in (0, -1) and degree is not None and degree % fiber == 0:
+            points, zero_loss = degree // fiber, (values.get("zero_degree") or 0) // fiber
         return Count(
             points=points,
-            zero_loss=None if points is None else (values.get("zero_degree") or 0) // fiber,
-            families=grouped(values.get("parts") or ()),
+            zero_loss=zero_loss,
+            families=_grouped(values.get("parts") or ()),
             fiber_dim=values.get("fiber_dim"),
-            fiber_degree=fiber,
+            fiber_degree=fiber or None,
             drop_dim=values.get("drop_dim"),
-            values=self._polynomial(values.get("values_polynomial")),
+            values=self._squarefree(values.get("values_polynomial")),
             limit=limit,
             seconds=self.ask.last_seconds,
         )
+
+    def first(self, source: Source, seconds: float | None = None) -> tuple[tuple[int, str] | None, Count]:
+        """What Chern classes say of a general loss, whose hypotheses are checked first, and the count in a fitting chart."""
+        bundle = self.bundle(source, _FIRST) if self.loss.general else None
+        immersed = bundle is not None
+        chart = source.chart_for(special=self.loss.special, general=immersed)
+        self.ask.announce("critical points in a chart")
+        return bundle, self.count(source.model, chart, immersed=immersed, seconds=seconds)
 
     def values_in_weights(
         self, model: Model, seconds: float | None, equations: Mapping[str, object] | None = None
@@ -124,8 +153,8 @@ class Counter:
         """
         more = {"wholeSpace": True, "chosenParts": False, **(equations or {})}
         values, _ = self._run(model, whole_space(model.parameter_count), more, seconds)
-        found = (values.get("values_polynomial"), values.get("singular_polynomial"))
-        return self._polynomial(found[0]), self._polynomial(found[1])
+        all_of_them, singular = values.get("values_polynomial"), values.get("singular_polynomial")
+        return self._squarefree(all_of_them), self._squarefree(singular)
 
     def _run(
         self, model: Model, chart: Chart, more: Mapping[str, object], seconds: float | None
@@ -140,34 +169,32 @@ class Counter:
         }
         return self.ask.ask(TEMPLATE, values, model, seconds=seconds)
 
-    def _polynomial(self, coefficients: Sequence[int] | None) -> nmod_poly | None:
-        return None if coefficients is None else squarefree(coefficients, self.p)
-
-    def bundle(self, source: Source, chart: Chart, seconds: float | None) -> tuple[int, str] | None:
-        """The number that Chern classes give, with its hypotheses in words; None where they do not hold or were not checked."""
-        dense = source.chart(dense=True)
-        degrees = source.class_degrees()
-        if degrees is None or not source.product_of_projective_spaces(chart):
+    def _squarefree(self, coefficients: Sequence[int] | None) -> nmod_poly | None:
+        """The product of the distinct irreducible factors."""
+        if coefficients is None:
             return None
-        top = len(dense.directions)
+        factors = nmod_poly([int(c) % self.p for c in coefficients], self.p).factor()[1]
+        return prod((factor for factor, _ in factors), start=nmod_poly([1], self.p))
+
+    def bundle(self, source: Source, seconds: float | None) -> tuple[int, str] | None:
+        """The number that Chern classes give, with its hypotheses in words; None where they do not hold or were not checked."""
+        degrees = source.class_degrees()
+        if degrees is None or not source.product_of_projective_spaces(source.chart(dense=False)):
+            return None
+        dense = source.chart(dense=True)
         base, pairs = -1, orbit_pairs_dim(source.model, self.p)
         if pairs is None:
-            chart_values = {"base": dense.base, "directions": dense.directions}
-            values, _ = self.ask.ask(
-                BUNDLE,
-                {"p": self.p, **chart_values, "multipliers": self._random(dense.unknowns, 2)},
-                source.model,
-                seconds=seconds,
-            )
-            base, pairs = values.get("base_dim"), values.get("pairs_dim")
-        if base != -1 or pairs is None or pairs > top - 2:
+            values = {"p": self.p, "base": dense.base, "directions": dense.directions}
+            values["multipliers"] = self._random(dense.unknowns, 2)
+            found, _ = self.ask.ask(BUNDLE, values, source.model, seconds=seconds)
+            base, pairs = found.get("base_dim"), found.get("pairs_dim")
+        if base != -1 or pairs is None or pairs > len(dense.directions) - 2:
             return None
         dims = tuple(len(places) - 1 for places in source.classes)
         space = " x ".join(f"P^{n}" for n in dims)
         immersed = "an immersion" if pairs == -1 else "the differential loses k only in codimension > k"
-        return generic_ed_degree(
-            dims, degrees
-        ), f"Chern classes of {space} by O{degrees}; no base points, {immersed}"
+        method = f"Chern classes of {space} by O{degrees}; no base points, {immersed}"
+        return generic_ed_degree(dims, degrees), method
 
     def equations(self, model: Model, image_dim: int, seconds: float | None) -> dict[str, object] | None:
         """Complete equations of the closure over F_p, and as many random combinations as its codimension; None where not had."""
@@ -184,19 +211,17 @@ class Counter:
             return None  # made homogeneous by a further coordinate
         rng = np.random.default_rng([self.ask.seed, 42])
         terms = [[list(f.coefficients), [list(m) for m in f.monomials]] for f in found.equations]
-        return {
-            "equationTerms": terms,
-            "combinations": rng.integers(1, self.p, size=(codim, len(terms))).tolist(),
-        }
+        combinations = rng.integers(1, self.p, size=(codim, len(terms))).tolist()
+        return {"equationTerms": terms, "combinations": combinations}
 
     def conormal(self, model: Model, image_dim: int, seconds: float | None) -> int | None:
         """The count from equations of the closure, by the conormal variety; None where complete equations were not had."""
         equations = self.equations(model, image_dim, seconds)
         if equations is None:
             return None
-        loss = {k: v for k, v in self.loss.modulo(self.p).items() if not k.startswith("residual")}
         sizes = {"p": self.p, "coordinateCount": model.coordinate_count}
-        values, _ = self.ask.ask(CONORMAL, loss | equations | sizes, seconds=seconds)
+        given = self.loss.modulo(self.p, residual=False) | equations | sizes
+        values, _ = self.ask.ask(CONORMAL, given, seconds=seconds)
         return values.get("conormal_degree") if values.get("conormal_dim") in (0, -1) else None
 
 
@@ -204,9 +229,3 @@ def second_prime(p: int, loss: Loss, source: Source) -> int:
     """Another prime for which nothing given vanishes."""
     numbers = loss.numbers | given_numbers(source.as_map)
     return primes_below(LARGEST_MACAULAY2_PRIME, count=1, without=p, numbers=numbers)[0]
-
-
-def patience(first: Count, remaining: float | None) -> float:
-    """Seconds for a further witness: more than the first took, less than all that is left."""
-    wanted = max(20.0, min(_PATIENCE, 4 * first.seconds))
-    return wanted if remaining is None else max(1.0, min(wanted, 0.5 * remaining))

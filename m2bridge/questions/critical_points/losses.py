@@ -6,6 +6,7 @@ linear in the coordinates, and E is found by exact linear algebra from a few ran
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,7 +14,6 @@ from math import factorial, prod
 from pathlib import Path
 from typing import Any
 
-import flint
 import numpy as np
 
 from m2bridge.errors import InputError
@@ -22,6 +22,8 @@ from m2bridge.linear.primes import LARGE_PRIME, GivenNumbers
 from m2bridge.models import DeepLightning, Lightning, Model
 from m2bridge.models.base import NetworkModel
 from m2bridge.programs.arithmetics import elementwise, object_array
+from m2bridge.questions import over_q
+from m2bridge.questions.point import residues
 
 METRICS = ("generic", "bombieri", "euclidean")
 _SPARE = 4
@@ -52,11 +54,8 @@ class Loss:
     @property
     def numbers(self) -> GivenNumbers:
         """Denominators in the loss: a prime must not divide them."""
-        return GivenNumbers(
-            Fraction(1, Fraction(x).denominator)
-            for array in (self.matrix, self.target, self.weights)
-            for x in array.ravel()
-        )
+        arrays = (self.matrix, self.target, self.weights)
+        return GivenNumbers(Fraction(1, Fraction(x).denominator) for array in arrays for x in array.ravel())
 
     @property
     def quadric(self) -> np.ndarray:
@@ -72,33 +71,120 @@ class Loss:
         """The rank of the quadric modulo p."""
         return len(kernel_mod(residues(self.quadric, p), p)[1])
 
-    def modulo(self, p: int) -> dict[str, object]:
-        """Values for the templates, over F_p; over QQ for p = 0."""
+    def modulo(self, p: int, *, residual: bool = True) -> dict[str, object]:
+        """Values for the templates, over F_p; over QQ for p = 0; `residual` gives E and b too."""
 
         def form(array: np.ndarray) -> Any:
             return residues(array, p).tolist() if p else elementwise(Fraction, array).tolist()
 
-        return {
-            "quadric": form(self.quadric),
-            "covector": form(self.covector),
-            "residualMatrix": form(self.matrix),
-            "residualTarget": form(self.target),
+        values = {"quadric": form(self.quadric), "covector": form(self.covector)}
+        if residual:
+            values |= {"residualMatrix": form(self.matrix), "residualTarget": form(self.target)}
+        return values
+
+
+# -- what the user asked for -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user said of the loss; `small` asks for short numbers, for computations over QQ."""
+
+    metric: str
+    kernel: int
+    data: Any
+    samples: int | None
+    noise: float
+    target: Any
+    small: bool
+
+    def loss(self, model: Model, seed: int) -> Loss:
+        if self.metric not in METRICS:
+            raise InputError(f"--metric {self.metric!r} is not one of {', '.join(METRICS)}")
+        asked = {"--data": self.data is not None, "--samples": self.samples is not None}
+        named = [name for name, there in asked.items() if there]
+        metric = self.metric != "generic" or self.kernel or self.target is not None
+        if len(named) == 2 or (named and metric):
+            raise InputError(
+                f"give --metric (with --kernel), or --data, or --samples; not {' and '.join(named)} with another"
+            )
+        if self.data is not None:
+            inputs, outputs = map(np.asarray, self.data)
+            return sample_loss(model, inputs, outputs)
+        if self.samples is not None:
+            return drawn_samples(model, self.samples, self.noise, seed)
+        return metric_loss(model, self.metric, self.kernel, seed, small=self.small, target=self.target)
+
+    def options(self, loss: Loss) -> dict[str, Any]:
+        """What determines the loss beside the seed, for the record; samples by a hash of their numbers."""
+        if self.samples is not None:
+            return {"samples": self.samples, "noise": self.noise}
+        if self.data is not None:
+            text = repr((loss.matrix.tolist(), loss.target.tolist()))
+            return {"data": hashlib.sha256(text.encode()).hexdigest()[:16]}
+        target = None if self.target is None else [str(x) for x in self.target]
+        return {"metric": self.metric, "kernel": self.kernel, "target": target, "small": self.small}
+
+    @property
+    def description(self) -> str:
+        """The loss in words."""
+        if self.data is not None or self.samples is not None:
+            which = "the given samples" if self.samples is None else f"{self.samples} random samples"
+            return f"the squared error of {which}"
+        kernel = f" with a kernel of dimension {self.kernel}" if self.kernel else ""
+        words = {
+            "generic": f"a random quadric{kernel}",
+            "bombieri": "the Bombieri norm",
+            "euclidean": "the sum of squares of the coordinates",
         }
+        return f"{words[self.metric]}, {'random' if self.target is None else 'given'} target"
 
 
-def residues(array: np.ndarray, p: int) -> np.ndarray:
-    """Fractions modulo p."""
-    return np.asarray(
-        elementwise(
-            lambda x: Fraction(x).numerator * pow(Fraction(x).denominator, -1, p) % p,
-            np.asarray(array, object),
-        ),
-        dtype=np.int64,
-    )
+def read_target(text: str) -> tuple[Fraction, ...]:
+    """Numbers with commas between them: 1/2,3,-0.25."""
+    try:
+        return tuple(Fraction(part.strip()) for part in text.split(","))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(
+            f"--target {text!r}: write numbers with commas between them, such as 1/2,3,-0.25"
+        ) from None
+
+
+def read_samples(text: str) -> tuple[np.ndarray, np.ndarray]:
+    """Two files, ``X.npz,Y.npz`` (or ``.npy``), or one ``.npz`` with arrays X and Y."""
+    paths = [Path(part) for part in text.replace(",", " ").split()]
+    try:
+        loaded = [np.load(path, allow_pickle=False) for path in paths]
+    except (OSError, ValueError) as error:
+        raise InputError(f"--data {text!r} cannot be read: {error}") from None
+    if len(loaded) == 1 and not isinstance(loaded[0], np.ndarray) and {"X", "Y"} <= set(loaded[0]):
+        return loaded[0]["X"], loaded[0]["Y"]
+    if len(loaded) != 2:
+        raise InputError("--data needs X.npz,Y.npz, or one file .npz with arrays X and Y")
+    found = []
+    for path, name, item in zip(paths, "XY", loaded, strict=True):
+        if isinstance(item, np.ndarray):
+            found.append(item)
+        elif name in item or len(item.files) == 1:
+            found.append(item[name if name in item else item.files[0]])
+        else:
+            raise InputError(f"{path} holds {', '.join(item.files)}; name the array {name}")
+    return found[0], found[1]
+
+
+# -- metrics ---------------------------------------------------------------------------------------------
 
 
 def _integers(rng: np.random.Generator, shape: tuple[int, ...], size: int) -> np.ndarray:
     return elementwise(int, rng.integers(-size, size + 1, size=shape))
+
+
+def _identity(count: int) -> np.ndarray:
+    return np.eye(count, dtype=int).astype(object)
+
+
+def _ones(count: int) -> np.ndarray:
+    return object_array([1] * count, (count,))
 
 
 def metric_loss(
@@ -122,45 +208,24 @@ def metric_loss(
         matrix = _integers(rng, (count - kernel, count), size)
         if small:  # near the identity: short numbers over QQ
             few = np.where(rng.random(matrix.shape) < 0.7, 0, matrix)
-            matrix = few + np.eye(len(matrix), count, dtype=np.int64).astype(object)
+            matrix = few + _identity(count)[: len(matrix)]
         weights = _ones(len(matrix))
     else:
-        matrix, weights = _euclidean(count) if metric == "euclidean" else _bombieri(model)
-    general = metric == "generic" and kernel == 0 and target is None
+        matrix, weights = _bombieri(model) if metric == "bombieri" else (_identity(count), _ones(count))
     if target is not None:
         right = matrix @ object_array([Fraction(x) for x in target], (count,))
     elif metric == "generic":
         right = _integers(rng, (len(matrix),), size)
     else:
         right = matrix @ _integers(rng, (count,), size)
-    return Loss(
-        kind=metric, matrix=matrix, target=right, weights=weights, general=general, special=target is not None
-    )
-
-
-def read_target(text: str) -> tuple[Fraction, ...]:
-    """Numbers with commas between them: 1/2,3,-0.25."""
-    try:
-        return tuple(Fraction(part.strip()) for part in text.split(","))
-    except (ValueError, ZeroDivisionError):
-        raise InputError(
-            f"--target {text!r}: write numbers with commas between them, such as 1/2,3,-0.25"
-        ) from None
-
-
-def _ones(count: int) -> np.ndarray:
-    return object_array([1] * count, (count,))
-
-
-def _euclidean(count: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.eye(count, dtype=int).astype(object), _ones(count)
+    general, special = metric == "generic" and kernel == 0 and target is None, target is not None
+    return Loss(kind=metric, matrix=matrix, target=right, weights=weights, general=general, special=special)
 
 
 def _bombieri(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """The norm that rotations of the inputs preserve: the square of each coefficient, divided by the multinomial coefficient."""
-    full = (
-        replace(model, coordinate_system="full") if isinstance(model, (Lightning, DeepLightning)) else model
-    )
+    whole = isinstance(model, (Lightning, DeepLightning))
+    full = replace(model, coordinate_system="full") if whole else model  # type: ignore[type-var]
     if not isinstance(full, NetworkModel):
         raise InputError(
             f"--metric bombieri needs the monomials of a network's inputs, and {model.spec} is given by its coordinates; "
@@ -170,10 +235,11 @@ def _bombieri(model: Model) -> tuple[np.ndarray, np.ndarray]:
         Fraction(prod(factorial(int(e)) for e in row), factorial(int(row.sum()))) for row in full.monomials
     ]
     weights = multinomials * prod(full.output_shape)
-    matrix = linear_in_coordinates(model, full.coordinates) if full is not model else None
-    if matrix is None:
-        matrix = np.eye(full.coordinate_count, dtype=int).astype(object)
+    matrix = linear_in_coordinates(model, full.coordinates) if whole else _identity(full.coordinate_count)
     return matrix, object_array(weights, (len(weights),))
+
+
+# -- samples ---------------------------------------------------------------------------------------------
 
 
 def linear_in_coordinates(model: Model, values: Any) -> np.ndarray:
@@ -189,22 +255,13 @@ def linear_in_coordinates(model: Model, values: Any) -> np.ndarray:
     table = residues(points, LARGE_PRIME)
     columns = list(kernel_mod(table, LARGE_PRIME)[1])
     rows = list(kernel_mod(table[:, columns].T, LARGE_PRIME)[1])
-    solved = _flint(points[np.ix_(rows, columns)]).solve(_flint(wanted[rows]))
-    matrix = object_array([0] * (wanted.shape[1] * count), (wanted.shape[1], count))
-    for i, column in enumerate(columns):
-        matrix[:, column] = [
-            Fraction(int(solved[i, j].p), int(solved[i, j].q)) for j in range(wanted.shape[1])
-        ]
+    matrix = np.zeros((wanted.shape[1], count), dtype=int).astype(object)
+    solved = over_q.solve(points[np.ix_(rows, columns)], wanted[rows])
+    if solved is not None and columns:
+        matrix[:, columns] = solved.T
     if np.any(points @ matrix.T != wanted):
         raise InputError(f"{model.spec}: outputs are not linear in its coordinates")
     return matrix
-
-
-def _flint(array: np.ndarray) -> Any:
-    rows, columns = array.shape
-    return flint.fmpq_mat(
-        rows, columns, [flint.fmpq(Fraction(x).numerator, Fraction(x).denominator) for x in array.ravel()]
-    )
 
 
 def sample_loss(model: Model, inputs: np.ndarray, outputs: np.ndarray, note: str = "") -> Loss:
@@ -220,13 +277,11 @@ def sample_loss(model: Model, inputs: np.ndarray, outputs: np.ndarray, note: str
         raise InputError(
             f"there are {len(inputs)} inputs and {len(outputs)} outputs; as many of both are needed, at least one"
         )
-    exact = [elementwise(Fraction, np.asarray(a, dtype=object)) for a in (inputs, outputs)]
-    parts = [linear_in_coordinates(model, lambda w, x=x: model.forward(w, x)) for x in exact[0]]
-    matrix = np.concatenate(parts)
-    goal = exact[1].reshape(-1)
-    return Loss(
-        kind="samples", matrix=matrix, target=goal, weights=_ones(len(matrix)), special=True, note=note
-    )
+    given, wanted = (elementwise(Fraction, np.asarray(a, dtype=object)) for a in (inputs, outputs))
+    parts = [linear_in_coordinates(model, lambda w, x=x: model.forward(w, x)) for x in given]
+    matrix, target = np.concatenate(parts), wanted.reshape(-1)
+    ones = _ones(len(matrix))
+    return Loss(kind="samples", matrix=matrix, target=target, weights=ones, special=True, note=note)
 
 
 def drawn_samples(model: Model, samples: int, noise: float, seed: int) -> Loss:
@@ -241,25 +296,3 @@ def drawn_samples(model: Model, samples: int, noise: float, seed: int) -> Loss:
     outputs = np.stack([np.asarray(model.forward(teacher, x), dtype=object) for x in inputs]) + scale * errors
     note = "the targets are outputs of a network of this kind, without noise" if scale == 0 else ""
     return sample_loss(model, inputs, outputs, note)
-
-
-def read_samples(text: str) -> tuple[np.ndarray, np.ndarray]:
-    """Two files, ``X.npz,Y.npz`` (or ``.npy``), or one ``.npz`` with arrays X and Y."""
-    paths = [Path(part) for part in text.replace(",", " ").split()]
-    try:
-        loaded = [np.load(path, allow_pickle=False) for path in paths]
-    except (OSError, ValueError) as error:
-        raise InputError(f"--data {text!r} cannot be read: {error}") from None
-    if len(loaded) == 1 and not isinstance(loaded[0], np.ndarray) and {"X", "Y"} <= set(loaded[0]):
-        return loaded[0]["X"], loaded[0]["Y"]
-    if len(loaded) != 2:
-        raise InputError("--data needs X.npz,Y.npz, or one file .npz with arrays X and Y")
-    found = []
-    for path, name, item in zip(paths, "XY", loaded, strict=True):
-        if isinstance(item, np.ndarray):
-            found.append(item)
-        elif name in item or len(item.files) == 1:
-            found.append(item[name if name in item else item.files[0]])
-        else:
-            raise InputError(f"{path} holds {', '.join(item.files)}; name the array {name}")
-    return found[0], found[1]

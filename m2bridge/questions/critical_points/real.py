@@ -2,15 +2,19 @@
 
 Macaulay2 gives the algebra of the critical points over QQ (:data:`TEMPLATE`). A random form of the functions generates the
 subalgebra of the functions; the real roots of its least polynomial are the real critical functions, isolated by FLINT, and every
-coordinate is a polynomial of the root. Signs of the Hessian are decided in ball arithmetic.
+coordinate is a polynomial of the root.
+
+At a critical point the Hessian by the unknowns of a chart where the differential is injective is that on the image, in other
+coordinates: it has the same signs, which are decided in ball arithmetic.
 """
 
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import flint
@@ -19,7 +23,6 @@ from flint import arb, fmpq, fmpq_mat, fmpq_poly
 
 from m2bridge.models import Model
 from m2bridge.questions.critical_points.charts import Chart, Source
-from m2bridge.questions.critical_points.hessian import Hessian
 from m2bridge.questions.critical_points.losses import Loss
 from m2bridge.questions.critical_points.result import RealPoint
 from m2bridge.questions.kernel import Asking
@@ -28,6 +31,15 @@ TEMPLATE = "critical_points_real"
 MOST_POINTS = 60
 """Exact linear algebra over QQ with more critical points than this takes minutes."""
 _PRECISIONS = (128, 256, 512, 1024, 2048, 4096)
+_KINDS = ("minimum", "saddle", "maximum", "degenerate")
+
+
+def _fmpq(number: Any) -> fmpq:
+    value = Fraction(number)
+    return fmpq(value.numerator, value.denominator)
+
+
+# -- the algebra of the critical points ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +63,7 @@ def algebra(
 ) -> tuple[Algebra | None, str | None]:
     """The algebra of the critical points in a chart; None with a reason when it is not finite, not reduced or not reached."""
     rng = np.random.default_rng([ask.seed, 61])
-    values = {k: v for k, v in loss.modulo(0).items() if not k.startswith("residual")} | chart.parameters
+    values = loss.modulo(0, residual=False) | chart.parameters
     values |= {"p": 0, "form": [int(x) for x in rng.integers(-9, 10, size=model.coordinate_count)]}
     multipliers = [int(x) for x in rng.integers(1, 20, size=chart.unknowns)]
     values |= {"saturating": saturating, "multipliers": multipliers}
@@ -68,53 +80,32 @@ def algebra(
 def _from_vectors(
     columns: Sequence[Any], functions: Sequence[Any], places: Sequence[Any]
 ) -> tuple[Algebra | None, str | None]:
+    """One elimination writes the least polynomial and all vectors in the powers of the form, applied to 1."""
     size = len(columns)
-    matrix = fmpq_mat(size, size, [_rational(columns[j][i]) for i in range(size) for j in range(size)])
-    vector = fmpq_mat(size, 1, [fmpq(int(i == 0)) for i in range(size)])
-    krylov = [vector]
-    while _rank(krylov) == len(krylov):
-        krylov.append(matrix * krylov[-1])
-    relation = _solved(krylov[:-1], krylov[-1])
-    if relation is None:
-        return None, "the powers of a form are dependent in an unexpected way"
-    minimal = fmpq_poly([*(-c for c in relation), fmpq(1)])
+    matrix = fmpq_mat(size, size, [_fmpq(columns[j][i]) for i in range(size) for j in range(size)])
+    powers = [fmpq_mat(size, 1, [fmpq(int(i == 0)) for i in range(size)])]
+    for _ in range(size):
+        powers.append(matrix * powers[-1])
+    vectors = [power.entries() for power in powers]
+    vectors += [[_fmpq(x) for x in vector] for vector in (*functions, *places)]
+    reduced, _ = fmpq_mat(size, len(vectors), [v[i] for i in range(size) for v in vectors]).rref()
+    # powers are independent up to the degree of the least polynomial, and their columns are the first pivots
+    degree = next((i for i in range(size) if reduced[i, i] != 1), size)
+    minimal = fmpq_poly([*(-reduced[i, degree] for i in range(degree)), fmpq(1)])
     if minimal.gcd(minimal.derivative()).degree() > 0:
         return None, "some critical points of these data are multiple: they are degenerate"
-    own = [_solved(krylov[:-1], _column(v)) for v in functions]
-    if any(v is None for v in own):
+    written = [
+        None
+        if any(reduced[i, column] != 0 for i in range(degree, size))
+        else fmpq_poly([reduced[i, column] for i in range(degree)])
+        for column in range(size + 1, len(vectors))
+    ]
+    own, inside = written[: len(functions)], written[len(functions) :]
+    if None in own:
         return None, "the random form does not separate the critical functions; another --seed"
-    inside = [_solved(krylov[:-1], _column(v)) for v in places]
     return Algebra(
-        minimal=minimal,
-        functions=tuple(fmpq_poly(v) for v in own if v is not None),
-        places=None
-        if any(v is None for v in inside)
-        else tuple(fmpq_poly(v) for v in inside if v is not None),
+        minimal=minimal, functions=tuple(own), places=None if None in inside else tuple(inside)
     ), None
-
-
-def _rational(text: str) -> fmpq:
-    value = Fraction(text)
-    return fmpq(value.numerator, value.denominator)
-
-
-def _column(texts: Sequence[str]) -> fmpq_mat:
-    return fmpq_mat(len(texts), 1, [_rational(text) for text in texts])
-
-
-def _rank(columns: Sequence[fmpq_mat]) -> int:
-    size = columns[0].nrows()
-    return int(fmpq_mat(len(columns), size, [c[i, 0] for c in columns for i in range(size)]).rref()[1])
-
-
-def _solved(columns: Sequence[fmpq_mat], right: fmpq_mat) -> list[fmpq] | None:
-    """The combination of independent columns that is `right`; None when there is none."""
-    size, count = right.nrows(), len(columns)
-    table = fmpq_mat(size, count + 1, [c[i, 0] for i in range(size) for c in [*columns, right]])
-    reduced, rank = table.rref()
-    if rank > count:
-        return None
-    return [reduced[i, count] for i in range(count)]
 
 
 def real_roots(polynomial: fmpq_poly) -> list[Any]:
@@ -125,7 +116,7 @@ def real_roots(polynomial: fmpq_poly) -> list[Any]:
 
 
 def signature(polynomial: fmpq_poly) -> int:
-    """The number of real roots of a squarefree polynomial as the signature of its trace form (Hermite), by exact pivots.
+    """The number of real roots of a squarefree polynomial as the signature of its trace form (Hermite), exactly.
 
     >>> signature(fmpq_poly([-2, 0, 1])), signature(fmpq_poly([2, 0, 1]))
     (2, 0)
@@ -136,26 +127,83 @@ def signature(polynomial: fmpq_poly) -> int:
     for k in range(1, 2 * size - 1):  # Newton's identities
         total = sum((monic[size - i] * sums[k - i] for i in range(1, min(k - 1, size) + 1)), fmpq(0))
         sums.append(-total - (k * monic[size - k] if k <= size else 0))
-    rows = [[sums[i + j] for j in range(size)] for i in range(size)]
-    found = 0
+    form = fmpq_mat(size, size, [sums[i + j] for i in range(size) for j in range(size)])
+    # all eigenvalues are real, so that Descartes' rule counts the positive and the negative ones exactly
+    terms = [(i, c) for i, c in enumerate(form.charpoly().coeffs()) if c != 0]
+    positive = sum(a * b < 0 for (_, a), (_, b) in pairwise(terms))
+    negative = sum(a * b * (-1) ** (i + j) < 0 for (i, a), (j, b) in pairwise(terms))
+    return int(positive - negative)
+
+
+# -- the Hessian -----------------------------------------------------------------------------------------
+
+
+class Hessian:
+    """The Hessian of the loss by the unknowns of a chart, as polynomials; its index at a point of the chart."""
+
+    def __init__(self, source: Source, chart: Chart, loss: Loss) -> None:
+        self.size = chart.unknowns
+        context = flint.fmpq_mpoly_ctx.get([f"s{i}" for i in range(self.size)], flint.Ordering.lex)
+        names = [f"w{i}" for i in range(len(chart.base))]
+        weights = flint.fmpq_mpoly_ctx.get(names, flint.Ordering.lex)
+        unknowns, zero = context.gens(), context.constant(0)
+        placed = [
+            sum((int(row[i]) * s for row, s in zip(chart.directions, unknowns, strict=False)), zero + base)
+            for i, base in enumerate(chart.base)
+        ]
+        scale = unknowns[-1] if chart.scaled else context.constant(1)
+        expanded = [{e: _fmpq(c) for e, c in f.items()} for f in source.polynomials]
+        y = [scale * weights.from_dict(f).compose(*placed, ctx=context) for f in expanded]
+        half = zero
+        for row, q, yi in zip(loss.quadric, loss.covector, y, strict=True):
+            image = sum((_fmpq(entry) * yj for entry, yj in zip(row, y, strict=True) if entry), zero)
+            half += yi * image - 2 * _fmpq(q) * yi
+        first = [half.derivative(i) for i in range(self.size)]
+        self.entries = {
+            (i, j): first[i].derivative(j).to_dict() for i in range(self.size) for j in range(i, self.size)
+        }
+
+    def index(self, place: Sequence[Any]) -> int | None:
+        """The number of negative eigenvalues; None when a sign is not decided at this precision."""
+        values = {key: _term_sum(terms, place) for key, terms in self.entries.items()}
+        n = range(self.size)
+        return negative_pivots([[values[min(i, j), max(i, j)] for j in n] for i in n])
+
+
+def negative_pivots(matrix: list[list[Any]]) -> int | None:
+    """The number of negative eigenvalues of a symmetric matrix of balls, by L D L^T; None when a pivot may vanish.
+
+    >>> negative_pivots([[arb(1), arb(2)], [arb(2), arb(1)]])
+    1
+    """
+    rows, negative = [list(row) for row in matrix], 0
     while rows:
-        places = range(len(rows))
-        place = next((r for r in places if rows[r][r] != 0), None)
-        if place is None:  # add a row and column so that a diagonal entry is not zero
-            i, j = next((r, c) for r in places for c in places if rows[r][c] != 0)
-            rows[i] = [x + y for x, y in zip(rows[i], rows[j], strict=True)]
-            for row in rows:
-                row[i] += row[j]
-            continue
-        pivot = rows[place][place]
-        found += 1 if pivot > 0 else -1
-        rest = [i for i in places if i != place]
-        rows = [[rows[i][j] - rows[i][place] * rows[place][j] / pivot for j in rest] for i in rest]
-    return found
+        k = max(range(len(rows)), key=lambda i: float(abs(rows[i][i].mid())))
+        pivot = rows[k][k]
+        if not (pivot > 0 or pivot < 0):
+            return None
+        negative += bool(pivot < 0)
+        rest = [i for i in range(len(rows)) if i != k]
+        rows = [[rows[i][j] - rows[i][k] * rows[k][j] / pivot for j in rest] for i in rest]
+    return negative
+
+
+def _term_sum(terms: Mapping[tuple[int, ...], fmpq], place: Sequence[Any]) -> Any:
+    total = arb(0)
+    for exponents, coefficient in terms.items():
+        term = arb(coefficient)
+        for x, power in zip(place, exponents, strict=True):
+            if power:
+                term *= x ** int(power)
+        total += term
+    return total
+
+
+# -- enclosures ------------------------------------------------------------------------------------------
 
 
 def enclosed(values: Algebra, source: Source, chart: Chart, loss: Loss, digits: int) -> tuple[RealPoint, ...]:
-    """All real critical functions with coordinates, loss and index, to so many digits."""
+    """The real critical functions with coordinates, loss and index, to so many digits."""
     radius = arb(10) ** (-digits)
     before = flint.ctx.prec
     hessian = Hessian(source, chart, loss) if values.places is not None else None
@@ -163,10 +211,8 @@ def enclosed(values: Algebra, source: Source, chart: Chart, loss: Loss, digits: 
         for bits in _PRECISIONS:
             flint.ctx.prec = bits
             points = [_point(root, values, hessian, loss, digits) for root in real_roots(values.minimal)]
-            widths = [ball.rad() for _, balls in points for ball in balls]
-            if all(width < radius for width in widths) and all(
-                p.index is not None or hessian is None for p, _ in points
-            ):
+            narrow = all(ball.rad() < radius for _, balls in points for ball in balls)
+            if narrow and all(point.index is not None or hessian is None for point, _ in points):
                 break
         return tuple(point for point, _ in points)
     finally:
@@ -177,38 +223,17 @@ def _point(
     root: Any, values: Algebra, hessian: Hessian | None, loss: Loss, digits: int
 ) -> tuple[RealPoint, list[Any]]:
     functions = [_at(f, root) for f in values.functions]
-    residual = [
-        sum((_ball(e) * y for e, y in zip(row, functions, strict=True) if e), arb(0)) - _ball(b)
-        for row, b in zip(loss.matrix, loss.target, strict=True)
-    ]
-    value = sum((_ball(w) * r * r for w, r in zip(loss.weights, residual, strict=True)), arb(0))
-    index = (
-        None
-        if hessian is None or values.places is None
-        else hessian.index([_at(f, root) for f in values.places])
-    )
-    dim = 0 if hessian is None else hessian.size
-    kind = (
-        "degenerate"
-        if index is None
-        else "minimum"
-        if index == 0
-        else "maximum"
-        if index == dim
-        else "saddle"
-    )
-    point = RealPoint(
-        coordinates=tuple(_interval(y, digits) for y in functions),
-        loss=_interval(value, digits),
-        kind=kind,
-        index=index,
-    )
+    value = arb(0)
+    for row, b, weight in zip(loss.matrix, loss.target, loss.weights, strict=True):
+        residual = sum((arb(_fmpq(e)) * y for e, y in zip(row, functions, strict=True) if e), -arb(_fmpq(b)))
+        value += arb(_fmpq(weight)) * residual * residual
+    index = hessian.index([_at(f, root) for f in values.places or ()]) if hessian else None
+    kind = "degenerate"
+    if hessian is not None and index is not None:
+        kind = "minimum" if index == 0 else "maximum" if index == hessian.size else "saddle"
+    coordinates = tuple(_interval(y, digits) for y in functions)
+    point = RealPoint(coordinates=coordinates, loss=_interval(value, digits), kind=kind, index=index)
     return point, [*functions, value]
-
-
-def _ball(number: Any) -> Any:
-    value = Fraction(number)
-    return arb(value.numerator) / value.denominator
 
 
 def _at(polynomial: fmpq_poly, root: Any) -> Any:
@@ -221,13 +246,9 @@ def _at(polynomial: fmpq_poly, root: Any) -> Any:
 def _interval(ball: Any, digits: int) -> tuple[str, str]:
     """Decimals below and above all numbers of the ball."""
     scale = 10**digits
-    low, high = (ball.lower() * scale).floor().unique_fmpz(), (ball.upper() * scale).ceil().unique_fmpz()
-    if low is None or high is None:
-        low, high = (
-            (ball.lower() * scale).floor().lower().floor().unique_fmpz(),
-            (ball.upper() * scale).ceil().upper().ceil().unique_fmpz(),
-        )
-    return _decimal(int(low), digits), _decimal(int(high), digits)
+    low, high = (ball.lower() * scale).floor(), (ball.upper() * scale).ceil()
+    ends = low.lower().floor().unique_fmpz(), high.upper().ceil().unique_fmpz()
+    return _decimal(int(ends[0]), digits), _decimal(int(ends[1]), digits)
 
 
 def _decimal(number: int, digits: int) -> str:
@@ -238,4 +259,4 @@ def _decimal(number: int, digits: int) -> str:
 def kinds(points: Sequence[RealPoint]) -> dict[str, int]:
     """How many there are of each kind."""
     tally = Tally(point.kind for point in points)
-    return {kind: tally[kind] for kind in ("minimum", "saddle", "maximum", "degenerate") if tally[kind]}
+    return {kind: tally[kind] for kind in _KINDS if tally[kind]}

@@ -33,13 +33,8 @@ class Family:
 class StratumPoints:
     """Critical points of the loss restricted to the closure of a stratum of the singular locus, at general points of it.
 
-    Attributes
-    ----------
-    stratum, dim: its name and affine dimension; None where it is not known as a stratum.
-    count: how many points, and `zero_loss` with zero loss; None when there are not only points (see `families`) or a limit came
-        first.
-    in_weights: how many of them are critical for the weights, so that gradient descent can stop there; None where not computed.
-    families: all of them by kind, where there are not only points.
+    `dim` is its affine dimension. `count` is None when there are not only points, all of which `families` has by kind, or when a
+    limit came first; `in_weights` of the points are critical for the weights, so that gradient descent can stop there.
     """
 
     stratum: str
@@ -52,9 +47,8 @@ class StratumPoints:
     def __str__(self) -> str:
         text = known(self.count) if not self.families else " and ".join(map(str, self.families))
         text += f", {self.zero_loss} with zero loss" if self.zero_loss else ""
-        return text + (
-            "" if self.in_weights is None else f", {self.in_weights} of them critical in the weights"
-        )
+        more = "" if self.in_weights is None else f", {self.in_weights} of them critical in the weights"
+        return text + more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,10 +111,21 @@ class CriticalPoints(Result):
     remarks: tuple[str, ...] = ()
 
     def view(self) -> View:
-        if self.positive_dimensional:
+        counted = self.regular is not None or bool(self.positive_dimensional)
+        formula = next(
+            (e.value for e in self.evidence if e.witness == "formula" and e.value is not None), None
+        )
+        if not counted:
+            why = self.limit or "the chart does not meet general fibers in finitely many points"
+            answer = f"nothing is decided about the regular critical points: {why}"
+            if formula is not None:
+                answer = (
+                    f"{formula} regular critical points by Chern classes alone; they were not counted: {why}"
+                )
+        elif self.positive_dimensional:
             answer = f"the regular critical points: {' and '.join(map(str, self.positive_dimensional))}"
         else:
-            answer = f"{known(self.regular)} regular critical point{'' if self.regular == 1 else 's'} over the complex numbers"
+            answer = f"{self.regular} regular critical point{'' if self.regular == 1 else 's'} over the complex numbers"
         if self.zero_loss:
             answer += f", {self.zero_loss} of them with zero loss"
         if self.real is not None:
@@ -139,13 +144,19 @@ class CriticalPoints(Result):
             facts.append(("real ones", ", ".join(listed) or "none"))
         if self.histogram is not None:
             facts.append(("real counts", ", ".join(f"{n}: {k} times" for n, k in self.histogram.items())))
+        to_prove = (
+            "counts over F_p are those over QQ for all but finitely many primes: another --prime and --seed"
+        )
+        if not counted:
+            to_prove = "more --timeout or --memory" if self.limit else "another --seed"
         return View(
             answer=answer,
+            decided=counted or formula is not None,
             facts=tuple(facts),
             tables=_real_table(self.real_points),
             notes=tuple(f"- {remark}" for remark in self.remarks),
             details=(self.accounted,),
-            to_prove="counts over F_p are those over QQ for all but finitely many primes: another --prime and --seed",
+            to_prove=to_prove,
         )
 
 
