@@ -18,10 +18,8 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from m2bridge.linear.primes import check_prime
+from m2bridge.linear.primes import BLAS_BELOW, LARGE_PRIME, MATRICES_BELOW, check_prime
 from m2bridge.linear.residues import (
-    DEFAULT_PRIME,
-    LARGEST_BLAS_PRIME,
     Field,
     FloatArray,
     integer_matrix,
@@ -51,7 +49,7 @@ class Elimination:
     p: int
 
 
-def rank_mod(matrix: Any, p: int = DEFAULT_PRIME) -> int:
+def rank_mod(matrix: Any, p: int = LARGE_PRIME) -> int:
     """Rank over F_p of an integer matrix, exact.
 
     Parameters
@@ -66,11 +64,11 @@ def rank_mod(matrix: Any, p: int = DEFAULT_PRIME) -> int:
     >>> rank_mod([[1, 2], [3, 6 + 10007]], 10007)
     1
     """
-    p = check_prime(p, "the prime", below=2**63)
+    p = check_prime(p, "the prime", below=MATRICES_BELOW)
     array = integer_matrix(matrix)
     if 0 in array.shape:
         return 0
-    if p >= LARGEST_BLAS_PRIME or min(array.shape) <= _SMALL:
+    if p >= BLAS_BELOW or min(array.shape) <= _SMALL:
         return int(_flint(array, p).rank())
     field = Field(p)
     if array.shape[0] < array.shape[1]:
@@ -78,11 +76,11 @@ def rank_mod(matrix: Any, p: int = DEFAULT_PRIME) -> int:
     return len(_factor(field.residues(np.ascontiguousarray(array)), field)[1])
 
 
-def eliminate(matrix: Any, p: int = DEFAULT_PRIME) -> Elimination:
+def eliminate(matrix: Any, p: int = LARGE_PRIME) -> Elimination:
     """Rank over F_p together with pivot rows and columns: what a certificate needs."""
-    p = check_prime(p, "the prime", below=2**63)
+    p = check_prime(p, "the prime", below=MATRICES_BELOW)
     array = integer_matrix(matrix)
-    if p >= LARGEST_BLAS_PRIME:
+    if p >= BLAS_BELOW:
         return _eliminate_large(array, p)
     field = Field(p)
     return eliminate_residues(field.residues(np.ascontiguousarray(array)), field)
@@ -101,7 +99,7 @@ def eliminate_residues(residues: FloatArray, field: Field) -> Elimination:
 
 
 def echelon_mod(
-    matrix: Any, p: int = DEFAULT_PRIME, check: Interruption | None = None
+    matrix: Any, p: int = LARGE_PRIME, check: Interruption | None = None
 ) -> tuple[NDArray[np.int64], tuple[int, ...]]:
     """The reduced row echelon form over F_p, zero rows left out, entries in 0..p-1, and its pivot columns.
 
@@ -113,9 +111,9 @@ def echelon_mod(
     >>> rows.tolist(), pivots
     ([[1, 2, 0], [0, 0, 1]], (0, 2))
     """
-    p = check_prime(p, "the prime", below=2**63)
+    p = check_prime(p, "the prime", below=MATRICES_BELOW)
     array = integer_matrix(matrix)
-    if p >= LARGEST_BLAS_PRIME:
+    if p >= BLAS_BELOW:
         return _flint_echelon(array, p)
     if array.size <= _SMALL_ECHELON:
         return _small_echelon((array % p).astype(np.int64), p)
@@ -125,7 +123,7 @@ def echelon_mod(
 
 
 def kernel_mod(
-    matrix: Any, p: int = DEFAULT_PRIME, check: Interruption | None = None
+    matrix: Any, p: int = LARGE_PRIME, check: Interruption | None = None
 ) -> tuple[NDArray[np.int64], tuple[int, ...], tuple[int, ...]]:
     """The canonical basis of {x : matrix x = 0} over F_p, one vector a row, with the pivot and the free columns.
 

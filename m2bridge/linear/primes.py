@@ -23,12 +23,12 @@ from flint import fmpz
 
 from m2bridge.errors import InputError
 
-MACAULAY2_PRIME = 32003
-"""The default where Macaulay2 computes Groebner bases."""
-LARGEST_MACAULAY2_PRIME = 32749
-"""Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one."""
-LARGE_PRIME = 8_388_593
-"""The largest prime below 2^23: the default for ranks, which float64 products compute exactly up to here."""
+MACAULAY2_PRIME = 32003  # the default where Macaulay2 computes Groebner bases
+LARGEST_MACAULAY2_PRIME = 32749  # Macaulay2 1.21 computes Groebner bases over ZZ/p for p up to this one
+LARGE_PRIME = 8_388_593  # the largest prime below 2^23: the default for ranks
+BLAS_BELOW = 2**23  # float64 holds sums of hundreds of products of residues exactly
+PROGRAMS_BELOW = 2**31  # int64 holds one product; slower, for those who ask for such a prime
+MATRICES_BELOW = 2**63  # FLINT eliminates matrices of integers modulo these
 
 
 def is_prime(n: int) -> bool:
@@ -82,14 +82,12 @@ class GivenNumbers:
 NOTHING = GivenNumbers()
 
 
-def _numbers_in(polynomial: Mapping[tuple[int, ...], int | Fraction]) -> list[int | Fraction]:
-    """Coefficients, and exponents: a prime that divides an exponent makes a derivative vanish."""
-    return [*polynomial.values(), *{e for exponents in polynomial for e in exponents if e > 1}]
-
-
 def numbers_in(polynomials: Iterable[Mapping[tuple[int, ...], int | Fraction]]) -> GivenNumbers:
-    """All coefficients and exponents of polynomials."""
-    return GivenNumbers(x for f in polynomials for x in _numbers_in(f))
+    """All coefficients of polynomials, and exponents: a prime that divides an exponent makes a derivative vanish."""
+    found: list[int | Fraction] = []
+    for polynomial in polynomials:
+        found += [*polynomial.values(), *{e for exponents in polynomial for e in exponents}]
+    return GivenNumbers(found)
 
 
 def given_numbers(model: Any = None, weights: Mapping[str, Any] | None = None) -> GivenNumbers:
@@ -97,17 +95,14 @@ def given_numbers(model: Any = None, weights: Mapping[str, Any] | None = None) -
 
     A built-in family has no numbers of its own; those of a user's network are the constants and exponents of its program.
     """
-    found: list[int | Fraction] = []
-    if getattr(model, "family", None) != "program":
-        for terms in (*getattr(model, "polynomials", ()), *getattr(model, "constraints", ())):
-            found += _numbers_in(dict(terms))
+    if getattr(model, "family", None) == "program":
+        kinds = ("constant", "scale", "power")
+        own = GivenNumbers(c for i in model.program.instructions if i.operation in kinds for c in i.constants)
     else:
-        for item in model.program.instructions:
-            if item.operation in ("constant", "scale", "power"):
-                found += item.constants
-    for array in (weights or {}).values():
-        found += [Fraction(x) for x in np.asarray(array, dtype=object).ravel()]
-    return GivenNumbers(found)
+        terms = (*getattr(model, "polynomials", ()), *getattr(model, "constraints", ()))
+        own = numbers_in(map(dict, terms))
+    arrays = (np.asarray(array, dtype=object).ravel() for array in (weights or {}).values())
+    return own | GivenNumbers(x for array in arrays for x in array)
 
 
 def primes_below(

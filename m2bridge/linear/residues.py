@@ -20,14 +20,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from m2bridge.errors import InputError
-from m2bridge.linear.primes import LARGE_PRIME, check_prime
-
-DEFAULT_PRIME = LARGE_PRIME
-LARGEST_BLAS_PRIME = 2**23
-"""Primes below this one use float64 BLAS; larger ones, below 2^63, use FLINT."""
-
-LARGEST_PRIME = 2**31
-"""Primes below this one can be used for programs; matrices of integers take primes below 2^63."""
+from m2bridge.linear.primes import BLAS_BELOW, PROGRAMS_BELOW, check_prime
 
 _EXACT = 2**53
 _CHUNK = 1 << 16
@@ -76,7 +69,7 @@ class Field:
     """
 
     p: int
-    below: ClassVar[int] = LARGEST_BLAS_PRIME
+    below: ClassVar[int] = BLAS_BELOW
     dtype: ClassVar[Any] = np.float64
 
     def __post_init__(self) -> None:
@@ -167,7 +160,7 @@ class LargeField(Field):
     [[2147483613]]
     """
 
-    below: ClassVar[int] = LARGEST_PRIME
+    below: ClassVar[int] = PROGRAMS_BELOW
     dtype: ClassVar[Any] = np.int64
 
     def reduce(self, array: Any) -> Any:
@@ -192,7 +185,7 @@ class LargeField(Field):
 @lru_cache(maxsize=256)
 def field_of(p: int) -> Field:
     """F_p in the arrays that suit its size."""
-    return Field(p) if p < LARGEST_BLAS_PRIME else LargeField(p)
+    return Field(p) if p < BLAS_BELOW else LargeField(p)
 
 
 def rational(residue: int, modulus: int) -> Fraction | None:
@@ -316,4 +309,4 @@ class Mod(NDArrayOperatorsMixin):
 
 @lru_cache(maxsize=256)
 def _checked_field(p: int) -> Field:
-    return field_of(check_prime(p, "the prime", below=LARGEST_PRIME))
+    return field_of(check_prime(p, "the prime", below=PROGRAMS_BELOW))

@@ -22,7 +22,7 @@ import numpy as np
 
 from m2bridge.errors import OutOfReachError
 from m2bridge.linear.modular import echelon_residues, eliminate, eliminate_residues
-from m2bridge.linear.residues import DEFAULT_PRIME, LARGEST_BLAS_PRIME
+from m2bridge.linear.primes import BLAS_BELOW, LARGE_PRIME
 from m2bridge.programs.arithmetics import Array
 from m2bridge.programs.jacobians import (
     LastLayer,
@@ -79,7 +79,7 @@ class GenericRank:
 def generic_rank(
     program: Program,
     *,
-    p: int = DEFAULT_PRIME,
+    p: int = LARGE_PRIME,
     seed: int = 0,
     held: Held = NOTHING_HELD,
     upper: int | None = None,
@@ -150,7 +150,7 @@ class _RankWork:
 
     def __init__(self, program: Program, p: int, seed: int, held: Held) -> None:
         self.program, self.p, self.seed, self.held = program, p, seed, held
-        self.layer = last_layer(program, held) if p < LARGEST_BLAS_PRIME else None
+        self.layer = last_layer(program, held) if p < BLAS_BELOW else None
         self.arithmetic = residues_for(program, p, seed)
         self.weights = entered(self.arithmetic, draw_weights(program, p, seed, held))
         self.chosen = free_columns(program, held, self.layer)
@@ -228,7 +228,7 @@ class _RankWork:
             seeds = output_seeds(self.program, self.arithmetic, entries[window])
             matrix[window] = self._block(values, seeds, window)
         flat = matrix.reshape(-1, self.width)
-        small = self.p < LARGEST_BLAS_PRIME
+        small = self.p < BLAS_BELOW
         found = eliminate_residues(flat, self.arithmetic.field) if small else eliminate(flat, self.p)
         return found.pivot_columns, [(row // n, int(entries[row // n, row % n])) for row in found.pivot_rows]
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certificates.produce import certificate, numbers
 from m2bridge.errors import M2BridgeError
-from m2bridge.linear.residues import DEFAULT_PRIME, Mod
+from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.residues import Mod
 from m2bridge.models import Model
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions.point import fractions_of, residues
@@ -67,7 +69,7 @@ def compared(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
         return found(equal, sure, "exact", "all coefficients of the functions, over QQ")
     except M2BridgeError:
         pass  # there are too many of them
-    p, method = DEFAULT_PRIME, f"outputs at {_SAMPLES} random inputs over F_{DEFAULT_PRIME}"
+    p, method = LARGE_PRIME, f"outputs at {_SAMPLES} random inputs over F_{LARGE_PRIME}"
     inputs = Mod(np.random.default_rng([seed, 72]).integers(0, p, size=(_SAMPLES, *size)), p)
     try:
         over_p = [{name: Mod(residues(w, p), p) for name, w in weights.items()} for weights in (a, b)]
@@ -93,12 +95,5 @@ def same_certificate(model: Model, first: np.ndarray, second: np.ndarray) -> dic
     """Two different flat weights with one function, as a certificate; None when they are equal or no polynomials."""
     if not model.polynomial or (first == second).all() or prod(first.shape) > 10_000:
         return None
-    numbers = [[int(x) if x.denominator == 1 else str(x) for x in weights] for weights in (first, second)]
-    return {
-        "format": "m2bridge certificate",
-        "version": 2,
-        "statement": {"kind": "same function", "weights": numbers},
-        "spec": model.spec,
-        "program": model.program.text,
-        "argument": None,
-    }
+    statement = {"kind": "same function", "weights": [numbers(first), numbers(second)]}
+    return certificate(model.program, statement, spec=model.spec)

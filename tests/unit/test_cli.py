@@ -17,7 +17,7 @@ import typer
 from m2bridge import cli
 from m2bridge._version import __version__
 from m2bridge.cli import common, main, showing
-from m2bridge.cli.layer import model_from
+from m2bridge.cli.common import model_from
 from m2bridge.errors import (
     CertificateError,
     CrashError,

@@ -14,7 +14,8 @@ from m2bridge.cli import main
 from m2bridge.engine import Limits
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.linear.modular import rank_mod
-from m2bridge.linear.residues import DEFAULT_PRIME, field_of
+from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.residues import field_of
 from m2bridge.models import Mod, from_callable, jacobian, parse_spec
 from m2bridge.programs.arithmetics import Residues
 from m2bridge.programs.jacobians import flat_columns, free_columns, jacobian_block, last_layer
@@ -46,7 +47,7 @@ def test_the_fast_route_has_the_rank_of_the_models_own_jacobian(spec: str) -> No
     fast = generic_rank(model.program, held=model.gauge, samples=model.samples_needed())
     assert fast.layer is not None
     assert fast.held.count > 0
-    p = DEFAULT_PRIME
+    p = LARGE_PRIME
     rng = np.random.default_rng(3)
     weights = model.draw_weights(rng, p)
     inputs = rng.integers(0, p, size=(60, *(model.input_shape or ())))
@@ -58,7 +59,7 @@ def test_the_fast_route_has_the_rank_of_the_models_own_jacobian(spec: str) -> No
 def test_the_block_is_a_part_of_the_whole_jacobian() -> None:
     """Entry by entry: a few rows of the last V and the free weights, against all derivatives."""
     model = parse_spec("deep-lightning(d=[4,3,3,5],a=[2,3,2],t=2)")
-    p, outputs, samples = DEFAULT_PRIME, 2, 4
+    p, outputs, samples = LARGE_PRIME, 2, 4
     program, held = model.program, model.gauge
     layer = last_layer(program, held)
     assert layer is not None
@@ -192,7 +193,7 @@ def test_a_network_that_does_not_look_at_its_input() -> None:
 
 
 def test_symmetries_lie_in_the_kernel_of_the_jacobian() -> None:
-    p = DEFAULT_PRIME
+    p = LARGE_PRIME
     for spec in (
         "deep-lightning(d=[3,2,3],a=[2,2],t=2)",
         "mlp(widths=[2,3,2],r=3)",

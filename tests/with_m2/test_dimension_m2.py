@@ -12,7 +12,7 @@ import pytest
 from m2bridge import scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, Limits, open_engine
-from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Model
 from m2bridge.models.own import from_callable
 from m2bridge.questions.dimension import dimension
@@ -33,7 +33,7 @@ def each_engine(engine_info: EngineInfo) -> Iterator[Engine]:
 
 
 def asked(
-    model: Model | str, engine: Engine, *, p: int = DEFAULT_PRIME, seed: int = 0, limits: Limits | None = None
+    model: Model | str, engine: Engine, *, p: int = LARGE_PRIME, seed: int = 0, limits: Limits | None = None
 ) -> list[Evidence]:
     ask = Asking(engine=engine, prime=p, seed=seed, limits=limits or Limits(), keep=None, progress=None)
     return ask_macaulay2(ask, model_of(model), p)

@@ -11,8 +11,7 @@ from typing import Annotated
 
 from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError
-from m2bridge.linear.primes import check_prime, given_numbers, prime_for
-from m2bridge.linear.residues import DEFAULT_PRIME
+from m2bridge.linear.primes import LARGE_PRIME, check_prime, given_numbers, prime_for
 from m2bridge.models import Model, Softmax
 from m2bridge.programs.program import degrees
 from m2bridge.questions.dimension.constrained import constrained_dimension
@@ -74,7 +73,7 @@ def dimension(
     (23, 19, 'proved')
     """
     chosen = None if ask.prime is None else check_prime(ask.prime, below=2**63)
-    p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=DEFAULT_PRIME), model)
+    p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=LARGE_PRIME), model)
     if (given := constrained_map(model)) is not None:
         if at is not None:
             raise InputError(

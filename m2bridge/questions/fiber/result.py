@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from m2bridge.models.custom import by_variable
 from m2bridge.results import Result, TheoremCheck, register_result
 from m2bridge.views import Rows, View, cut, known
 
@@ -122,11 +123,11 @@ class Fiber(Result):
 
     def view(self) -> View:
         kinds = {"random": "random integers", "weights": "given weights", "stratum": "stratum"}
-        kind = kinds[self.at["kind"]]
+        kind = " ".join([kinds[self.at["kind"]], *filter(None, [self.at["detail"]])])
         degree = "" if self.degree is None else f", degree {self.degree}"
         orbit = "the orbit of the known symmetries"
         facts = [
-            ("point", f"{kind} {self.at['detail'] or ''}: {_weights(self.at['weights'])}"),
+            ("point", f"{kind}: {_weights(by_variable(self.model, self.at['weights']))}"),
             ("why", self.explanation),
             ("fiber", f"dimension {known(self.fiber_dim)}{degree} ({self.method})"),
             ("at the point", f"dimension {known(self.dim_at_point)}; {orbit} {self.known_symmetry_dim}"),
