@@ -20,9 +20,7 @@ from typing import Any
 
 import makers as M  # noqa: N812
 import numpy as np
-
-from m2bridge import checker
-from m2bridge.certificates.statements import (
+from makers import (
     closure_certificate,
     composition_bound,
     fields_bound,
@@ -32,6 +30,8 @@ from m2bridge.certificates.statements import (
     smooth_certificate,
     symmetry_certificate,
 )
+
+from m2bridge import checker
 from m2bridge.programs import ProgramError, parse_program
 from m2bridge.questions.dimension import dimension
 

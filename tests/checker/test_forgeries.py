@@ -14,9 +14,9 @@ import makers as M  # noqa: N812
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from makers import smooth_certificate, symmetry_certificate
 
 from m2bridge import checker
-from m2bridge.certificates.statements import smooth_certificate, symmetry_certificate
 
 POOL = dict(fuzz.pool())
 PARAMETERS = {"kind": "parameters"}
