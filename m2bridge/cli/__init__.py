@@ -207,7 +207,8 @@ def _known_commands(error: Exception) -> str:
 
 
 def _complain(message: str) -> None:
-    print("m2bridge: " + visible(" ".join(message.split())), file=sys.stderr)
+    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
+    print("m2bridge: " + visible(" | ".join(lines)), file=sys.stderr)
 
 
 def _end(number: int, _: FrameType | None) -> NoReturn:

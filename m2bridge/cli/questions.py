@@ -16,7 +16,7 @@ from m2bridge.cli import common, showing
 from m2bridge.engine import open_engine
 from m2bridge.engine.discovery import VARIABLE
 from m2bridge.errors import InputError
-from m2bridge.models import Model, OwnNetwork
+from m2bridge.models import Model
 from m2bridge.questions import find
 from m2bridge.questions.kernel import MODEL, OwnOption, Question
 
@@ -107,7 +107,7 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
                 result, console, title=title, quantities=question.quantities, evidence=given["evidence"]
             )
 
-    name = subject.name if isinstance(subject, OwnNetwork) else None
+    name = subject.own_name if isinstance(subject, Model) else None
     common.finish(result, as_json=given["as_json"], save=given["save"], show=show, name=name)
 
 

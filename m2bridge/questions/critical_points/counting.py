@@ -36,6 +36,8 @@ from m2bridge.questions.kernel import Asking
 TEMPLATE, BUNDLE, CONORMAL = "critical_points", "critical_points_bundle", "critical_points_conormal"
 MOST_VALUES = 150
 _MOST_NORMALS = 8
+_FIRST = 30.0
+"""Seconds for the hypotheses of Chern classes, which are checked before anything is counted."""
 _PATIENCE = 90.0
 """Seconds for a second witness where there is no limit, or three times as long as the first took."""
 
@@ -133,6 +135,14 @@ class Counter:
             limit=limit,
             seconds=self.ask.last_seconds,
         )
+
+    def first(self, source: Source, seconds: float | None = None) -> tuple[tuple[int, str] | None, Count]:
+        """What Chern classes say of a general loss, whose hypotheses are checked first, and the count in a fitting chart."""
+        bundle = self.bundle(source, _FIRST) if self.loss.general else None
+        immersed = bundle is not None
+        chart = source.chart_for(special=self.loss.special, general=immersed)
+        self.ask.announce("critical points in a chart")
+        return bundle, self.count(source.model, chart, immersed=immersed, seconds=seconds)
 
     def values_in_weights(
         self, model: Model, seconds: float | None, equations: Mapping[str, object] | None = None
