@@ -11,7 +11,6 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from inspect import Signature, signature
 from itertools import accumulate
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -91,8 +90,8 @@ def total(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
 
 
 def mean(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Any:
-    count = prod(a.shape[k] for k in a.axes(axis))
-    return total(a, axis, keepdims=keepdims) * Fraction(1, count)
+    sums = total(a, axis, keepdims=keepdims)
+    return sums * Fraction(sums.size, a.size)
 
 
 def product(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
@@ -280,11 +279,6 @@ def pad(a: Recorded, pad_width: Any, mode: str = "constant", constant_values: An
     return concatenate(a.recorder, [a.ravel(), np.array([constant_values], dtype=object)])[flat]
 
 
-def filled(a: Recorded, value: Any, **_: Any) -> Any:
-    """An array of objects, so that recorded numbers may be assigned into it."""
-    return np.full(a.shape, value, dtype=object)
-
-
 def concatenate(recorder: Recorder, arrays: Sequence[Any], axis: int | None = 0) -> Recorded:
     parts = [as_recorded(recorder, array) for array in arrays]
     if axis is None:
@@ -347,6 +341,11 @@ def _widened(function: Any) -> Rule:
     return lambda a, *more: [function(array) for array in (a, *more)] if more else a.moved(function)
 
 
+def _filled(a: Recorded, value: Any) -> Any:
+    """An array of objects, so that recorded numbers may be assigned into it."""
+    return np.full(a.shape, value, dtype=object)
+
+
 def _written(rule: Callable[..., int]) -> Rule:
     """An operation of the recorder on places."""
     return lambda a, *others: a.new(rule(a.recorder, a.place, *(b.place for b in others)))
@@ -361,16 +360,15 @@ UNARY: dict[Any, Rule] = {
     **{function: _permuting(function) for function in (np.transpose, np.moveaxis, np.rollaxis, np.swapaxes)},
     **{function: _triangle(function) for function in (np.triu, np.tril)},
     **{function: _widened(function) for function in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
+    **dict.fromkeys((np.positive, np.conjugate, np.real, np.copy), lambda a, *_, **__: a),
+    **dict.fromkeys((np.power, np.float_power), lambda a, b: a**b),
+    **dict.fromkeys((np.zeros_like, np.empty_like), lambda a, *_, **__: _filled(a, 0)),
+    np.ones_like: lambda a, *_, **__: _filled(a, 1),
+    np.full_like: lambda a, value, **_: _filled(a, value),
     np.negative: _written(Recorder.negative),
-    np.positive: lambda a: a,
-    np.conjugate: lambda a: a,
-    np.real: lambda a: a,
-    np.copy: lambda a, *_, **__: a,
     np.square: lambda a: a**2,
     np.reciprocal: _written(Recorder.reciprocal),
     np.exp: _written(Recorder.exp),
-    np.power: lambda a, b: a**b,
-    np.float_power: lambda a, b: a**b,
     np.sum: total,
     np.mean: mean,
     np.average: mean,
@@ -391,10 +389,6 @@ UNARY: dict[Any, Rule] = {
     np.broadcast_to: broadcast_to,
     np.diag: diag,
     np.pad: pad,
-    np.zeros_like: lambda a, *_, **__: filled(a, 0),
-    np.empty_like: lambda a, *_, **__: filled(a, 0),
-    np.ones_like: lambda a, *_, **__: filled(a, 1),
-    np.full_like: filled,
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: np.size(np.broadcast_to(0, a.shape), axis),

@@ -93,7 +93,7 @@ def record_call(
         raise
     except Exception as error:
         raise located(error) from error
-    recorder.check_maxima([place for _, place in outputs])
+    recorder.check_maxima([*zeros, *(place for _, place in outputs)])
     return Recording(recorder.finished(outputs, zeros), _notes(recorder))
 
 
