@@ -56,9 +56,9 @@ def entrywise(
     """What a ufunc, its reduction, its accumulation or its outer product makes of recorded arrays."""
     (target,) = kwargs.pop("out", (None,))
     kwargs.pop("dtype", None)
-    if method in ("reduce", "accumulate") and ufunc in FOLDS:
+    if (ufunc, method) in FOLDS:
         axis = kwargs.pop("axis", inputs[1] if len(inputs) > 1 else 0)
-        result = called(recorder, FOLDS[ufunc][method == "accumulate"], [inputs[0], axis], kwargs)
+        result = called(recorder, FOLDS[ufunc, method], [inputs[0], axis], kwargs)
     elif method == "outer" and ufunc in BINARY and not kwargs:
         first, second = (as_recorded(recorder, array) for array in inputs)
         result = BINARY[ufunc](first.reshape([*first.shape, *([1] * second.ndim)]), second)
@@ -132,11 +132,6 @@ def diff(a: Recorded, n: int = 1, axis: int = -1) -> Any:
     return a
 
 
-def vander(x: Recorded, N: int | None = None, increasing: bool = False) -> Any:
-    powers = np.arange(x.size if N is None else N)
-    return x[:, None] ** (powers if increasing else powers[::-1])
-
-
 def matrix_power(a: Recorded, exponent: int) -> Any:
     if exponent < 0:
         raise not_polynomial("an inverse matrix; a program has no inverses of matrices")
@@ -145,12 +140,9 @@ def matrix_power(a: Recorded, exponent: int) -> Any:
     return reduce(lambda x, y: x @ y, [a] * exponent)
 
 
-def dot(a: Recorded, b: Recorded) -> Any:
-    return tensordot(a, b, ([-1], [-2 if b.ndim > 1 else -1])) if a.ndim and b.ndim else a * b
-
-
-def inner(a: Recorded, b: Recorded) -> Any:
-    return tensordot(a, b, ([-1], [-1])) if a.ndim and b.ndim else a * b
+def dot(a: Recorded, b: Recorded, *, axis: int = -2) -> Any:
+    """Sums over the last axis of the first, and over the second to last of the second unless it is a vector."""
+    return tensordot(a, b, ([-1], [axis if b.ndim > 1 else -1])) if a.ndim and b.ndim else a * b
 
 
 def tensordot(a: Recorded, b: Recorded, axes: Any = 2) -> Recorded:
@@ -380,7 +372,9 @@ UNARY: dict[Any, Rule] = {
     np.cumprod: cumprod,
     np.diff: diff,
     np.polyval: lambda a, point: reduce(lambda value, c: value * point + c, a),
-    np.vander: vander,
+    np.vander: lambda a, N=None, increasing=False: (
+        a[:, None] ** np.arange(N or a.size)[:: 1 if increasing else -1]
+    ),
     np.linalg.matrix_power: matrix_power,
     np.ravel: lambda a, order="C": a.reshape(a.size, order=order),
     np.reshape: lambda a, shape=None, order="C", *, newshape=None: a.reshape(
@@ -401,7 +395,7 @@ BINARY: dict[Any, Rule] = {
     np.matmul: _written(contractions.product),
     np.dot: dot,
     np.vdot: lambda a, b: dot(a.ravel(), b.ravel()),
-    np.inner: inner,
+    np.inner: lambda a, b: dot(a, b, axis=-1),
     np.outer: lambda a, b: tensordot(a.ravel(), b.ravel(), 0),
     np.tensordot: tensordot,
     np.kron: kron,
@@ -433,10 +427,13 @@ for _name, _table, _rule in (  # newer than the oldest NumPy that is supported
 if hasattr(np.linalg, "trace"):
     UNARY[np.linalg.trace] = lambda a, offset=0: trace(a, offset, -2, -1)
     BINARY[np.linalg.matmul] = lambda a, b: a @ b
-FOLDS: dict[Any, tuple[Any, Any]] = {
-    np.add: (np.sum, np.cumsum), np.multiply: (np.prod, np.cumprod), np.maximum: (np.max, None),
-}  # fmt: skip
-"""The functions that are the reduction and the accumulation of a ufunc."""
+FOLDS: dict[tuple[Any, str], Any] = {
+    (np.add, "reduce"): np.sum,
+    (np.add, "accumulate"): np.cumsum,
+    (np.multiply, "reduce"): np.prod,
+    (np.multiply, "accumulate"): np.cumprod,
+    (np.maximum, "reduce"): np.max,
+}
 
 _POLYNOMIAL = "a polynomial activation is written with * and **, for example x**2 or a*x**2 + b*x"
 _HINTS = {

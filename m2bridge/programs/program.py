@@ -198,7 +198,7 @@ class Builder:
 
     def __init__(self) -> None:
         self.instructions: list[Instruction] = []
-        self._known: dict[tuple[object, ...], int] = {}
+        self._known: dict[Instruction, int] = {}
 
     def shape(self, place: int) -> Shape:
         return self.instructions[place].shape
@@ -207,11 +207,10 @@ class Builder:
         """The place of an instruction, which is made unless the same one is there already."""
         shapes = tuple(self.instructions[k].shape for k in operands)
         made = instruction(operation, constants, tuple(operands), shapes, shape)
-        key = (made.operation, made.constants, made.operands, made.shape)
-        if key not in self._known:
-            self._known[key] = len(self.instructions)
+        if made not in self._known:
+            self._known[made] = len(self.instructions)
             self.instructions.append(made)
-        return self._known[key]
+        return self._known[made]
 
     def needed(self, results: Sequence[int]) -> set[int]:
         """All places that the results are computed from, and their own."""
