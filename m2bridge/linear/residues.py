@@ -36,13 +36,7 @@ def residue(value: int | Fraction, p: int) -> int:
 
 
 def integer_matrix(matrix: Any) -> NDArray[Any]:
-    """A two-dimensional array of exact integers (int64 or Python integers).
-
-    Raises
-    ------
-    InputError
-        For floats and other inexact entries, and for arrays that are not two-dimensional.
-    """
+    """A two-dimensional array of exact integers (int64 or Python integers); floats and other inexact entries are refused."""
     array = np.asarray(matrix)
     if array.ndim != 2:
         raise InputError(f"a matrix has two axes, this array has {array.ndim}")
@@ -50,11 +44,9 @@ def integer_matrix(matrix: Any) -> NDArray[Any]:
         if not all(isinstance(entry, (int, np.integer)) for entry in array.flat):
             raise InputError("an exact rank needs integer entries")
         return array
-    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
-        return array.astype(object)
     if array.size and array.dtype.kind not in "iu":
         raise InputError(f"an exact rank needs integer entries, not {array.dtype}")
-    return array.astype(np.int64)
+    return array.astype(object if array.dtype == np.uint64 else np.int64)
 
 
 @dataclass(frozen=True)
