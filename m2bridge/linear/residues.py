@@ -93,15 +93,16 @@ class Field:
         """Bring integers of absolute value below 2^53 - 2p to balanced residues, in place where it can be."""
         if array.ndim == 0:
             return self.reduce(array.reshape(1)).reshape(())
-        flat = array.reshape(-1) if array.flags.c_contiguous else array  # pieces that stay near the processor
-        wide = flat.size > _CHUNK and flat.ndim <= 2
-        rows = max(1, _CHUNK // (flat.size // len(flat))) if wide else max(1, len(flat))
-        for start in range(0, len(flat), rows):
-            piece = flat[start : start + rows]
+        pieces = [array]
+        flat = array.reshape(-1) if array.flags.c_contiguous else array
+        if array.size > _CHUNK and flat.ndim <= 2:  # pieces that stay near the processor
+            rows = max(1, _CHUNK // (flat.size // len(flat)))
+            pieces = [flat[start : start + rows] for start in range(0, len(flat), rows)]
+        for piece in pieces:
             quotient = np.multiply(piece, 1.0 / self.p)
             np.rint(quotient, out=quotient)
             quotient *= self.p
-            piece -= quotient
+            np.subtract(piece, quotient, out=piece)
         return array
 
     def matmul(self, left: Any, right: Any) -> Any:
