@@ -53,8 +53,6 @@ def integer_matrix(matrix: Any) -> NDArray[Any]:
 class Field:
     """F_p for a prime p < 2^23, on float64 arrays of balanced residues.
 
-    Examples
-    --------
     >>> field = Field(7)
     >>> field.matmul(field.residues([[3, 5]]), field.residues([[4], [6]])).tolist()
     [[0.0]]
@@ -146,8 +144,6 @@ class Field:
 class LargeField(Field):
     """F_p for a prime 2^23 <= p < 2^31, on int64 arrays of residues in 0..p-1: slower, for those who ask for such a prime.
 
-    Examples
-    --------
     >>> field = LargeField(2147483647)
     >>> field.matmul(field.residues([[-1, 5]]), field.residues([[4], [-6]])).tolist()
     [[2147483613]]
@@ -200,8 +196,6 @@ def rational(residue: int, modulus: int) -> Fraction | None:
 class Mod(NDArrayOperatorsMixin):
     """An exact array over F_p, for a prime p < 2^31, with + - * @ and indexing: what weights and results of programs travel in.
 
-    Examples
-    --------
     >>> x = Mod([[1, 2], [3, 4]], 7)
     >>> (x @ x - 3 * x).values.tolist()
     [[4, 4], [6, 3]]

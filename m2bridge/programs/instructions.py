@@ -188,13 +188,7 @@ def instruction(
     shapes: tuple[Shape, ...],
     shape: Shape = (),
 ) -> Instruction:
-    """An instruction whose result has the right shape; `shape` is needed by weight, input, constant, reshape and gather.
-
-    Raises
-    ------
-    ProgramError
-        The constants or the shapes of the operands do not fit.
-    """
+    """An instruction whose result has the right shape; `shape` is needed by weight, input, constant, reshape and gather."""
     need(operation in _OPERATIONS, f"{operation!r} is not an instruction")
     need(len(shapes) in _OPERATIONS[operation].counts, f"{operation}: {len(shapes)} operands")
     result = _result_shape(operation, constants, shapes, shape)

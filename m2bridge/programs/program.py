@@ -48,14 +48,9 @@ HEADER = "m2bridge program 1"
 class Program:
     """A network, or a map given by its coordinates when it has no inputs.
 
-    Attributes
-    ----------
-    instructions: weights, inputs, then the computation; operands refer to earlier places.
-    outputs: names and places of the results.
-    vanishing: places of polynomials in the weights that are zero on the source; empty when weights are free.
+    `outputs` are names and places of the results; `vanishing` are places of polynomials in the weights that are zero on the
+    source, none when weights are free.
 
-    Examples
-    --------
     >>> text = "m2bridge program 1\\n%0 = weight w [2]\\n%1 = power 2 %0\\noutput y %1\\n"
     >>> program = parse_program(text)
     >>> program.parameters, program.text == text
@@ -139,13 +134,7 @@ class Program:
 
 
 def parse_program(text: str) -> Program:
-    """The program with this canonical text.
-
-    Raises
-    ------
-    ProgramError
-        The text is not canonical: an unknown word, a blank too many, a shape that does not fit. The line is named.
-    """
+    """The program with this canonical text; what is not canonical, or does not fit, is refused with its line."""
     lines = text.split("\n")
     if lines[0] != HEADER or lines[-1] != "":
         raise ProgramError(f"a program begins with {HEADER!r} and ends with a line break")
@@ -265,13 +254,7 @@ def degree_in(program: Program, *kinds: str) -> int:
 
 
 def program_for_macaulay2(program: Program) -> dict[str, object]:
-    """The instructions as words and integers for the partial ``_program``: no name of a user reaches a script.
-
-    Raises
-    ------
-    NotPolynomialError
-        The program has an analytic instruction.
-    """
+    """The instructions as words and integers for the partial ``_program``: no name of a user reaches a script."""
     if not program.polynomial:
         raise NotPolynomialError("Macaulay2 interprets polynomial programs only")
     return {
