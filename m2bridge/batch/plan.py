@@ -18,7 +18,7 @@ from m2bridge.batch.jobfile import JobFile, Place, Section
 from m2bridge.batch.policy import JobLimits
 from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError, OutOfReachError, ParseError
-from m2bridge.models import Model, OwnNetwork, parse_spec
+from m2bridge.models import Model, parse_spec
 from m2bridge.models.code import is_code, parts_of
 from m2bridge.records import SCHEMA_VERSION
 
@@ -283,8 +283,8 @@ class _Builder:
             else:
                 named = model = parse_spec(text)
             self.models[text] = (model.spec, model)
-            if isinstance(named, OwnNetwork) and not text.strip().startswith("program:"):
-                self.names[model.spec] = named.name
+            if named.own_name is not None:
+                self.names[model.spec] = named.own_name
         return self.models[text]
 
 

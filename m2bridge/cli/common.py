@@ -1,7 +1,8 @@
-"""CLI: what the commands share: options, consoles, printing of results, exit codes. No mathematics here."""
+"""CLI: what the commands share: options, the model that is meant, consoles, printing of results, exit codes."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,25 +22,16 @@ from m2bridge import records
 from m2bridge.engine import machine
 from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError
+from m2bridge.models import Lightning, Model, parse_spec
+from m2bridge.models.code import is_code, model_from_code
 from m2bridge.results import Result
 
-PrimeOption = Annotated[
-    int | None,
-    typer.Option(
-        "--prime",
-        help="Characteristic of what is computed over a finite field (default: one that divides nothing in the model).",
-    ),
-]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
-TimeoutOption = Annotated[
-    str, typer.Option("--timeout", help="Time limit of the whole question: 90, 90s, 10m, 2h, none.")
-]
-MemoryOption = Annotated[
-    str,
-    typer.Option(
-        "--memory", help="Memory limit: 512M, 4G; at most four fifths of what the machine or container has."
-    ),
-]
+
+def option(kind: Any, flag: str, help: str, **words: Any) -> Any:
+    """The annotation of a parameter that the command line takes as an option."""
+    return Annotated[kind, typer.Option(flag, help=help, **words)]
+
+
 EngineOption = Annotated[
     str | None,
     typer.Option(
@@ -46,56 +39,118 @@ EngineOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-SaveOption = Annotated[
-    Path | None, typer.Option("--save", help="Directory to write the record into; made if missing.")
-]
-KeepOption = Annotated[
-    Path | None, typer.Option("--keep", help="Directory to keep scripts and raw output in; made if missing.")
-]
-EvidenceOption = Annotated[
-    bool, typer.Option("--evidence", help="Print every piece of evidence, with its method.")
-]
-ScriptOption = Annotated[
-    bool, typer.Option("--script", help="Print the first Macaulay2 script instead of running it.")
-]
-EstimateOption = Annotated[
-    bool,
-    typer.Option(
-        "--estimate", help="Predict seconds and memory, say what needs no Macaulay2, and run nothing."
-    ),
-]
-NoEngineOption = Annotated[bool, typer.Option("--no-engine", help="Do not ask Macaulay2.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Try even what is certainly out of reach.")]
-DOption = Annotated[int | None, typer.Option("--d", help="Width of a token (input).")]
-DpOption = Annotated[int | None, typer.Option("--dp", help="Width of a token (output), d' in the paper.")]
-AOption = Annotated[
-    int | None, typer.Option("--a", help="Bound of the rank of the attention matrix (default: d).")
-]
-TOption = Annotated[int | None, typer.Option("--t", help="Number of tokens (default: 2).")]
+_PRIME = (
+    "Characteristic of what is computed over a finite field (default: one that divides nothing in the model)."
+)
+_MEMORY = "Memory limit: 512M, 4G; at most four fifths of what the machine or container has."
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    "d": (option(int | None, "--d", "Width of a token (input)."), None),
+    "dp": (option(int | None, "--dp", "Width of a token (output), d' in the paper."), None),
+    "a": (option(int | None, "--a", "Bound of the rank of the attention matrix (default: d)."), None),
+    "t": (option(int | None, "--t", "Number of tokens (default: 2)."), None),
+    "prime": (option(int | None, "--prime", _PRIME), None),
+    "seed": (option(int, "--seed", "Seed of every random choice.", min=0), 0),
+    "timeout": (option(str, "--timeout", "Time limit of the whole question: 90, 90s, 10m, 2h, none."), "10m"),
+    "memory": (option(str, "--memory", _MEMORY), "6G"),
+    "engine": (EngineOption, None),
+    "no_engine": (option(bool, "--no-engine", "Do not ask Macaulay2."), False),
+    "force": (option(bool, "--force", "Try even what is certainly out of reach."), False),
+    "as_json": (JsonOption, False),
+    "save": (option(Path | None, "--save", "Directory to write the record into; made if missing."), None),
+    "keep": (option(Path | None, "--keep", "Directory to keep scripts and raw output in; made if missing."), None),
+    "evidence": (option(bool, "--evidence", "Print every piece of evidence, with its method."), False),
+    "script": (option(bool, "--script", "Print the first Macaulay2 script instead of running it."), False),
+    "estimate": (option(bool, "--estimate", "Predict seconds and memory, say what needs no Macaulay2, and run nothing."), False),
+}  # fmt: skip
+"""The options that commands share: annotation and default of each."""
 
 
-class _Console(Console):
-    """A console that leaves a closed pipe to the command, which ends as other programs do then."""
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What the user gave of the shared options that a command takes, checked before any work is done."""
 
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
+    d: int | None = None
+    dp: int | None = None
+    a: int | None = None
+    prime: int | None = None
+    seed: int = 0
+    timeout: str = "10m"
+    memory: str = "6G"
+    engine: str | None = None
+    force: bool = False
+    as_json: bool = False
+    save: Path | None = None
+    keep: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("save", "keep"):
+            check_directory(f"--{name}", getattr(self, name))
+
+    @property
+    def limits(self) -> Limits:
+        return parse_limits(self.timeout, self.memory)
 
 
-def console(*, stderr: bool = False) -> Console:
-    """A console that colours only on a terminal (and not with NO_COLOR); 100 columns in a pipe unless COLUMNS says otherwise."""
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() or "COLUMNS" in os.environ else 100
-    return _Console(stderr=stderr, width=width, highlight=False, emoji=False, soft_wrap=False)
+def taking(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add shared options to a command, whose first parameter is then :class:`Given`; `defaults` differ from the usual ones."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        def command(**words: Any) -> None:
+            function(Given(**{name: words.pop(name) for name in names}), **words)
+
+        _, *own = inspect.signature(function, eval_str=True).parameters.values()
+        usual = {name: OPTIONS[name] for name in names}
+        more = {name: (kind, defaults.get(name, default)) for name, (kind, default) in usual.items()}
+        sign(command, {p.name: (p.annotation, p.default) for p in own} | more)
+        command.__doc__ = function.__doc__
+        return command
+
+    return decorate
 
 
-def print_json(document: Any) -> None:
-    """One JSON document on standard output, in ASCII where that takes nothing else."""
-    text = records.dumps(document)
-    try:
-        text.encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        text = json.dumps(json.loads(text), indent=2)
-    print(text)
+def sign(command: Callable[..., None], parameters: dict[str, tuple[Any, Any]]) -> None:
+    """Tell the option parser what a command with arbitrary keywords takes: annotation and default of each."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    listed = [
+        inspect.Parameter(name, keyword, annotation=kind, default=default)
+        for name, (kind, default) in parameters.items()
+    ]
+    command.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in listed}
+
+
+# -- which model ---------------------------------------------------------------------------------------------------------------
+
+
+def read_model(spec: str) -> Model:
+    """The model of a specification; nothing at all is no specification. A file of code that the user named here is run."""
+    if not spec.strip():
+        raise InputError("the model is missing: give a specification such as 'lightning(d=2,dp=1)'")
+    if Path(spec).suffix in (".toml", ".json", ".py") and ":" not in spec:
+        own = f"python:{spec}:NAME, or torch:{spec}:NAME" if spec.endswith(".py") else f"file:{spec}"
+        raise InputError(f"{spec} is the name of a file: write {own}")
+    return model_from_code(spec) if is_code(spec) else parse_spec(spec)
+
+
+def model_from(spec: str | None, d: int | None, dp: int | None, a: int | None, t: int | None) -> Model:
+    """The model that the arguments name: a spec string, or ``--d --dp --a --t`` for one layer of lightning attention."""
+    sizes = {"--d": d, "--dp": dp, "--a": a, "--t": t}
+    given = [name for name, value in sizes.items() if value is not None]
+    if spec is not None:
+        if given:
+            raise InputError(f"give either a model specification or {', '.join(given)}, not both")
+        return read_model(spec)
+    if d is None or dp is None:
+        raise InputError(
+            "say which model: a specification such as 'lightning(d=2,dp=1)', or --d and --dp for one layer"
+        )
+    for name, value in sizes.items():
+        if value is not None and value < 1:
+            raise InputError(f"{name} {value}: a size is a positive integer")
+    return Lightning(d=d, dp=dp, a=d if a is None else a, t=2 if t is None else t)
+
+
+# -- limits and places ---------------------------------------------------------------------------------------------------------
 
 
 def parse_limits(timeout: str, memory: str) -> Limits:
@@ -123,6 +178,33 @@ def check_directory(option: str, directory: Path | None) -> None:
         raise InputError(f"{option} {directory}: the directory cannot be written to")
 
 
+# -- output --------------------------------------------------------------------------------------------------------------------
+
+
+class _Console(Console):
+    """A console that leaves a closed pipe to the command, which ends as other programs do then."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that colours only on a terminal (and not with NO_COLOR); 100 columns in a pipe unless COLUMNS says otherwise."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else 100
+    return _Console(stderr=stderr, width=width, highlight=False, emoji=False, soft_wrap=False)
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on standard output, in ASCII where that takes nothing else."""
+    text = records.dumps(document)
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        text = json.dumps(json.loads(text), indent=2)
+    print(text)
+
+
 def finish(
     result: Result,
     *,
@@ -132,22 +214,21 @@ def finish(
     name: str | None = None,
 ) -> None:
     """Print a result (JSON, or `show` for people), save its record, and exit 3 when the witnesses disagree, 5 at a limit."""
-    path = (
-        None if save is None else records.save(result, save, name=name)
-    )  # first: who reads the output may close it
+    # the record first: who reads the output may close it
+    path = None if save is None else records.save(result, save, name=name)
     if as_json:
         print_json(records.to_document(result))
     else:
         show(console())
+    err = console(stderr=True)
     if path is not None:
-        console(stderr=True).print(f"record: {path}", markup=False, soft_wrap=True)
+        err.print(f"record: {path}", markup=False, soft_wrap=True)
     if result.agreement is False:
-        err = console(stderr=True)
         for conflict in result.conflicts:
             err.print(f"witnesses disagree: {conflict}", style="bold red", markup=False, soft_wrap=True)
         raise typer.Exit(3)
     if result.limit is not None:
-        console(stderr=True).print(f"partial answer: {result.limit}", markup=False, soft_wrap=True)
+        err.print(f"partial answer: {result.limit}", markup=False, soft_wrap=True)
         raise typer.Exit(5)
 
 

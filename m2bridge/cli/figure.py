@@ -1,21 +1,26 @@
-"""CLI: ``m2bridge figure 1``, ``theorem-3.4``, ``3``, ``landscape``, and ``sweep`` of a store."""
+"""CLI: ``m2bridge figure 1``, ``theorem-3.4``, ``3``, ``landscape``, and ``sweep`` of a store.
+
+A picture goes into a file with its data beside it, or alone to standard output (``-o -``).
+"""
 
 from __future__ import annotations
 
 import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from m2bridge import records
 from m2bridge.batch.store import Store
 from m2bridge.cli import common
-from m2bridge.cli.layer import model_from
-from m2bridge.cli.target import Target
 from m2bridge.engine import open_engine
 from m2bridge.errors import DisagreementError, InputError
-from m2bridge.figures import figure1, figure3, finite_elements, landscape, orbits, plotting, slices, sweep
+from m2bridge.figures import charts, figure1, landscape, landscape_pictures, orbits, plotting, slices
 from m2bridge.models import DeepLightning, Softmax, parse_spec
 from m2bridge.questions.boundary import Boundary, boundary
 from m2bridge.questions.boundary import check_model as check_boundary
@@ -38,12 +43,15 @@ RecordOption = Annotated[
     list[Path] | None,
     typer.Option("--record", help="Draw from this saved record instead of computing; may be repeated."),
 ]
+_RUN = ("seed", "timeout", "memory", "engine")
+_ALL = (*plotting.STATIC, ".html")
 _PANELS = {
     "pinch point": "umbrella",
     "two pinch points": "conoid",
     "two sheets crossing": "crossing",
     "closure-only handle": "handle",
 }
+_R = TypeVar("_R", bound=Result)
 
 
 def register(app: typer.Typer) -> None:
@@ -59,7 +67,58 @@ def register(app: typer.Typer) -> None:
     figures.command("landscape")(landscape_command)
 
 
+class Target:
+    """The place that ``-o`` names, checked before any work is done.
+
+    `picture` is the text of ``--format``, which belongs to standard output only; `allowed` are the endings that can be drawn.
+    """
+
+    def __init__(self, output: Path, picture: str | None, allowed: Sequence[str] = _ALL) -> None:
+        self.path = None if output == Path("-") else output
+        if self.path is not None:
+            if picture is not None:
+                raise InputError(f"--format is for -o -; the ending of {output} chooses its format")
+            plotting.check_output(self.path, allowed)
+            return
+        self.ending = f".{(picture or 'png').lower()}"
+        if self.ending not in allowed:
+            known = ", ".join(ending.lstrip(".") for ending in allowed)
+            raise InputError(f"--format {picture}: use one of {known}")
+        if sys.stdout.isatty():
+            raise InputError(
+                "-o - writes a picture to standard output, which is a terminal; send it to a file with >"
+            )
+        plotting.check_output(Path(tempfile.gettempdir()) / f"picture{self.ending}", allowed)
+
+    @contextmanager
+    def file(self) -> Iterator[Path]:
+        """The file to draw into. What was drawn for standard output is sent there once it is complete."""
+        if self.path is not None:
+            yield self.path
+            return
+        with tempfile.TemporaryDirectory(prefix="m2bridge-") as directory:
+            path = Path(directory) / f"picture{self.ending}"
+            yield path
+            sys.stdout.flush()
+            sys.stdout.buffer.write(path.read_bytes())
+            sys.stdout.buffer.flush()
+
+    def add_data(
+        self, document: Mapping[str, Any], rows: Sequence[Sequence[Any]], columns: Sequence[str]
+    ) -> None:
+        """Write the data beside the picture and say what was written; nothing beside standard output."""
+        if self.path is not None:
+            beside = plotting.write_data(self.path, document, columns, rows)
+            self.say(f"{self.path} (data: {', '.join(path.name for path in beside)})")
+
+    def say(self, message: str) -> None:
+        """A line for people, which keeps out of the way of a picture on standard output."""
+        typer.echo(message, err=self.path is None)
+
+
+@common.taking("prime", *_RUN, memory="4G")
 def slice_command(
+    given: common.Given,
     output: OutputOption,
     cut: Annotated[
         str | None,
@@ -74,11 +133,6 @@ def slice_command(
         int, typer.Option("--grid", min=4, max=200, help="Lines of the comparison grid, a side.")
     ] = 24,
     record: RecordOption = None,
-    prime: common.PrimeOption = None,
-    seed: common.SeedOption = 0,
-    timeout: common.TimeoutOption = "10m",
-    memory: common.MemoryOption = "4G",
-    engine: common.EngineOption = None,
     picture: FormatOption = None,
 ) -> None:
     """A slice of M(2,1,2): reachable functions, singular curve, closure-only part, boundary points.
@@ -87,17 +141,16 @@ def slice_command(
 
     Example: m2bridge figure 1 -o figure-1.pdf
     """
-    target = Target(output, picture, (*plotting.STATIC, ".html"))
+    target = Target(output, picture)
     if cut is not None and random_slice:
         raise InputError("give either --slice or --random-slice, not both")
-    chosen = slices.random_slice(seed) if random_slice else slices.read_slice(cut or slices.DEFAULT)
-    loaded = _load(record, (SingularLocus,))
-    if not loaded:
-        model = check_model(slices.MODEL, prime or DEFAULT_PRIME)
-        with open_engine(engine) as opened:
-            limits = common.parse_limits(timeout, memory)
-            loaded = [singular_locus(model, engine=opened, prime=prime, seed=seed, limits=limits)]
-    locus = _one(loaded, SingularLocus)
+    chosen = slices.random_slice(given.seed) if random_slice else slices.read_slice(cut or slices.DEFAULT)
+    if record:
+        locus = _one(_load(record, SingularLocus), SingularLocus)
+    else:
+        model, limits = check_model(slices.MODEL, given.prime or DEFAULT_PRIME), given.limits
+        with open_engine(given.engine) as opened:
+            locus = singular_locus(model, engine=opened, prime=given.prime, seed=given.seed, limits=limits)
     if parse_spec(locus.model) != slices.MODEL:
         raise InputError(f"Figure 1 is a slice of M(2,1,2); the record is of {locus.model}")
     _trusted(locus)
@@ -105,29 +158,20 @@ def slice_command(
     with target.file() as file:
         figure1.draw(part, file)
     target.add_data(*figure1.data(part), figure1.COLUMNS)
-    check = part.check
-    target.say(
-        f"{check.drawn} drawn points satisfy the equation, {check.roots} real roots have real weights: "
-        f"{slices.text_of(part.polynomial)} = 0"
-    )
+    check, equation = part.check, slices.text_of(part.polynomial)
+    found = f"{check.drawn} drawn points satisfy the equation, {check.roots} real roots have real weights"
+    target.say(f"{found}: {equation} = 0")
 
 
+@common.taking("d", "dp", "a", "prime", *_RUN, "force", memory="4G")
 def orbits_command(
+    given: common.Given,
     output: StaticOption,
     spec: Annotated[str | None, typer.Argument(help="A one-layer model, e.g. 'lightning(d=2,dp=1)'.")] = None,
-    d: common.DOption = None,
-    dp: common.DpOption = None,
-    a: common.AOption = None,
     record: RecordOption = None,
     panels: Annotated[
         bool, typer.Option("--panels/--no-panels", help="Slices beside the diagram of M(2,1,2).")
     ] = True,
-    prime: common.PrimeOption = None,
-    seed: common.SeedOption = 0,
-    timeout: common.TimeoutOption = "10m",
-    memory: common.MemoryOption = "4G",
-    engine: common.EngineOption = None,
-    force: common.ForceOption = False,
     picture: FormatOption = None,
 ) -> None:
     """The orbits of one layer ordered by closure: dimension, tangent dimension, singular, boundary, where Theorem 3.4 fails.
@@ -135,22 +179,19 @@ def orbits_command(
     Example: m2bridge figure theorem-3.4 --d 3 --dp 2 --a 2 -o orbits.pdf
     """
     target = Target(output, picture, plotting.STATIC)
-    loaded = _load(record, (SingularLocus, Boundary))
     edge: Boundary | None
-    if loaded:
+    if record:
+        loaded = _load(record, SingularLocus, Boundary)
         locus = _one(loaded, SingularLocus)
-        edges = [result for result in loaded if isinstance(result, Boundary)]
-        edge = edges[0] if edges else None
+        edge = next((result for result in loaded if isinstance(result, Boundary)), None)
     else:
-        model = model_from(spec, d, dp, a, None)
-        check_model(model, prime or DEFAULT_PRIME, force=force)
-        check_boundary(model, force=force)
-        limits = common.parse_limits(timeout, memory)
-        with common.Progress(quiet=False).shown() as progress, open_engine(engine) as opened:
-            locus = singular_locus(
-                model, engine=opened, prime=prime, seed=seed, limits=limits, progress=progress, force=force
-            )
-            edge = boundary(model, engine=opened, seed=seed, limits=limits, progress=progress, force=force)
+        model = common.model_from(spec, given.d, given.dp, given.a, None)
+        check_model(model, given.prime or DEFAULT_PRIME, force=given.force)
+        check_boundary(model, force=given.force)
+        words: dict[str, Any] = {"seed": given.seed, "limits": given.limits, "force": given.force}
+        with common.Progress(quiet=False).shown() as progress, open_engine(given.engine) as opened:
+            words |= {"engine": opened, "progress": progress}
+            locus, edge = singular_locus(model, prime=given.prime, **words), boundary(model, **words)
     _trusted(locus, edge)
     wanted = panels and parse_spec(locus.model) == slices.MODEL
     sections = {
@@ -163,7 +204,9 @@ def orbits_command(
     target.add_data(*orbits.data(locus, edge), orbits.COLUMNS)
 
 
+@common.taking("save", "seed")
 def widths_command(
+    given: common.Given,
     output: OutputOption,
     family: Annotated[str, typer.Option("--model", help="softmax or lightning.")] = "softmax",
     layers: Annotated[int, typer.Option("--layers", min=1, help="Number of layers, l.")] = 2,
@@ -178,43 +221,42 @@ def widths_command(
         ),
     ] = None,
     record: RecordOption = None,
-    save: common.SaveOption = None,
-    seed: common.SeedOption = 0,
     picture: FormatOption = None,
 ) -> None:
     """Estimated and expected dimension of deep attention against its width; estimated is what `dimension` proves.
 
     Example: m2bridge figure 3 -o figure-3.pdf --paper-method float32
     """
-    target = Target(output, picture, (*plotting.STATIC, ".html"))
-    common.check_directory("--save", save)
-    if paper_method is not None and paper_method not in finite_elements.PRECISIONS:
-        raise InputError(f"--paper-method {paper_method!r}: use {' or '.join(finite_elements.PRECISIONS)}")
-    results = [result for result in _load(record, (Dimension,)) if isinstance(result, Dimension)]
+    target = Target(output, picture)
+    if paper_method is not None and paper_method not in charts.PRECISIONS:
+        raise InputError(f"--paper-method {paper_method!r}: use {' or '.join(charts.PRECISIONS)}")
+    results = _load(record, Dimension)
     if not results:
-        models = [_deep(family, delta, layers, a, t) for delta in _range(widths)]
+        if family not in ("softmax", "lightning"):
+            raise InputError(f"--model {family!r}: use softmax or lightning")
+        kind = Softmax if family == "softmax" else DeepLightning
+        models = [kind(d=(delta,) * (layers + 1), a=(a,) * layers, t=t) for delta in _range(widths)]
         with common.Progress(quiet=False).shown() as progress:
             for model in models:
                 progress(f"dimension of {model.spec}")
-                results.append(dimension(model, engine=False, seed=seed))
-    for result in results:
-        _trusted(result)
-        if save is not None:
-            records.save(result, save)
+                results.append(dimension(model, engine=False, seed=given.seed))
+    _trusted(*results)
+    if given.save is not None:
+        for result in results:
+            records.save(result, given.save)
     measured = {}
     if paper_method is not None:
         for result in results:
-            network = parse_spec(result.model)
-            width = network.d[0]  # type: ignore[attr-defined]
-            measured[width] = finite_elements.measured_rank(network, seed=seed, precision=paper_method)
-    rows = figure3.rows_of(results, measured)
+            network: Any = parse_spec(result.model)
+            measured[network.d[0]] = charts.measured_rank(network, seed=given.seed, precision=paper_method)
+    rows = charts.rows_of(results, measured)
     title, citation = _title(results[0].model)
     label = f"250 inputs, {paper_method}" if paper_method else ""
     with target.file() as file:
-        figure3.draw(rows, file, title=title, citation=citation, measured_label=label)
-    models_drawn = [result.model for result in results]
-    target.add_data(*figure3.data(rows, title=title, models=models_drawn), figure3.COLUMNS)
-    proved = sum(row.certainty.value == "proved" for row in rows)
+        charts.draw_widths(rows, file, title=title, citation=citation, measured=label)
+    drawn = [result.model for result in results]
+    target.add_data(*charts.width_data(rows, title=title, models=drawn), charts.WIDTH_COLUMNS)
+    proved = sum(row.certainty == "proved" for row in rows)
     equal = sum(row.estimated == row.expected for row in rows)
     target.say(f"{len(rows)} widths: {proved} proved, {equal} equal to the formula")
 
@@ -234,15 +276,17 @@ def sweep_command(
 
     Example: m2bridge figure sweep STORE --x h --y image_dim -o sweep.png
     """
-    target = Target(output, picture, (*plotting.STATIC, ".html"))
-    points = sweep.points_of(Store.open(store).rows(where), x, y, by)
+    target = Target(output, picture)
+    points = charts.points_of(Store.open(store).rows(where), x, y, by)
     with target.file() as file:
-        sweep.draw(points, file, x=x, y=y)
-    target.add_data(*sweep.data(points, x=x, y=y), sweep.COLUMNS)
+        charts.draw_sweep(points, file, x=x, y=y)
+    target.add_data(*charts.sweep_data(points, x=x, y=y), charts.SWEEP_COLUMNS)
     target.say(f"{len(points)} records")
 
 
+@common.taking(*_RUN, memory="4G")
 def landscape_command(
+    given: common.Given,
     output: OutputOption,
     spec: Annotated[
         str, typer.Argument(help="A model, e.g. 'lightning(d=2,dp=1)'; with more than two weights, a slice.")
@@ -251,35 +295,25 @@ def landscape_command(
         str | None, typer.Option("--target", help="The target as coordinates, e.g. 1/2,3/5,-1/2.")
     ] = None,
     window: Annotated[float, typer.Option("--window", min=0.1, help="Weights from -WINDOW to WINDOW.")] = 1.4,
-    seed: common.SeedOption = 0,
-    timeout: common.TimeoutOption = "10m",
-    memory: common.MemoryOption = "4G",
-    engine: common.EngineOption = None,
     picture: FormatOption = None,
 ) -> None:
     """A loss landscape: critical points by kind and gradient flow, among weights and among functions.
 
     Example: m2bridge figure landscape 'lightning(d=2,dp=1)' -o landscape.png
     """
-    place = Target(output, picture, (*plotting.STATIC, ".html"))
-    plane, title = landscape.plane_of(parse_spec(spec), seed)
-    goal = landscape.target_of(plane, seed) if target is None else read_target(target)
-    limits = common.parse_limits(timeout, memory)
-    with common.Progress(quiet=False).shown() as progress, open_engine(engine) as opened:
+    place = Target(output, picture)
+    plane, title = landscape.plane_of(parse_spec(spec), given.seed)
+    goal = landscape.target_of(plane, given.seed) if target is None else read_target(target)
+    limits = given.limits
+    with common.Progress(quiet=False).shown() as progress, open_engine(given.engine) as opened:
         answer = critical_points(
-            plane,
-            metric="euclidean",
-            target=goal,
-            real=True,
-            engine=opened,
-            seed=seed,
-            limits=limits,
+            plane, metric="euclidean", target=goal, real=True, engine=opened, seed=given.seed, limits=limits,
             progress=progress,
-        )
+        )  # fmt: skip
     _trusted(answer)
     part = landscape.scene(plane, goal, answer, window=window)
     with place.file() as file:
-        landscape.draw(part, file, title)
+        landscape_pictures.draw(part, file, title)
     place.add_data(*landscape.data(part), landscape.COLUMNS)
     place.say(f"{answer.view().answer}; {part.ending} of {len(part.flows)} flow lines end in a minimum")
 
@@ -296,26 +330,19 @@ def _range(text: str) -> list[int]:
     return list(range(low, high + 1))
 
 
-def _deep(family: str, delta: int, layers: int, a: int, t: int) -> Softmax | DeepLightning:
-    if family not in ("softmax", "lightning"):
-        raise InputError(f"--model {family!r}: use softmax or lightning")
-    kind = Softmax if family == "softmax" else DeepLightning
-    return kind(d=(delta,) * (layers + 1), a=(a,) * layers, t=t)
-
-
 def _title(spec: str) -> tuple[str, str]:
-    model = parse_spec(spec)
-    softmax = isinstance(model, Softmax)
-    layers = f"l={len(model.a)}, t={model.t}, a={model.a[0]}"  # type: ignore[attr-defined]
-    name = "softmax" if softmax else "lightning"
+    """What stands above Figure 3, and how its formula is cited."""
+    model: Any = parse_spec(spec)
+    name = "softmax" if isinstance(model, Softmax) else "lightning"
+    title = f"{name} attention, l={len(model.a)}, t={model.t}, a={model.a[0]}"
     if model.formula is None or not model.formula.applies:
-        return f"{name} attention, {layers}", "no formula"
+        return title, "no formula"
     number = re.search(r"Equation (\d+)|Theorem [\d.]+", model.formula.citation)
-    citation = "formula" if number is None else number[0].replace("Equation", "Eq.")
-    return f"{name} attention, {layers}", citation
+    return title, "formula" if number is None else number[0].replace("Equation", "Eq.")
 
 
-def _load(paths: list[Path] | None, kinds: tuple[type[Result], ...]) -> list[Result]:
+def _load(paths: list[Path] | None, *kinds: type[_R]) -> list[_R]:
+    """The records that a picture is drawn from, of the kinds that it needs."""
     found = []
     for path in paths or ():
         result = records.load(path)
@@ -326,7 +353,7 @@ def _load(paths: list[Path] | None, kinds: tuple[type[Result], ...]) -> list[Res
     return found
 
 
-def _one(results: list[Result], kind: type[SingularLocus]) -> SingularLocus:
+def _one(results: Sequence[Result], kind: type[_R]) -> _R:
     found = [result for result in results if isinstance(result, kind)]
     if len(found) != 1:
         raise InputError(f"this picture needs one record of {kind.ANALYSIS}, not {len(found)}")

@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.cli.common import JsonOption, console, print_json
-from m2bridge.cli.layer import read_model
+from m2bridge.cli.common import JsonOption, console, print_json, read_model
 from m2bridge.models import FAMILIES
 from m2bridge.models.catalogue import describe
 from m2bridge.views import known

@@ -13,27 +13,15 @@ from typing import Annotated, Any, Literal, Union
 import typer
 
 from m2bridge.cli import common, showing
-from m2bridge.cli.layer import model_from
 from m2bridge.engine import open_engine
 from m2bridge.engine.discovery import VARIABLE
 from m2bridge.errors import InputError
-from m2bridge.models import Model, OwnNetwork
+from m2bridge.models import Model
 from m2bridge.questions import find
 from m2bridge.questions.kernel import MODEL, OwnOption, Question
 
-_LAYER = {"d": common.DOption, "dp": common.DpOption, "a": common.AOption, "t": common.TOption}
-_COMMON: dict[str, tuple[Any, Any]] = {
-    "seed": (common.SeedOption, 0),
-    "timeout": (common.TimeoutOption, "10m"),
-    "memory": (common.MemoryOption, "6G"),
-    "engine": (common.EngineOption, None),
-    "as_json": (common.JsonOption, False),
-    "save": (common.SaveOption, None),
-    "keep": (common.KeepOption, None),
-    "evidence": (common.EvidenceOption, False),
-    "script": (common.ScriptOption, False),
-    "estimate": (common.EstimateOption, False),
-}
+_LAYER = ("d", "dp", "a", "t")
+_COMMON = ("seed", "timeout", "memory", "engine", "as_json", "save", "keep", "evidence", "script", "estimate")
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -43,42 +31,26 @@ def register(app: typer.Typer, name: str) -> None:
     def command(**given: Any) -> None:
         _run(question, given)
 
-    parameters = _parameters(question)
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    common.sign(command, _parameters(question))
     example = f"\n\nExample: {question.example}" if question.example else ""
     app.command(question.name, help=question.asks + example)(command)
 
 
-def _parameters(question: Question[Any, Any]) -> list[inspect.Parameter]:
-    found: list[tuple[str, Any, Any]] = []
+def _parameters(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
+    """What the command takes: annotation and default of each."""
     about = question.subject
-    if about is MODEL:
-        argument = Annotated[str | None, typer.Argument(metavar=about.metavar, help=about.help)]
-        found.append(("subject", argument, None))
-        found += [(name, kind, None) for name, kind in _LAYER.items()]
-    else:
-        needed = Annotated[str, typer.Argument(metavar=about.metavar, help=about.help)]
-        found.append(("subject", needed, inspect.Parameter.empty))
-    found += [(own.name, _annotation(own), own.unasked) for own in question.options.values()]
-    if question.takes_prime:
-        found.append(("prime", common.PrimeOption, None))
-    if not question.needs_engine:
-        found.append(("no_engine", common.NoEngineOption, False))
+    model = about is MODEL
+    kind: Any = str | None if model else str
+    argument: Any = Annotated[kind, typer.Argument(metavar=about.metavar, help=about.help)]
+    found = {"subject": (argument, None if model else inspect.Parameter.empty)}
+    found |= {name: common.OPTIONS[name] for name in (_LAYER if model else ())}
+    found |= {own.name: (_annotation(own), own.unasked) for own in question.options.values()}
+    shared = ["prime"] * question.takes_prime + ["no_engine"] * (not question.needs_engine)
+    found |= {name: common.OPTIONS[name] for name in shared}
     if question.formats:
-        words = ", ".join(question.formats)
-        found.append(
-            (
-                "form",
-                Annotated[str | None, typer.Option("--format", help=f"Print only this text: {words}.")],
-                None,
-            )
-        )
-    found += [(name, kind, default) for name, (kind, default) in _COMMON.items()]
-    return [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for name, kind, default in found
-    ]
+        words = f"Print only this text: {', '.join(question.formats)}."
+        found["form"] = (common.option(str | None, "--format", words), None)
+    return found | {name: common.OPTIONS[name] for name in _COMMON}
 
 
 def _flag(own: OwnOption) -> str:
@@ -135,7 +107,7 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
                 result, console, title=title, quantities=question.quantities, evidence=given["evidence"]
             )
 
-    name = subject.name if isinstance(subject, OwnNetwork) else None
+    name = subject.own_name if isinstance(subject, Model) else None
     common.finish(result, as_json=given["as_json"], save=given["save"], show=show, name=name)
 
 
@@ -171,7 +143,7 @@ def _answered(
 
 def _subject(question: Question[Any, Any], given: dict[str, Any]) -> Any:
     if question.subject is MODEL:
-        return model_from(given["subject"], *(given[name] for name in _LAYER))
+        return common.model_from(given["subject"], *(given[name] for name in _LAYER))
     return question.subject.read(given["subject"])
 
 

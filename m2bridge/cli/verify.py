@@ -44,7 +44,9 @@ _SHORT = {
 
 def register(app: typer.Typer) -> None:
     @app.command("verify")
+    @common.taking("seed", "memory", "engine", "as_json", "save", memory="4G")
     def command(
+        given: common.Given,
         claims: Annotated[
             list[str] | None, typer.Argument(help="Claims to check, e.g. theorem-3.4 (default: all).")
         ] = None,
@@ -59,17 +61,12 @@ def register(app: typer.Typer) -> None:
             Path | None, typer.Option("--report", help="Write a report: FILE.md or FILE.html.")
         ] = None,
         list_only: Annotated[bool, typer.Option("--list", help="List the claims and stop.")] = False,
-        seed: common.SeedOption = 0,
         timeout: Annotated[
             str,
             typer.Option(
                 "--timeout", help="Time limit of each question that a check asks: 90, 90s, 5m, none."
             ),
         ] = "5m",
-        memory: common.MemoryOption = "4G",
-        engine: common.EngineOption = None,
-        as_json: common.JsonOption = False,
-        save: common.SaveOption = None,
     ) -> None:
         """Check every statement of the paper by computation, with an exact witness for each that fails.
 
@@ -85,21 +82,20 @@ def register(app: typer.Typer) -> None:
         if not any(select_sizes(item, quick=quick, max_d=max_d) for item in selected):
             raise InputError(f"--max-d {max_d} leaves no size to check; the sizes of these claims are larger")
         _check_report(report)
-        common.check_directory("--save", save)
-        limits = common.parse_limits(timeout, memory)
-        out = common.console()
+        limits = common.parse_limits(timeout, given.memory)
+        out, quiet = common.console(), given.as_json
 
         def finished(item: Claim, entry: Entry) -> None:
-            if not as_json:
+            if not quiet:
                 out.print(_line(item, entry))
 
-        with common.Progress(quiet=as_json).shown() as progress, open_engine(engine, warm=True) as opened:
-            context = Context(engine=opened, seed=seed, limits=limits)
+        with common.Progress(quiet=quiet).shown() as progress, open_engine(given.engine, warm=True) as opened:
+            context = Context(engine=opened, seed=given.seed, limits=limits)
             ledger = verify(selected, context, quick=quick, max_d=max_d, progress=progress, finished=finished)
         if report is not None:
             text = ledger_html(ledger) if report.suffix == ".html" else ledger_markdown(ledger)
             write_atomically(report, text)
-        common.finish(ledger, as_json=as_json, save=save, show=lambda console: _show(ledger, console))
+        common.finish(ledger, as_json=quiet, save=given.save, show=lambda console: _show(ledger, console))
         if ledger.changed:
             raise typer.Exit(6)
 

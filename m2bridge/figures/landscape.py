@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.figures import plotting
+from m2bridge.figures.slices import substituted
 from m2bridge.models import Lightning, Model, from_text, symbolic_map
 from m2bridge.models.custom import PolynomialMap, terms_of
 from m2bridge.models.symbolic import rational_variables, sparse
@@ -87,15 +87,7 @@ def _random_plane(model: Model, seed: int) -> PolynomialMap:
     r, s = rational_variables(["r", "s"])
     base, first, second = rng.integers(-1, 2, size=(3, model.parameter_count)).tolist()
     weights = [b + u * r + v * s for b, u, v in zip(base, first, second, strict=True)]
-    found = []
-    for polynomial in symbolic_map(model):
-        total = 0 * r
-        for exponents, coefficient in polynomial.items():
-            term = coefficient + 0 * r
-            for weight, power in zip(weights, exponents, strict=True):
-                term = term * weight**power if power else term
-            total = total + term
-        found.append(terms_of(sparse(total)))
+    found = [terms_of(sparse(substituted(polynomial, weights))) for polynomial in symbolic_map(model)]
     return PolynomialMap(
         name=f"plane of weights of {model.spec}", variables=("r", "s"), polynomials=tuple(found)
     )
@@ -195,18 +187,6 @@ def _axes_of(plane: PolynomialMap, window: float) -> np.ndarray:
     return np.concatenate([rows, np.zeros((3 - len(rows), rows.shape[1]))])
 
 
-def draw(part: Scene, path: Path, title: str) -> None:
-    """Write the picture; the ending of `path` chooses the format."""
-    if path.suffix.lower() == ".html":
-        from m2bridge.figures.landscape_html import interactive
-
-        plotting.save_html(interactive(part, title), path)
-    else:
-        from m2bridge.figures.landscape_static import draw_static
-
-        draw_static(part, path, title)
-
-
 def losses_on(part: Scene, count: int = _GRID) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A grid of weights, the functions there, and their losses."""
     ticks = np.linspace(-part.window, part.window, count)
@@ -236,13 +216,8 @@ def data(part: Scene) -> tuple[dict[str, Any], list[list[Any]]]:
         "flow_lines": len(part.flows),
         "ending_in_a_minimum": part.ending,
     }
-    rows = [
-        [
-            point.kind,
-            point.loss[0],
-            " ".join(f"({w[0]:.6f};{w[1]:.6f})" for w in found),
-            " ".join(low for low, _ in point.coordinates),
-        ]
-        for point, found in zip(part.answer.real_points, part.weights, strict=True)
-    ]
+    rows = []
+    for point, found in zip(part.answer.real_points, part.weights, strict=True):
+        weights = " ".join(f"({w[0]:.6f};{w[1]:.6f})" for w in found)
+        rows.append([point.kind, point.loss[0], weights, " ".join(low for low, _ in point.coordinates)])
     return document, rows

@@ -18,33 +18,13 @@ from m2bridge.records import write_atomically
 
 STATIC = (".png", ".pdf", ".svg")
 # Okabe and Ito's palette, told apart with any colour vision
-BLUE, SKY, GREEN, ORANGE, VERMILION, PURPLE, YELLOW, BLACK, GREY = (
-    "#0072B2",
-    "#56B4E9",
-    "#009E73",
-    "#E69F00",
-    "#D55E00",
-    "#CC79A7",
-    "#F0E442",
-    "#000000",
-    "#7F7F7F",
-)
+BLUE, SKY, GREEN, ORANGE, VERMILION = "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00"
+PURPLE, YELLOW, BLACK, GREY = "#CC79A7", "#F0E442", "#000000", "#7F7F7F"
 _STYLE = {
-    "font.family": "DejaVu Sans",
-    "font.size": 8,
-    "axes.titlesize": 8.5,
-    "axes.labelsize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "mathtext.fontset": "dejavusans",
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "m2bridge",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "savefig.dpi": 300,
-}
+    "font.family": "DejaVu Sans", "font.size": 8, "axes.titlesize": 8.5, "axes.labelsize": 8, "xtick.labelsize": 7,
+    "ytick.labelsize": 7, "legend.fontsize": 7, "mathtext.fontset": "dejavusans", "pdf.fonttype": 42, "svg.fonttype": "none",
+    "svg.hashsalt": "m2bridge", "axes.spines.top": False, "axes.spines.right": False, "savefig.dpi": 300,
+}  # fmt: skip
 
 
 def library(name: str) -> Any:
@@ -96,6 +76,35 @@ def new_figure(width: float, height: float) -> Any:
     figure = library("matplotlib.figure").Figure(figsize=(width, height))
     library("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
     return figure
+
+
+def frame_3d(
+    axes: Any,
+    *,
+    aspect: tuple[float, ...],
+    zoom: float,
+    focal_length: float,
+    view: Sequence[float],
+    small: bool = False,
+) -> None:
+    """Three-dimensional axes of the house: light panes, few ticks close to the box, letters x, y, z."""
+    axes.set_box_aspect(aspect, zoom=zoom)
+    axes.set_proj_type("persp", focal_length=focal_length)
+    axes.view_init(*view)
+    locator = library("matplotlib.ticker").MaxNLocator
+    for label in "xyz":
+        axis = getattr(axes, f"{label}axis")
+        axis.set_pane_color((0.97, 0.97, 0.97, 1.0))
+        axis.set_tick_params(pad=-4 if small else -3, labelsize=5.5 if small else 6.5)
+        axis.set_major_locator(locator(4, steps=[1, 5, 10], prune="both"))
+        axis.set_label_text(f"${label}$", fontsize=7 if small else 9)
+        axis.labelpad = -8 if small else -6
+
+
+def legend_below(figure: Any, handles: Sequence[Any], place: tuple[float, float], **words: Any) -> None:
+    """A legend without a frame, its lower middle at `place`."""
+    usual = {"frameon": False, "handlelength": 1.8, "columnspacing": 1.2, "borderaxespad": 0, "borderpad": 0}
+    figure.legend(handles=list(handles), loc="lower center", bbox_to_anchor=place, **{**usual, **words})
 
 
 def save_figure(figure: Any, path: Path) -> None:

@@ -98,20 +98,21 @@ def _painted(points: np.ndarray) -> list[tuple[Any, str]]:
     up = z * np.cos(elevation) + depth * np.sin(elevation)
     far = depth * np.cos(elevation) - z * np.sin(elevation)
     seen = np.stack([_SIZE / 2 * (1 + 0.7 * across), _SIZE / 2 * (1 - 0.7 * up)], axis=-1)
-    facets = []
-    for i in range(points.shape[0] - 1):
-        for j in range(points.shape[1] - 1):
-            corners = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)]
-            height = sum(z[c] for c in corners) / 4
-            one, two = points[i + 1, j + 1] - points[i, j], points[i, j + 1] - points[i + 1, j]
-            normal = np.cross(one, two)
-            light = 0.6 + 0.4 * abs(normal @ [0.5, -0.4, 0.77]) / (np.linalg.norm(normal) or 1)
-            colour = [int(light * np.interp(height, (-1, 0, 1), shade)) for shade in _COLOURS.T]
-            facets.append(
-                (
-                    -sum(far[c] for c in corners),
-                    [seen[c] for c in corners],
-                    "#{:02x}{:02x}{:02x}".format(*colour),
-                )
-            )
-    return [(corners, colour) for _, corners, colour in sorted(facets, key=lambda facet: facet[0])]
+    corners = [(slice(None, -1), slice(None, -1)), (slice(1, None), slice(None, -1)), (slice(1, None), slice(1, None)),
+               (slice(None, -1), slice(1, None))]  # fmt: skip
+
+    def facets(grid: np.ndarray) -> np.ndarray:
+        """The four corners of every facet, one facet a row."""
+        return np.stack([grid[corner] for corner in corners], axis=2).reshape(-1, 4, *grid.shape[2:])
+
+    p = facets(points)
+    normal = np.cross(p[:, 2] - p[:, 0], p[:, 3] - p[:, 1])
+    length = np.linalg.norm(normal, axis=1)
+    light = 0.6 + 0.4 * np.abs(normal @ [0.5, -0.4, 0.77]) / np.where(length > 0, length, 1)
+    height = p[..., 2].mean(axis=1)
+    colours = np.stack([light * np.interp(height, (-1, 0, 1), shade) for shade in _COLOURS.T], axis=1).astype(
+        int
+    )
+    places = facets(seen)
+    order = np.argsort(-facets(far).sum(axis=1), kind="stable")
+    return [(places[i], "#{:02x}{:02x}{:02x}".format(*colours[i])) for i in order]

@@ -6,14 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import flint
 import numpy as np
 
 from m2bridge.errors import DisagreementError, InputError
 from m2bridge.models import Lightning
-from m2bridge.models.polynomials import parse_polynomial
+from m2bridge.models.polynomials import parse_polynomial, polynomial_text
+from m2bridge.models.symbolic import rational_variables, sparse
 from m2bridge.questions import over_q
 from m2bridge.questions.boundary import exact
 from m2bridge.questions.boundary.points import as_point, number
@@ -37,7 +40,7 @@ class Slice:
     name: str
     title: str
     origin: Vector
-    directions: tuple[Vector, Vector, Vector]
+    directions: tuple[Vector, ...]
     box: tuple[tuple[Fraction, Fraction], ...] = ((Fraction(-1), Fraction(1)),) * 3
     view: tuple[float, float] = (22.0, -60.0)
 
@@ -93,59 +96,31 @@ class Slice:
         }
 
 
-def _named(name: str, title: str, origin: str, *directions: str, **more: Any) -> Slice:
-    vectors = [tuple(Fraction(c) for c in text.split()) for text in directions]
-    return Slice(
-        name=name,
-        title=title,
-        origin=tuple(Fraction(c) for c in origin.split()),
-        directions=tuple(vectors),  # type: ignore[arg-type]
-        **more,
-    )
+def _named(
+    name: str, title: str, vectors: str, *, deep: str = "1", view: tuple[float, float] = (22.0, -60.0)
+) -> Slice:
+    """A slice from its origin and directions, separated by semicolons; `deep` is half the height of its box."""
+    origin, *directions = (tuple(Fraction(c) for c in vector.split()) for vector in vectors.split(";"))
+    box = tuple((-Fraction(side), Fraction(side)) for side in ("1", "1", deep))
+    return Slice(name=name, title=title, origin=origin, directions=tuple(directions), box=box, view=view)
 
 
-def _box(*sides: tuple[str, str]) -> tuple[tuple[Fraction, Fraction], ...]:
-    return tuple((Fraction(low), Fraction(high)) for low, high in sides)
-
-
-SLICES = {
-    slice_.name: slice_
-    for slice_ in (
-        # a = (z, 1, z), b = (x-y, 0, x+y): x^2 = y^2 (1 - 4 z^2), solid between two pinch points, dotted beyond them
-        _named(
-            "conoid",
-            "two pinch points, sheets crossing between them",
-            "0 1 0 0 0 0",
-            "0 0 0 1 0 1",
-            "0 0 0 -1 0 1",
-            "1 0 1 0 0 0",
-            box=_box(("-1", "1"), ("-1", "1"), ("-9/10", "9/10")),
-            view=(20.0, -58.0),
-        ),
-        # a = (1, 0, z), b = (0, y, x): x^2 + z y^2 = 0, Whitney's umbrella
-        _named("umbrella", "pinch point", "1 0 0 0 0 0", "0 0 0 0 0 1", "0 0 0 0 1 0", "0 0 1 0 0 0"),
-        # a = (1+z, 0, 1-z), b = (y, x, -y): 4 y^2 + (1 - z^2) x^2 = 0, dotted between two pinch points
-        _named(
-            "handle",
-            "closure-only handle",
-            "1 0 1 0 0 0",
-            "0 0 0 0 1 0",
-            "0 0 0 1 0 -1",
-            "1 0 -1 0 0 0",
-            box=_box(("-1", "1"), ("-1", "1"), ("-2", "2")),
-        ),
-        # a = (1, 2z, -1), b = (x/2, y, x/2): y^2 = (1 + z^2) x^2, the quadric a is always a product of two real forms
-        _named(
-            "crossing",
-            "two sheets crossing",
-            "1 0 -1 0 0 0",
-            "0 0 0 1/2 0 1/2",
-            "0 0 0 0 1 0",
-            "0 2 0 0 0 0",
-            view=(18.0, -35.0),
-        ),
-    )
-}
+_SLICES = (
+    # a = (z, 1, z), b = (x-y, 0, x+y): x^2 = y^2 (1 - 4 z^2), solid between two pinch points, dotted beyond them
+    _named(
+        "conoid", "two pinch points, sheets crossing between them",
+        "0 1 0 0 0 0; 0 0 0 1 0 1; 0 0 0 -1 0 1; 1 0 1 0 0 0", deep="9/10", view=(20.0, -58.0),
+    ),
+    # a = (1, 0, z), b = (0, y, x): x^2 + z y^2 = 0, Whitney's umbrella
+    _named("umbrella", "pinch point", "1 0 0 0 0 0; 0 0 0 0 0 1; 0 0 0 0 1 0; 0 0 1 0 0 0"),
+    # a = (1+z, 0, 1-z), b = (y, x, -y): 4 y^2 + (1 - z^2) x^2 = 0, dotted between two pinch points
+    _named("handle", "closure-only handle", "1 0 1 0 0 0; 0 0 0 0 1 0; 0 0 0 1 0 -1; 1 0 -1 0 0 0", deep="2"),
+    # a = (1, 2z, -1), b = (x/2, y, x/2): y^2 = (1 + z^2) x^2, the quadric a is always a product of two real forms
+    _named(
+        "crossing", "two sheets crossing", "1 0 -1 0 0 0; 0 0 0 1/2 0 1/2; 0 0 0 0 1 0; 0 2 0 0 0 0", view=(18.0, -35.0)
+    ),
+)  # fmt: skip
+SLICES = {cut.name: cut for cut in _SLICES}
 DEFAULT = "conoid"
 
 
@@ -184,7 +159,7 @@ def slice_from(value: Any, source: str, *, default_name: str = "slice") -> Slice
         name=str(value.get("name", default_name))[:60],
         title=str(value.get("title", ""))[:120],
         origin=as_point(MODEL, value["origin"], f"{source}, origin"),
-        directions=tuple(  # type: ignore[arg-type]
+        directions=tuple(
             as_point(MODEL, u, f"{source}, direction {i + 1}") for i, u in enumerate(value["directions"])
         ),
         box=tuple(tuple(number(c, source) for c in side) for side in box),  # type: ignore[misc]
@@ -201,12 +176,8 @@ def random_slice(seed: int) -> Slice:
         directions = rng.integers(-3, 4, (3, 6))
         if any(origin) and over_q.rank(directions) == 3:
             vectors = tuple(tuple(Fraction(int(c)) for c in u) for u in directions)
-            return Slice(
-                name=f"random-{seed}",
-                title=f"random slice, seed {seed}",
-                origin=origin,
-                directions=vectors,  # type: ignore[arg-type]
-            )
+            title = f"random slice, seed {seed}"
+            return Slice(name=f"random-{seed}", title=title, origin=origin, directions=vectors)
 
 
 def closure_equation(texts: Sequence[str]) -> Equation:
@@ -249,22 +220,13 @@ def restrict(equation: Equation, cut: Slice) -> Polynomial:
     InputError
         The slice lies inside the closure (the polynomial is zero) or misses it (it is a constant).
     """
-    affine: list[Polynomial] = []
-    for i in range(MODEL.coordinate_count):
-        form: Polynomial = {(0, 0, 0): cut.origin[i]}
-        for axis, u in enumerate(cut.directions):
-            exponents = tuple(int(k == axis) for k in range(3))
-            form[exponents] = u[i]  # type: ignore[index]
-        affine.append({e: c for e, c in form.items() if c})
-    total: Polynomial = {}
-    for exponents, coefficient in equation.items():
-        term: Polynomial = {(0, 0, 0): Fraction(coefficient)}
-        for i, power in enumerate(exponents):
-            for _ in range(power):
-                term = _product(term, affine[i])
-        for e, c in term.items():
-            total[e] = total.get(e, Fraction(0)) + c
-    total = {e: c for e, c in sorted(total.items(), reverse=True) if c}
+    x = rational_variables(list(AXES))
+    affine = [
+        sum((_exact(u[i]) * axis for u, axis in zip(cut.directions, x, strict=True)), 0 * x[0] + _exact(o))
+        for i, o in enumerate(cut.origin)
+    ]
+    found = sparse(substituted(equation, affine))
+    total = {(e[0], e[1], e[2]): Fraction(c) for e, c in sorted(found.items(), reverse=True)}
     if not total:
         raise InputError(f"slice {cut.name} is degenerate: it lies inside the closure, which cuts no surface")
     if set(total) == {(0, 0, 0)}:
@@ -272,13 +234,17 @@ def restrict(equation: Equation, cut: Slice) -> Polynomial:
     return total
 
 
-def _product(left: Polynomial, right: Polynomial) -> Polynomial:
-    result: Polynomial = {}
-    for e, c in left.items():
-        for f, g in right.items():
-            key = (e[0] + f[0], e[1] + f[1], e[2] + f[2])
-            result[key] = result.get(key, Fraction(0)) + c * g
-    return result
+def _exact(number: Fraction) -> Any:
+    return flint.fmpq(number.numerator, number.denominator)
+
+
+def substituted(polynomial: Mapping[tuple[int, ...], Any], values: Sequence[Any]) -> Any:
+    """The polynomial (exponents -> integer coefficient) with polynomials of python-flint in place of its variables."""
+    total = 0 * values[0]
+    for exponents, coefficient in polynomial.items():
+        powers = (value**e for value, e in zip(values, exponents, strict=True) if e)
+        total += prod(powers, start=0 * values[0] + coefficient)
+    return total
 
 
 def evaluate(polynomial: Polynomial, xyz: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -294,9 +260,4 @@ def evaluate(polynomial: Polynomial, xyz: np.ndarray) -> tuple[np.ndarray, np.nd
 def text_of(polynomial: Polynomial) -> str:
     """The polynomial with its common integer factor removed, as text."""
     whole = exact.primitive(list(polynomial.values()))
-    text = ""
-    for exponents, c in zip(polynomial, whole, strict=True):
-        factors = [label if e == 1 else f"{label}^{e}" for label, e in zip(AXES, exponents, strict=True) if e]
-        size = [] if abs(c) == 1 and factors else [str(abs(c))]
-        text += ("-" if c < 0 else "+" if text else "") + "*".join([*size, *factors])
-    return text
+    return polynomial_text(dict(zip(polynomial, whole, strict=True)), AXES)

@@ -88,16 +88,14 @@ def _where(mask: Array, yes: Array, no: Array) -> Array:
     return np.where(mask, yes, no)
 
 
-def _sum(a: Array, dim: Any = None, keepdim: bool = False, **_: Any) -> Array:
-    return a.sum(_axes(dim), keepdims=keepdim)
+def _reduced(name: str) -> Callable[..., Array]:
+    """A sum, mean or product along axes."""
 
+    def reduced(a: Array, dim: Any = None, keepdim: bool = False, **_: Any) -> Array:
+        axes = None if dim is None or dim == [] else tuple(dim) if isinstance(dim, Sequence) else dim
+        return getattr(a, name)(axes, keepdims=keepdim)
 
-def _mean(a: Array, dim: Any = None, keepdim: bool = False, **_: Any) -> Array:
-    return a.mean(_axes(dim), keepdims=keepdim)
-
-
-def _axes(dim: Any) -> Any:
-    return None if dim is None or dim == [] else tuple(dim) if isinstance(dim, Sequence) else dim
+    return reduced
 
 
 def _linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
@@ -120,21 +118,24 @@ def _expand(a: Array, sizes: Sequence[int], **_: Any) -> Array:
     return np.broadcast_to(a, tuple(o if s == -1 else s for s, o in zip(sizes, old, strict=True)))
 
 
+def _squeeze(a: Array, dim: Any = None) -> Array:
+    given = range(a.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+    return a.squeeze(tuple(k for k in given if a.shape[k] == 1))
+
+
+# -- parts of arrays -------------------------------------------------------------------------------------
+
+
+def _key(a: Array, dim: int, key: Any) -> tuple[Any, ...]:
+    return (*[slice(None)] * (dim % a.ndim), key)
+
+
 def _at(a: Array, dim: int, key: Any) -> Array:
-    return a[(slice(None),) * (dim % a.ndim) + (key,)]
+    return a[_key(a, dim, key)]
 
 
 def _slice(a: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
     return _at(a, dim, slice(start, end, step))
-
-
-def _unsqueeze(a: Array, dim: int) -> Array:
-    return np.expand_dims(a, dim)
-
-
-def _squeeze(a: Array, dim: Any = None) -> Array:
-    given = range(a.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
-    return a.squeeze(tuple(k for k in given if a.shape[k] == 1))
 
 
 def _split(a: Array, sizes: Sequence[int], dim: int = 0) -> tuple[Array, ...]:
@@ -142,36 +143,25 @@ def _split(a: Array, sizes: Sequence[int], dim: int = 0) -> tuple[Array, ...]:
     return tuple(_at(a, dim, slice(int(s), int(s) + n)) for s, n in zip(starts[:-1], sizes, strict=True))
 
 
-def _unbind(a: Array, dim: int = 0) -> tuple[Array, ...]:
-    return tuple(_at(a, dim, k) for k in range(a.shape[dim]))
-
-
-def _index(a: Array, indices: Sequence[Any]) -> Array:
+def _constant_key(indices: Sequence[Any]) -> tuple[Any, ...]:
     if any(isinstance(i, Recorded) for i in indices):
         raise NotPolynomialError(
             "an index that depends on weights or inputs is not a polynomial; index with constants"
         )
-    return a[tuple(slice(None) if i is None else i for i in indices)]
+    return tuple(slice(None) if i is None else i for i in indices)
 
 
-def _placed(a: Array, part: Array, write: Callable[[np.ndarray, np.ndarray], None]) -> Array:
-    """`a` with some entries replaced by those of `part`; `write` puts the numbers of the new entries where they go."""
+def _placed(a: Array, part: Array, key: Any) -> Array:
+    """`a` with the entries at `key` replaced by those of `part`."""
     places = np.arange(prod(a.shape)).reshape(a.shape)
-    target = places.copy()
-    write(target, prod(a.shape) + np.arange(prod(part.shape)).reshape(part.shape))
-    return np.concatenate([a.reshape(-1), part.reshape(-1)])[target]
+    places[key] = places.size + np.arange(prod(part.shape)).reshape(part.shape)
+    return np.concatenate([a.reshape(-1), part.reshape(-1)])[places]
 
 
 def _slice_scatter(
     a: Array, part: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Array:
-    key = (slice(None),) * (dim % a.ndim) + (slice(start, end, step),)
-    return _placed(a, part, lambda target, new: target.__setitem__(key, new))
-
-
-def _select_scatter(a: Array, part: Array, dim: int, index: int) -> Array:
-    key = (slice(None),) * (dim % a.ndim) + (index,)
-    return _placed(a, part, lambda target, new: target.__setitem__(key, new))
+    return _placed(a, part, _key(a, dim, slice(start, end, step)))
 
 
 def _index_put(a: Array, indices: Sequence[Any], part: Array, accumulate: bool = False) -> Array:
@@ -179,8 +169,7 @@ def _index_put(a: Array, indices: Sequence[Any], part: Array, accumulate: bool =
         raise NotPolynomialError(
             "index_put with accumulate=True is not understood; add with + and constant masks"
         )
-    key = tuple(slice(None) if i is None else i for i in indices)
-    return _placed(a, part, lambda target, new: target.__setitem__(key, new))
+    return _placed(a, part, _constant_key(indices))
 
 
 def _pad(a: Array, pad: Sequence[int], value: float = 0) -> Array:
@@ -310,29 +299,20 @@ def _batch_norm(
     return (y if bias is None else y + bias.reshape(column),)
 
 
-def _same(a: Array, *_: Any, **__: Any) -> Array:
-    return a
-
-
 REARRANGING: dict[str, Callable[..., Array]] = {
-    "view": lambda a, shape: a.reshape(tuple(shape)),
+    **dict.fromkeys(("view", "reshape", "_unsafe_view"), lambda a, shape: a.reshape(tuple(shape))),
     "permute": lambda a, dims: a.transpose(tuple(dims)),
     "transpose": lambda a, i, j: a.swapaxes(i, j),
     "t": lambda a: a.T,
-    "unsqueeze": _unsqueeze,
+    "unsqueeze": np.expand_dims,
     "squeeze": _squeeze,
     "expand": _expand,
     "select": _at,
     "slice": _slice,
-    "clone": _same,
-    "alias": _same,
-    "detach": _same,
-    "lift_fresh_copy": _same,
-    "_to_copy": _same,
+    **dict.fromkeys(("clone", "alias", "detach", "lift_fresh_copy", "_to_copy"), lambda a, *_, **__: a),
     "repeat": lambda a, times: np.tile(a, tuple(times)),
 }  # fmt: skip
 """Operations that move entries; they keep what is masked masked."""
-REARRANGING |= {"reshape": REARRANGING["view"], "_unsafe_view": REARRANGING["view"]}
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **REARRANGING,
@@ -345,31 +325,23 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "reciprocal": lambda a: 1 / a,
     "square": lambda a: a**2,
     "pow": _power,
-    "sum": _sum,
-    "mean": _mean,
-    "prod": lambda a, dim=None, keepdim=False, **_: a.prod(_axes(dim), keepdims=keepdim),
+    **{name: _reduced(name) for name in ("sum", "mean", "prod")},
     "cumsum": lambda a, dim, **_: np.cumsum(a, dim),
-    "mm": lambda a, b: a @ b,
-    "bmm": lambda a, b: a @ b,
-    "mv": lambda a, b: a @ b,
-    "dot": lambda a, b: a @ b,
-    "matmul": lambda a, b: a @ b,
+    **dict.fromkeys(("mm", "bmm", "mv", "dot", "matmul"), lambda a, b: a @ b),
     "einsum": lambda text, arrays, **_: np.einsum(text.replace(" ", ""), *arrays),
     "linear": _linear,
-    "addmm": _addmm,
-    "baddbmm": _addmm,
-    "addmv": _addmm,
+    **dict.fromkeys(("addmm", "baddbmm", "addmv"), _addmm),
     "addcmul": lambda a, b, c, value=1: a + b * c * value,
     "bilinear": _bilinear,
     "cat": lambda arrays, dim=0: np.concatenate(list(arrays), axis=dim),
     "stack": lambda arrays, dim=0: np.stack(list(arrays), axis=dim),
     "split_with_sizes": _split,
-    "unbind": _unbind,
+    "unbind": lambda a, dim=0: tuple(_at(a, dim, k) for k in range(a.shape[dim])),
     "flip": lambda a, dims: np.flip(a, tuple(dims)),
     "roll": lambda a, shifts, dims=None: np.roll(a, tuple(shifts), tuple(dims) if dims else None),
-    "index": _index,
-    "embedding": lambda table, indices, *_: _index(table, [indices]),
-    "index_select": lambda a, dim, indices: _index(a, [None] * (dim % a.ndim) + [indices]),
+    "index": lambda a, indices: a[_constant_key(indices)],
+    "embedding": lambda table, indices, *_: table[_constant_key([indices])],
+    "index_select": lambda a, dim, indices: a[_key(a, dim, *_constant_key([indices]))],
     "diagonal": lambda a, offset=0, dim1=0, dim2=1: a.diagonal(offset, dim1, dim2),
     "tril": lambda a, diagonal=0: np.tril(a, diagonal),
     "triu": lambda a, diagonal=0: np.triu(a, diagonal),
@@ -378,14 +350,13 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "constant_pad_nd": _pad,
     "copy": lambda old, new, *_: np.broadcast_to(new, old.shape),
     "slice_scatter": _slice_scatter,
-    "select_scatter": _select_scatter,
+    "select_scatter": lambda a, part, dim, index: _placed(a, part, _key(a, dim, index)),
     "index_put": _index_put,
     "exp": _exp_of,
     "sigmoid": _sigmoid,
     "tanh": _tanh,
     "silu": lambda a: a * _sigmoid(a),
-    "softmax": _softmax,
-    "_softmax": _softmax,
+    **dict.fromkeys(("softmax", "_softmax"), _softmax),
     "scaled_dot_product_attention": _attention,
     "convolution": _convolution,
     "avg_pool2d": _avg_pool2d,
@@ -418,3 +389,32 @@ REFUSED: dict[str, str] = {
                      "ge", "le", "eq", "ne", "sign", "round", "floor", "ceil", "_local_scalar_dense", "item"), _VALUES),
 }  # fmt: skip
 """Operations that no recorded network has, with what to do instead."""
+
+
+def applied(base: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """What an operation makes of recorded arrays."""
+    if base in REFUSED:
+        raise NotPolynomialError(f"{base} cannot be recorded; {REFUSED[base]}")
+    if base not in OPERATIONS:
+        raise NotPolynomialError(
+            f"{base} is not among the operations that are understood; write it with +, *, @, ** and sums"
+        )
+    dtype = str(kwargs.get("dtype") or "torch.float64")
+    if dtype not in ("torch.float64", "torch.double"):
+        raise NotPolynomialError(
+            f"a conversion to {dtype.removeprefix('torch.')} rounds values, which is not a polynomial; take it out of forward"
+        )
+    if base in REARRANGING and isinstance(args[0], Masked):
+        move = REARRANGING[base]
+        kept = np.broadcast_to(args[0].kept, args[0].scores.shape)
+        return Masked(move(args[0].scores, *args[1:]), move(kept, *args[1:]))
+    if any(isinstance(item, Masked) for item in args) and base not in (
+        "add",
+        "mul",
+        "div",
+        "exp",
+        "softmax",
+        "_softmax",
+    ):
+        raise NotPolynomialError(f"-infinity is understood only before a softmax, not in {base}")
+    return OPERATIONS[base](*args, **kwargs)

@@ -138,6 +138,11 @@ class Model(ABC):
         return {}
 
     @property
+    def own_name(self) -> str | None:
+        """What the user calls a model of their own, in names of files and in tables; None for families."""
+        return None
+
+    @property
     @abstractmethod
     def title(self) -> str:
         """One line for people, e.g. ``lightning self-attention, d=2, d'=1, a=2, t=2``."""

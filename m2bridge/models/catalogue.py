@@ -1,4 +1,4 @@
-"""The families by name, and the one reader of spec strings."""
+"""The families by name, the one reader of spec strings, and what is known about a model before any question is asked."""
 
 from __future__ import annotations
 
@@ -45,14 +45,9 @@ def _multi_head(arguments: Arguments) -> DeepLightning:
         arguments.fail("multi-head needs heads=")
     rest = {key: value for key, value in arguments.values.items() if key != "heads"}
     layer = replace(arguments, values=rest).built(Lightning)
-    return DeepLightning(
-        d=layer.widths,
-        a=layer.ranks,
-        heads=arguments.values["heads"],  # type: ignore[arg-type]
-        t=layer.t,
-        parametrization=layer.parametrization,
-        coordinate_system=layer.coordinate_system,
-    )
+    names = ("t", "parametrization", "coordinate_system")
+    options: dict[str, Any] = {name: getattr(layer, name) for name in names}
+    return DeepLightning(d=layer.widths, a=layer.ranks, heads=arguments.values["heads"], **options)  # type: ignore[arg-type]
 
 
 def _skip_lightning(arguments: Arguments) -> DeepLightning:
@@ -63,75 +58,68 @@ def _skip_lightning(arguments: Arguments) -> DeepLightning:
 def _family(
     kind: str, model: type[Model], build: Callable[[Arguments], Model] | None = None, more: str = ""
 ) -> Family:
+    build = build or model.from_arguments
     return Family(
-        name=model.family,
-        summary=model.summary + more,
-        example=model.example,
-        build=build or model.from_arguments,
-        kind=kind,
+        name=model.family, summary=model.summary + more, example=model.example, build=build, kind=kind
     )
 
 
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
-        _family("attention", Lightning),
-        _family(
-            "attention", DeepLightning, lambda arguments: with_options(arguments, DeepLightning), ", causal="
-        ),
-        Family(
-            name="multi-head",
-            summary="one layer of lightning self-attention with several heads (short for deep-lightning)",
-            example="multi-head(d=3,dp=3,a=3,heads=2,t=2)",
-            build=_multi_head,
-            kind="attention",
-        ),
-        Family(
-            name="skip-lightning",
-            summary="lightning self-attention with skip connections (short for deep-lightning)",
-            example="skip-lightning(d=[2,2,2],a=[2,2],t=2)",
-            build=_skip_lightning,
-            kind="attention",
-        ),
-        _family("attention", Softmax, lambda arguments: with_options(arguments, Softmax), "; causal="),
-        _family("attention", AttentionVariant),
-        _family("attention", CrossAttention),
-        _family("attention", Transformer),
-        _family("perceptrons", MLP, perceptron, "; r=[2,3] for one exponent a hidden layer, bias=true"),
-        _family("perceptrons", PolynomialMLP),
-        _family("perceptrons", Linear),
-        _family("convolutions", Convolution),
-        _family("convolutions", GroupConvolution),
-        _family("convolutions", GraphConvolution),
-        _family("tensors", TensorTrain),
-        _family("tensors", CP),
-        Family(
-            name="file",
-            summary="your own map or network in a file: name, variables, polynomials, constraints; or a saved program",
-            example="file:my_map.toml",
-        ),
-        Family(
-            name="program",
-            summary="your own network as a program on one line, as records hold it; see from_callable and describe --program",
-            example="program:%0 = weight w [2];%1 = power 2 %0;output y %1",
-        ),
-        Family(
-            name="torch",
-            summary="your own PyTorch module: a function that returns (module, input_shape); runs the file",
-            example="torch:my_net.py:build",
-        ),
-        Family(
-            name="python",
-            summary="your own function of arrays, with shapes as annotations and inputs after a star; runs the file",
-            example="python:my_map.py:f",
-        ),
-        Family(
-            name="map",
-            summary="your own polynomial map on one line; equations of the source after a bar",
-            example="map:s,t->s^3;s^2*t;s*t^2;t^3",
-        ),
-    )
-}
+_LISTED = (
+    _family("attention", Lightning),
+    _family("attention", DeepLightning, lambda given: with_options(given, DeepLightning), ", causal="),
+    Family(
+        name="multi-head",
+        summary="one layer of lightning self-attention with several heads (short for deep-lightning)",
+        example="multi-head(d=3,dp=3,a=3,heads=2,t=2)",
+        build=_multi_head,
+        kind="attention",
+    ),
+    Family(
+        name="skip-lightning",
+        summary="lightning self-attention with skip connections (short for deep-lightning)",
+        example="skip-lightning(d=[2,2,2],a=[2,2],t=2)",
+        build=_skip_lightning,
+        kind="attention",
+    ),
+    _family("attention", Softmax, lambda given: with_options(given, Softmax), "; causal="),
+    _family("attention", AttentionVariant),
+    _family("attention", CrossAttention),
+    _family("attention", Transformer),
+    _family("perceptrons", MLP, perceptron, "; r=[2,3] for one exponent a hidden layer, bias=true"),
+    _family("perceptrons", PolynomialMLP),
+    _family("perceptrons", Linear),
+    _family("convolutions", Convolution),
+    _family("convolutions", GroupConvolution),
+    _family("convolutions", GraphConvolution),
+    _family("tensors", TensorTrain),
+    _family("tensors", CP),
+    Family(
+        name="file",
+        summary="your own map or network in a file: name, variables, polynomials, constraints; or a saved program",
+        example="file:my_map.toml",
+    ),
+    Family(
+        name="program",
+        summary="your own network as a program on one line, as records hold it; see from_callable and describe --program",
+        example="program:%0 = weight w [2];%1 = power 2 %0;output y %1",
+    ),
+    Family(
+        name="torch",
+        summary="your own PyTorch module: a function that returns (module, input_shape); runs the file",
+        example="torch:my_net.py:build",
+    ),
+    Family(
+        name="python",
+        summary="your own function of arrays, with shapes as annotations and inputs after a star; runs the file",
+        example="python:my_map.py:f",
+    ),
+    Family(
+        name="map",
+        summary="your own polynomial map on one line; equations of the source after a bar",
+        example="map:s,t->s^3;s^2*t;s*t^2;t^3",
+    ),
+)
+FAMILIES = {family.name: family for family in _LISTED}
 
 
 def parse_spec(text: str) -> Model:
@@ -164,14 +152,13 @@ def parse_spec(text: str) -> Model:
     arguments = read(text)
     family = FAMILIES.get(arguments.family)
     if family is None:
-        known = suggestion(arguments.family, tuple(FAMILIES))
+        hint = suggestion(arguments.family, tuple(FAMILIES))
         raise SpecError(
-            f"there is no family {arguments.family!r} (position 1); {known}", text=text, position=1
+            f"there is no family {arguments.family!r} (position 1); {hint}", text=text, position=1
         )
     if family.build is None:
-        raise SpecError(
-            f"{text[:80]}: write {family.name}:..., as in {family.example}", text=text, position=1
-        )
+        hint = f"write {family.name}:..., as in {family.example}"
+        raise SpecError(f"{text[:80]}: {hint}", text=text, position=1)
     try:
         return family.build(arguments)
     except SpecError as error:
@@ -181,16 +168,12 @@ def parse_spec(text: str) -> Model:
         arguments.fail(error.message, argument)
 
 
-# -- what is known about a model before any question is asked ----------------------------------------------
-
-
 def span_dim(model: Model, p: int | None = None, seed: int = 0) -> int | None:
     """Dimension of the linear span of the image: the rank of its coordinates at random points over F_p.
 
     Points are added until their number passes the rank: a lower bound, and the dimension unless the points are special.
     None above 2,000 coordinates.
 
-    >>> from m2bridge.models import parse_spec
     >>> span_dim(parse_spec("lightning(d=2,dp=1,coordinates=full)"))
     6
     """
@@ -213,7 +196,7 @@ def span_dim(model: Model, p: int | None = None, seed: int = 0) -> int | None:
 
 def describe(model: Model) -> dict[str, Any]:
     """Parameters, target, symmetries, gradings, formula and bound of a model, as JSON values."""
-    document: dict[str, Any] = {
+    return {
         "spec": model.spec,
         "title": model.title,
         "family": model.family,
@@ -223,33 +206,26 @@ def describe(model: Model) -> dict[str, Any]:
         "parameter_count": model.parameter_count,
         "parameter_dim": model.parameter_dim,
         "free": model.free.spec if model.free is not model else None,
-        "input_shape": _listed(model.input_shape),
-        "output_shape": _listed(model.output_shape),
+        "input_shape": None if model.input_shape is None else list(model.input_shape),
+        "output_shape": None if model.output_shape is None else list(model.output_shape),
+        **_target(model),
+        "symmetries": [
+            {"name": item.name, "group": item.group, "dim": item.dim, "citation": item.citation}
+            for item in model.symmetries
+        ],
+        "formula": _formula(model.formula),
+        "dimension_bound": _formula(model.dimension_bound),
     }
-    document |= _target(model)
-    document["symmetries"] = [
-        {"name": item.name, "group": item.group, "dim": item.dim, "citation": item.citation}
-        for item in model.symmetries
-    ]
-    document["formula"] = _formula(model.formula)
-    document["dimension_bound"] = _formula(model.dimension_bound)
-    return document
-
-
-def _listed(shape: tuple[int, ...] | None) -> list[int] | None:
-    return None if shape is None else list(shape)
 
 
 def _target(model: Model) -> dict[str, Any]:
-    keys = ("ambient_dim", "coordinate_count", "coordinates", "span_dim", "grading_rank")
     if not model.polynomial:
-        return dict.fromkeys(keys)
-    count = model.coordinate_count
-    small = count <= MOST_SPAN_COORDINATES
+        return dict.fromkeys(("ambient_dim", "coordinate_count", "coordinates", "span_dim", "grading_rank"))
+    small = model.coordinate_count <= MOST_SPAN_COORDINATES
     grading = model.grading if small else None
     return {
         "ambient_dim": model.ambient_dim,
-        "coordinate_count": count,
+        "coordinate_count": model.coordinate_count,
         "coordinates": list(model.coordinate_names[:_SHOWN_COORDINATES]) if small else None,
         "span_dim": span_dim(model),
         "grading_rank": None if grading is None else int(np.linalg.matrix_rank(grading)),
@@ -259,8 +235,5 @@ def _target(model: Model) -> dict[str, Any]:
 def _formula(formula: Formula | None) -> dict[str, Any] | None:
     if formula is None:
         return None
-    return {
-        "value": formula.value,
-        "citation": formula.citation,
-        "hypotheses": [{"statement": text, "holds": holds} for text, holds in formula.hypotheses],
-    }
+    hypotheses = [{"statement": text, "holds": holds} for text, holds in formula.hypotheses]
+    return {"value": formula.value, "citation": formula.citation, "hypotheses": hypotheses}

@@ -22,15 +22,15 @@ from typing import Any
 from m2bridge.errors import InputError, M2BridgeError, SpecError
 from m2bridge.models.base import Shape
 from m2bridge.models.own import OwnNetwork, from_callable
+from m2bridge.models.spec import suggestion
 
 ALLOW = "M2BRIDGE_ALLOW_CODE"
-KINDS = ("torch", "python")
 _said: set[Path] = set()
 
 
 def is_code(text: str) -> bool:
     """Whether a spec names a file that has to be run."""
-    return text.strip().startswith(tuple(f"{kind}:" for kind in KINDS))
+    return text.strip().startswith(("torch:", "python:"))
 
 
 @contextmanager
@@ -62,12 +62,17 @@ def allowed_model(text: str) -> OwnNetwork:
 def model_from_code(text: str) -> OwnNetwork:
     """The model that a function of a user's file makes; the file is run, which is said once on stderr."""
     kind, path, name = parts_of(text)
+    if kind == "torch" and importlib.util.find_spec("torch") is None:
+        raise InputError(f"{text[:80]}: PyTorch is not installed here; pip install 'm2bridge[torch]'")
     if path not in _said:
         _said.add(path)
         print(f"running your own file {path}", file=sys.stderr)
-    found = getattr(_module(path), name, None)
+    with _blamed(path):
+        module = _module(path)
+    found = getattr(module, name, None)
     if found is None:
-        raise InputError(f"{path} has no {name!r} at its top level")
+        there = [word for word, value in vars(module).items() if callable(value) and not word.startswith("_")]
+        raise InputError(f"{path} has no {name!r} at its top level; {suggestion(name, there)}")
     return _from_torch(found, path, name) if kind == "torch" else _from_function(found, path, name)
 
 
@@ -76,9 +81,8 @@ def parts_of(text: str) -> tuple[str, Path, str]:
     kind, _, rest = text.strip().partition(":")
     path, _, name = rest.rpartition(":")
     if not path or not name.isidentifier():
-        raise SpecError(
-            f"{text[:80]}: write {kind}:FILE.py:NAME, as in {kind}:my_net.py:build", text=text, position=1
-        )
+        message = f"{text[:80]}: write {kind}:FILE.py:NAME, as in {kind}:my_net.py:build"
+        raise SpecError(message, text=text, position=1)
     return kind, Path(path), name
 
 
@@ -93,20 +97,24 @@ def _module(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise _theirs(path, error) from error
     finally:
         sys.path.pop(0)
     return module
 
 
-def _theirs(path: Path, error: Exception) -> InputError:
-    """An error of the user's file, with its line there."""
-    if isinstance(error, SyntaxError):
-        return InputError(f"{path}, line {error.lineno}: {error.msg}")
-    here = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path.resolve())]
-    line = f", line {here[-1].lineno}" if here else ""
-    return InputError(f"{path}{line}: {type(error).__name__}: {error}")
+@contextmanager
+def _blamed(path: Path) -> Iterator[None]:
+    """Errors of the user's file within become InputErrors that name its line."""
+    try:
+        yield
+    except M2BridgeError:
+        raise
+    except SyntaxError as error:
+        raise InputError(f"{path}, line {error.lineno}: {error.msg}") from error
+    except Exception as error:
+        here = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path.resolve())]
+        line = f", line {here[-1].lineno}" if here else ""
+        raise InputError(f"{path}{line}: {type(error).__name__}: {error}") from error
 
 
 def _from_torch(found: Any, path: Path, name: str) -> OwnNetwork:
@@ -114,12 +122,8 @@ def _from_torch(found: Any, path: Path, name: str) -> OwnNetwork:
     from m2bridge.models.pytorch import from_torch
 
     if callable(found) and not hasattr(found, "named_parameters"):
-        try:
+        with _blamed(path):
             found = found()
-        except M2BridgeError:
-            raise
-        except Exception as error:
-            raise _theirs(path, error) from error
     module, shape = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
     shape = getattr(module, "input_shape", None) if shape is None else shape
     if shape is None:
@@ -144,6 +148,10 @@ def _from_function(found: Any, path: Path, name: str) -> OwnNetwork:
                 f"def {name}(W1: (3, 2), W2: (1, 3), *, x: (2,))"
             )
         (inputs if parameter.kind is parameter.KEYWORD_ONLY else weights)[key] = shape
+    if not weights:
+        raise InputError(
+            f"{path}: {name} has no weights; they stand before the star, with shapes as annotations"
+        )
     return from_callable(found, weights, inputs=inputs, name=name)
 
 

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -41,6 +42,7 @@ from m2bridge.programs.program import Program
 
 LONGEST_INLINE = 1_000_000
 LARGEST_FILE = 1_000_000
+_MOST_LISTED = 12
 _KEYS = ("name", "variables", "polynomials", "constraints")
 
 
@@ -48,9 +50,15 @@ class OwnModel(Model):
     """A model whose coordinates are polynomials in its flat weights; Macaulay2 is given these."""
 
     m2_partial = "_custom"
+    unnamed: ClassVar[str]
+    """The name of a model that the user gave none."""
     name: str
     polynomials: tuple[Terms, ...]
     constraints: tuple[Terms, ...]
+
+    @property
+    def own_name(self) -> str | None:
+        return None if self.name == self.unnamed else self.name
 
     @property
     def m2_parameters(self) -> dict[str, object]:
@@ -82,8 +90,9 @@ class PolynomialMap(OwnModel):
     """
 
     family: ClassVar[str] = "map"
+    unnamed: ClassVar[str] = "polynomial map"
 
-    name: str = field(default="polynomial map", compare=False)
+    name: str = field(default=unnamed, compare=False)
     variables: tuple[str, ...]
     polynomials: tuple[Terms, ...]
     constraints: tuple[Terms, ...] = ()
@@ -274,7 +283,39 @@ def read_inline(text: str) -> PolynomialMap:
     polynomials, _, constraints = rest.partition("|")
     names = [name for _, name in split_at_commas(variables)]
     listed = [part for part in constraints.split(";") if part.strip()]
-    return from_text("polynomial map", names, polynomials.split(";"), listed)
+    return from_text(PolynomialMap.unnamed, names, polynomials.split(";"), listed)
+
+
+def variables_in(spec: str) -> tuple[str, ...]:
+    """The variables of an inline map; none for the spec of any other model."""
+    if not spec.startswith("map:"):
+        return ()
+    return tuple(name for _, name in split_at_commas(spec[4:].partition("->")[0]))
+
+
+def by_variable(spec: str, weights: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Weights by the names that the user gave: the entries of the one weight ``x`` of a map are its variables.
+
+    >>> by_variable("map:s,t->s*t", {"x": [3, 4]})
+    {'s': 3, 't': 4}
+    """
+    names = variables_in(spec)
+    return dict(zip(names, weights["x"], strict=True)) if names else weights
+
+
+def in_variables(spec: str, text: str) -> str:
+    """Words about the weights of a map in the names of its variables.
+
+    >>> in_variables("map:s,t->s*t", "scaling: x[0] by s, x[1] by s^-1"), in_variables("map:s,t->s*t", "x axis 0")
+    ('scaling: s by lambda, t by lambda^-1', 's, t')
+    """
+    names = variables_in(spec)
+    if not names:
+        return text
+    text = re.sub(r"\bby s\b", "by lambda", text) if "s" in names else text
+    text = re.sub(r"\bx axis 0: (\d+) from (\d+)", r"x[\1] from x[\2]", text)
+    every = ", ".join(names) if len(names) <= _MOST_LISTED else "all variables"
+    return re.sub(r"\bx\b(?: axis 0|\[(\d+)\])?", lambda m: names[int(m[1])] if m[1] else every, text)
 
 
 def read_map(path: str | Path) -> PolynomialMap:
@@ -296,7 +337,8 @@ def read_map(path: str | Path) -> PolynomialMap:
     """
     file = Path(path)
     if file.suffix not in (".toml", ".json"):
-        raise InputError(f"{file}: a map is read from a .toml or .json file")
+        own = f"; a function in it is python:{file}:NAME" if file.suffix == ".py" else ""
+        raise InputError(f"{file}: a map is read from a .toml or .json file{own}")
     text, document = read_document(file, LARGEST_FILE)
 
     def fail(key: str, message: str) -> NoReturn:

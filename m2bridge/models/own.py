@@ -51,10 +51,11 @@ class OwnNetwork(OwnModel):
     """
 
     family: ClassVar[str] = "program"
+    unnamed: ClassVar[str] = "network"
     constraints = ()
 
     recorded: Program
-    name: str = field(default="network", compare=False)
+    name: str = field(default=unnamed, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
     declared: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
 

@@ -13,7 +13,7 @@ import logging
 import operator
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +21,9 @@ import numpy as np
 
 from m2bridge.errors import DisagreementError, InputError, M2BridgeError, NotPolynomialError
 from m2bridge.models import evaluation
-from m2bridge.models.aten import Masked
+from m2bridge.models.aten import Masked, applied
 from m2bridge.models.own import OwnNetwork
-from m2bridge.models.torch_graph import (
-    ADVICE,
-    applied,
-    arrays,
-    first_line,
-    free_name,
-    holds_recorded,
-    mapped,
-    operation_name,
-    place_of_node,
-)
+from m2bridge.programs.instructions import NAME
 from m2bridge.programs.recording import Recorded, Recording, record_call
 
 if TYPE_CHECKING:
@@ -47,6 +37,26 @@ _WHOLE = (
 """Operations that are not taken apart: they are recorded as people write them, or refused by their own name."""
 _CLOSE = 1e-8
 _COMPARED = 2
+_ADVICE = {
+    r"data-dependent|GuardOnDataDependent|control flow":
+        "forward branches on values of weights or inputs; branch on shapes and constants only, "
+        "or use torch.where with a constant mask",
+    r"numpy":
+        "forward leaves PyTorch for NumPy, where nothing can be followed; write it with torch's functions",
+    r"cuda|NVIDIA|mps|same device|not compiled with":
+        "forward moves values to another device; take .to(device) and .cuda() out of forward, "
+        "and call module.cpu() before from_torch",
+    r"positional argument|unexpected keyword|missing \d+ required":
+        "forward takes another number of inputs than there are shapes ({shapes}); give a list of shapes, one for each input",
+    r"tensor for argument #\d 'indices'|scalar types? (Long|Int)|tensors used as indices":
+        "forward takes whole numbers, such as tokens, for its input; keep them in a buffer, "
+        "and give the embedded vectors as input",
+    r"same dtype|(Half|Float|BFloat16|dtype).*(but found|!=|mismatch|expected)|(expected|found).*(Half|Float|dtype)":
+        "forward mixes precisions; take .half(), .float() and dtype= out of it, since the module is read in float64",
+    r"cannot be multiplied|size mismatch|must match|shape|Expected .*(input|tensor|dim)|channels|invalid for|dimension":
+        "the input of shape {shapes} does not fit forward; input_shape is the exact shape of its tensor, batch axis included",
+}  # fmt: skip
+"""What stands in PyTorch's error, and what to change then."""
 
 
 def from_torch(
@@ -189,7 +199,7 @@ class _Traced:
         """What PyTorch could not do, and what to change."""
         text = f"{type(error).__name__} {error}"
         shown = ", ".join(str(shape) for shape in self.shapes)
-        for pattern, advice in ADVICE:
+        for pattern, advice in _ADVICE.items():
             if re.search(pattern, text, re.IGNORECASE):
                 return InputError(f"{advice.format(shapes=shown)}\n  PyTorch says: {first_line(error)}")
         return InputError(f"torch.export cannot read the module: {first_line(error)}")
@@ -334,3 +344,64 @@ class _Traced:
                     f"the recorded program differs from the module by {gap} at random weights and inputs; "
                     "does forward depend on something else than its inputs, or change precision?"
                 )
+
+
+# -- nodes of the graph that torch.export writes ----------------------------------------------------------
+
+
+def operation_name(target: Any) -> str:
+    """The name of an operation without its overload: ``linear`` of ``aten.linear.default``."""
+    name = getattr(getattr(target, "_schema", None), "name", None) or getattr(target, "__name__", str(target))
+    return str(name).rpartition("::")[2]
+
+
+def mapped(value: Any, of: Callable[[Any], Any], kind: type) -> Any:
+    """Nested arguments of a node with the values of other nodes put in."""
+    if isinstance(value, kind):
+        return of(value)
+    if isinstance(value, (list, tuple)):
+        return [mapped(item, of, kind) for item in value]
+    if isinstance(value, dict):
+        return {key: mapped(item, of, kind) for key, item in value.items()}
+    return value
+
+
+def holds_recorded(value: Any) -> bool:
+    """Whether nested arguments hold an array that depends on weights or inputs."""
+    if isinstance(value, (list, tuple)):
+        return any(holds_recorded(item) for item in value)
+    if isinstance(value, dict):
+        return any(holds_recorded(item) for item in value.values())
+    return isinstance(value, (Recorded, Masked))
+
+
+def arrays(value: Any, torch: Any) -> Any:
+    """Nested arguments with NumPy arrays for tensors."""
+    return mapped(value, lambda tensor: tensor.detach().cpu().numpy(), torch.Tensor)
+
+
+def place_of_node(node: Any) -> str:
+    """Where a node stands: the submodule's path and class, and the line of forward."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    path, kind = stack[-1] if stack else ("", "")
+    kind = (kind if isinstance(kind, str) else kind.__name__).rpartition(".")[2]
+    lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
+    own = [f"{file.rpartition('/')[2]}, line {line}" for file, line in lines if "/torch/" not in file]
+    where = f"{path} ({kind})" if path else f"the module itself ({kind})"
+    return f"{where}, {own[-1]}" if own else where
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message that says something, cut to 300 characters."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines or [type(error).__name__])[0][:300]
+
+
+def free_name(path: str, taken: Any) -> str:
+    """A name for a program from a path: underscores for dots; a number is added when it is taken."""
+    name = re.sub(r"[^A-Za-z0-9_]", "_", path)[:56]
+    name = name if NAME.fullmatch(name) else f"p{name}"
+    found, k = name, 2
+    while found in taken:
+        found, k = f"{name}_{k}", k + 1
+    return found

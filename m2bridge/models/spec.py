@@ -30,12 +30,20 @@ _VALUE = re.compile(
     r"(?P<list>\[)|(?P<dashed>\d{1,18}(?:-\d{1,18})+)|(?P<fraction>-?\d{1,18}/\d{1,18})"
     rf"|(?P<integer>{_INTEGER.pattern})|(?P<word>{_WORD.pattern})"
 )
+_KINDS: dict[str, tuple[Any, str]] = {
+    "int": (int, "an integer"),
+    "bool": (bool, "true or false"),
+    "str": (str, "a word"),
+    "Fraction": ((int, Fraction), "a number such as 2 or 1/2"),
+    "tuple[int, ...]": (tuple, "a list such as [2,3,2] or 2-3-2"),
+}
+WRITTEN = {"coordinate_system": "coordinates"}
+"""Fields of models that specs call otherwise."""
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:
     """The hint that closes an error message: the nearest known word, or all of them."""
-    near = get_close_matches(word, known, n=1)
-    if near:
+    if near := get_close_matches(word, known, n=1):
         return f"did you mean {near[0]}?"
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
     return f"there are: {shown}" if known else "there are none"
@@ -67,33 +75,18 @@ class Arguments:
         """
         items = {WRITTEN.get(item.name, item.name): item for item in fields(model)}  # type: ignore[arg-type]
         self.only(*items)
-        found = {}
+        found: dict[str, Value] = {}
         for key, item in items.items():
-            needed = item.default is MISSING
+            kind, needed = str(item.type), item.default is MISSING
             if key in self.values:
-                found[item.name] = self._checked(key, str(item.type), needed)
+                value = found[item.name] = self.values[key]
+                accepted, wanted = _KINDS[kind]
+                fits = isinstance(value, accepted) and isinstance(value, bool) == (kind == "bool")
+                if not fits and not (kind.startswith("tuple") and not needed and type(value) is int):
+                    self.fail(f"{key} should be {wanted}, not {_shown(value)}", key)
             elif needed:
-                self.fail(f"{self.family} needs {key}=" + ("[...]" if "tuple" in str(item.type) else ""))
+                self.fail(f"{self.family} needs {key}=" + ("[...]" if "tuple" in kind else ""))
         return model(**found)
-
-    def _checked(self, key: str, kind: str, needed: bool) -> Value:
-        value = self.values[key]
-        accepted, wanted = _KINDS[kind]
-        fits = isinstance(value, accepted) and isinstance(value, bool) == (kind == "bool")
-        if not fits and not (kind.startswith("tuple") and not needed and type(value) is int):
-            self.fail(f"{key} should be {wanted}, not {_shown(value)}", key)
-        return value
-
-
-WRITTEN = {"coordinate_system": "coordinates"}
-"""Fields of models that specs call otherwise."""
-_KINDS: dict[str, tuple[Any, str]] = {
-    "int": (int, "an integer"),
-    "bool": (bool, "true or false"),
-    "str": (str, "a word"),
-    "Fraction": ((int, Fraction), "a number such as 2 or 1/2"),
-    "tuple[int, ...]": (tuple, "a list such as [2,3,2] or 2-3-2"),
-}
 
 
 class _Reader:
@@ -153,44 +146,38 @@ class _Reader:
 
 
 def read(text: str) -> Arguments:
-    """The family and arguments in a spec string.
+    """The family and arguments in a spec string; a SpecError that names the position where it is not one.
 
     >>> read("mlp:widths=2-3-2,r=2").values
     {'widths': (2, 3, 2), 'r': 2}
-
-    Raises
-    ------
-    SpecError
-        The text is not of the form ``family(key=value,...)``; the message names the position.
     """
     if len(text) > LONGEST_SPEC:
         raise SpecError(
             f"a spec of {len(text)} characters is too long (at most {LONGEST_SPEC})", text=text[:80]
         )
     text = text.strip()
-    for position, char in enumerate(text, start=1):
-        if not " " <= char <= "~":
-            raise SpecError(
-                f"character {char!r} at position {position} does not belong in a spec", position=position
-            )
+    if strange := re.search(r"[^ -~]", text):
+        char, position = strange[0], strange.end()
+        message = f"character {char!r} at position {position} does not belong in a spec"
+        raise SpecError(message, position=position)
     reader = _Reader(text)
     family = reader.take(_WORD, "a family such as lightning")[0]
     arguments = Arguments(text, family, {}, {})
     opening = reader.peek()
     if opening not in ("(", ":", ""):
-        reader.fail(f"expected '(' or ':' after {family}, found {opening!r}")
+        hint = " (a polynomial map is written map:x,y->x^2;x*y)" if opening in "^*+-/;," else ""
+        reader.fail(f"expected '(' or ':' after {family}{hint}, found {opening!r}")
     reader.at += len(opening)
-    while opening and reader.peek() not in ("", ")"):
+    more = opening != "" and reader.peek() not in ("", ")")
+    while more:
+        reader.peek()
         start = reader.at + 1
         key = reader.take(_KEY, "an argument's name")[0]
         if key in arguments.values:
             reader.fail(f"argument {key!r} is given twice")
         reader.expect("=")
         arguments.values[key], arguments.positions[key] = reader.value(), start
-        if not reader.found(","):
-            break
-        if reader.peek() in ("", ")"):
-            reader.take(_KEY, "an argument's name")
+        more = reader.found(",")
     if opening == "(":
         reader.expect(")")
     if reader.peek():
@@ -205,9 +192,8 @@ def check_sizes(family: str, **sizes: int | tuple[int, ...]) -> None:
             if isinstance(value, bool) or not isinstance(value, int):
                 raise SpecError(f"{family}: {name} should be an integer, not {value!r}", argument=name)
             if not 1 <= value <= LARGEST_SIZE:
-                raise SpecError(
-                    f"{family}: {name} should be between 1 and {LARGEST_SIZE}, not {value}", argument=name
-                )
+                message = f"{family}: {name} should be between 1 and {LARGEST_SIZE}, not {value}"
+                raise SpecError(message, argument=name)
 
 
 def check_degree(family: str, r: int | tuple[int, ...], layers: int) -> None:
@@ -221,9 +207,8 @@ def check_degree(family: str, r: int | tuple[int, ...], layers: int) -> None:
 def check_choice(family: str, name: str, value: str, choices: Sequence[str]) -> None:
     """Refuse a word that is not among `choices`."""
     if value not in choices:
-        raise SpecError(
-            f"{family}: {name}={value!r} is not known; {suggestion(str(value), choices)}", argument=name
-        )
+        message = f"{family}: {name}={value!r} is not known; {suggestion(str(value), choices)}"
+        raise SpecError(message, argument=name)
 
 
 def written(family: str, **values: object) -> str:

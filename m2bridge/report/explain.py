@@ -67,7 +67,9 @@ def explain(result: Result, *, form: Format = "markdown") -> str:
 
 def _subject(result: Result) -> str:
     own = getattr(result, "title", None)
-    return own if isinstance(own, str) else result.model
+    if isinstance(own, str):
+        return own
+    return parse_spec(result.model).title if result.model.startswith("program:") else result.model
 
 
 def _question(result: Result) -> list[str]:

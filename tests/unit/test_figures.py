@@ -16,9 +16,9 @@ import pytest
 from m2bridge import records
 from m2bridge.cli import main
 from m2bridge.errors import DisagreementError, InputError
-from m2bridge.figures import figure1, figure3, plotting, slices
-from m2bridge.figures.finite_elements import measured_rank
-from m2bridge.figures.interactive import interactive
+from m2bridge.figures import charts, figure1, plotting, slices
+from m2bridge.figures.charts import measured_rank
+from m2bridge.figures.figure1 import interactive
 from m2bridge.models import DeepLightning, Softmax
 from m2bridge.questions.boundary.exact import decide
 from m2bridge.questions.dimension import Dimension, dimension
@@ -108,8 +108,10 @@ def test_the_grid_catches_a_surface_with_a_sheet_too_many() -> None:
     from m2bridge.figures.surface import singular_curves, surface
 
     cut = slices.SLICES["umbrella"]
-    plane = {(1, 0, 0): Fraction(1), (0, 0, 0): Fraction(-1, 3)}
-    polynomial = slices._product(slices.restrict(slices.closure_equation([RESULTANT]), cut), plane)
+    right = slices.restrict(slices.closure_equation([RESULTANT]), cut)
+    polynomial = {(i + 1, j, k): c for (i, j, k), c in right.items()}  # times x - 1/3
+    for exponents, c in right.items():
+        polynomial[exponents] = polynomial.get(exponents, Fraction(0)) - c / 3
     check = compare(cut, polynomial, surface(cut), singular_curves(cut)[0])
     assert any("have no real weights" in failure for failure in check.failures)
 
@@ -189,11 +191,11 @@ def test_changing_one_computed_value_shows_in_the_picture(widths: list[Dimension
     changed = [widths[0], replace(widths[1], image_dim=widths[1].image_dim - 3), widths[2]]
     pictures = []
     for name, results in (("true", widths), ("changed", changed)):
-        rows = figure3.rows_of(results)
+        rows = charts.rows_of(results)
         path = tmp_path / f"{name}.svg"
-        figure3.draw(rows, path, title="", citation="Eq. 16")
-        document, table = figure3.data(rows, title="", models=[r.model for r in results])
-        plotting.write_data(path, document, figure3.COLUMNS, table)
+        charts.draw_widths(rows, path, title="", citation="Eq. 16")
+        document, table = charts.width_data(rows, title="", models=[r.model for r in results])
+        plotting.write_data(path, document, charts.WIDTH_COLUMNS, table)
         pictures.append(path)
     true, false = (drawn_estimates(path) for path in pictures)
     differ = [i for i, (a, b) in enumerate(zip(true, false, strict=True)) if abs(a[1] - b[1]) > 1]
@@ -226,9 +228,9 @@ def test_figure_3_refuses_records_whose_witnesses_disagree(widths: list[Dimensio
 def test_certainty_is_the_marker(widths: list[Dimension]) -> None:
     from m2bridge.results import Certainty
 
-    rows = figure3.rows_of([replace(widths[0], certainty=Certainty.PROBABLE)])
-    assert rows[0].certainty is Certainty.PROBABLE
-    assert figure3._MARKER[Certainty.PROBABLE][0] != figure3._MARKER[Certainty.PROVED][0]
+    rows = charts.rows_of([replace(widths[0], certainty=Certainty.PROBABLE)])
+    assert rows[0].certainty == "probable"
+    assert charts.MARKERS["probable"][0] != charts.MARKERS["proved"][0]
 
 
 def test_paper_method_in_float64_finds_small_dimensions() -> None:
@@ -239,7 +241,7 @@ def test_paper_method_in_float64_finds_small_dimensions() -> None:
 
 def test_two_records_of_one_width_are_refused(widths: list[Dimension]) -> None:
     with pytest.raises(InputError, match="two records"):
-        figure3.rows_of([widths[0], widths[0]])
+        charts.rows_of([widths[0], widths[0]])
 
 
 # -- files -------------------------------------------------------------------------------------------------
@@ -247,10 +249,10 @@ def test_two_records_of_one_width_are_refused(widths: list[Dimension]) -> None:
 
 @pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
 def test_the_same_data_give_the_same_bytes(ending: str, widths: list[Dimension], tmp_path: Path) -> None:
-    rows = figure3.rows_of(widths)
+    rows = charts.rows_of(widths)
     first, second = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
     for path in (first, second):
-        figure3.draw(rows, path, title="title", citation="Eq. 16")
+        charts.draw_widths(rows, path, title="title", citation="Eq. 16")
     assert first.read_bytes() == second.read_bytes()
     assert len(first.read_bytes()) > 5000
 

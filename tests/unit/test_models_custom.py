@@ -14,6 +14,7 @@ import pytest
 import sympy
 from flint import nmod_mat
 
+from m2bridge import symmetries
 from m2bridge.errors import (
     InputError,
     M2BridgeError,
@@ -32,6 +33,7 @@ from m2bridge.models import (
     parse_spec,
     read_map,
 )
+from m2bridge.models.custom import by_variable, in_variables
 from m2bridge.models.polynomials import polynomial_text
 from m2bridge.programs import ProgramError
 
@@ -352,3 +354,25 @@ def test_the_dimension_of_a_source_is_proved_for_few_small_equations() -> None:
     for constraints, proved in (("x*y-z^2", True), ("x*y-z^2;x-y^3", True), (f"x*y-z^2;{large}", False)):
         assert parse_spec(f"map:x,y,z->x|{constraints}").parameter_dim_proved is proved
     assert not parse_spec("map:w,x,y,z->x|w-x;x*y-z^2;x-y^3").parameter_dim_proved
+
+
+def test_answers_about_a_map_call_its_variables_by_their_names() -> None:
+    found = symmetries("map:p,q,r,s->p*r+q*s;p*r*q*s")
+    assert {field.name for field in found.fields} == {
+        "scaling: p by lambda, r by lambda^-1",
+        "scaling: q by lambda, s by lambda^-1",
+    }
+    assert ("p", "r") in {group.acts_on for group in found.finite}
+    assert symmetries("map:u,v->u*v;u+v").finite[0].acts_on == ("u, v",)
+    assert by_variable("map:x_(0,1),y->y", {"x": [3, 4]}) == {"x_(0,1)": 3, "y": 4}
+    assert in_variables("mlp(widths=[2,2])", "x[0]") == "x[0]"
+
+
+def test_a_model_of_ones_own_is_called_by_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "moments.toml"
+    file.write_text('name = "two moments"\nvariables = ["m", "s"]\npolynomials = ["m", "m^2+s"]\n')
+    model = read_map(file)
+    assert model.own_name == "two moments"
+    assert parse_spec(model.spec).own_name is None
+    assert parse_spec("lightning(d=2,dp=1)").own_name is None
+    assert from_callable(lambda w: w**2, {"w": (2,)}, name="squares").own_name == "squares"

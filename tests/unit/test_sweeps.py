@@ -17,7 +17,7 @@ from m2bridge.batch.policy import Attempt, JobLimits, JobOutcome, Task, record_o
 from m2bridge.batch.store import Store
 from m2bridge.cli.figure import register
 from m2bridge.errors import InputError, ParseError
-from m2bridge.figures import sweep
+from m2bridge.figures import charts
 from m2bridge.records import save
 
 
@@ -133,8 +133,8 @@ def rows() -> list[dict[str, Any]]:
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
-    assert [p.x for p in sweep.points_of(rows()[::2], "widths[1]", "image_dim")] == [1, 2]
+    assert [p.x for p in charts.points_of(rows()[::2], "widths[1]", "image_dim")] == [1, 2]
     with pytest.raises(InputError, match="--by"):
-        sweep.points_of(rows(), "widths[1]", "image_dim")
+        charts.points_of(rows(), "widths[1]", "image_dim")
     with pytest.raises(InputError, match="there are: image_dim, r"):
-        sweep.points_of(rows(), "h", "image_dim")
+        charts.points_of(rows(), "h", "image_dim")

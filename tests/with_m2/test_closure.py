@@ -18,7 +18,12 @@ from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
 from m2bridge.models.custom import from_text
 from m2bridge.questions.closure import closure
-from m2bridge.questions.closure.accounting import account, hilbert_evidence, vanish_at_fresh_points
+from m2bridge.questions.closure.accounting import (
+    account,
+    hilbert_evidence,
+    random_section,
+    vanish_at_fresh_points,
+)
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.interpolation import interpolate
 from m2bridge.questions.kernel import Asking
@@ -103,6 +108,39 @@ def test_over_qq_the_answer_is_proved_and_equals_macaulay2s(engine: Engine) -> N
     assert from_document(json.loads(json.dumps(to_document(lifted)))) == lifted
 
 
+@pytest.mark.parametrize(
+    ("spec", "degree"),
+    [
+        ("map:s,t->s^3;s^2*t;s*t^2;t^3", 3),  # the twisted cubic
+        ("map:s,t->s^4;s^3*t;s*t^3;t^4", 4),  # the rational quartic, not Cohen-Macaulay
+        ("map:a,b,c,d,e->a*c;a*d;a*e;b*c;b*d;b*e", 3),  # P^1 x P^2
+        ("map:s,t->s^4;s^3*t;s^2*t^2;s*t^3;t^4", 4),
+        ("map:s,t->s^2;s*t^2;t^3;s^3", 9),  # no cone; toric, twice the area of the triangle of its exponents
+        ("convolution(filters=[2,2],r=2)", 4),
+    ],
+)
+def test_over_qq_a_degree_is_proved_by_points_of_a_section(
+    each_engine: Engine, spec: str, degree: int
+) -> None:
+    answer = closure(spec, field="QQ", engine=each_engine)
+    assert (answer.degree, answer.completeness, answer.certainty) == (degree, "complete", Certainty.PROVED)
+    assert any("the degree is not smaller" in sentence for sentence in answer.shown)
+    assert answer.agreement
+
+
+def test_too_few_points_of_a_section_prove_no_degree(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    render = scripts.render
+
+    def fewer(name: str, *args: Any, **kwargs: Any) -> scripts.Script:
+        script = render(name, *args, **kwargs)
+        text = script.text.replace("r - first degree gcd", "r - 1 - first degree gcd")
+        return replace(script, text=text)
+
+    monkeypatch.setattr(scripts, "render", fewer)
+    answer = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", field="QQ", engine=engine)
+    assert (answer.degree, answer.certainty) == (3, Certainty.PROBABLE)
+
+
 def test_a_map_with_large_coefficients_is_lifted(engine: Engine) -> None:
     found = closure(
         from_text("large", ["s", "t"], ["1000003*s^2", "s*t", "1/70001*t^2"]), field="QQ", engine=engine
@@ -134,8 +172,9 @@ def judge(engine: Engine, spec: str, change: Any) -> bool | None:
     found = interpolate(image, 4)
     polynomials = change([dict(f) for group in found.generators.values() for f in group])
     asking = Asking(engine=engine, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
-    dim = image.dim(np.random.default_rng(0), 32003)
-    taken = account(asking, image, found.span, polynomials, p=32003, seed=0, image_dim=dim, hilbert_degrees=4)
+    codim = found.span.dim - image.dim(np.random.default_rng(0), 32003)
+    section = random_section(found.span.dim, codim, 32003, seed=0)
+    taken = account(asking, image, found.span, section, polynomials, p=32003, seed=0, hilbert_degrees=4)
     fresh = vanish_at_fresh_points(polynomials, image, found.span, 32003, 0)
     claim = replace(fresh, witness="interpolation", value=True)
     return weigh(

@@ -1,4 +1,11 @@
-"""From equations over F_p to equations over QQ: the same ones over other primes, their lift, and its exact check."""
+"""From equations over F_p to equations over QQ: the same ones over other primes, their lift, and its exact check.
+
+Let I be the ideal of the lifted equations, P that of the closure over QQ, and a bar the same modulo p. When the equations vanish
+exactly, I lies in P. In every degree the Hilbert functions satisfy H(P) >= H(P bar), because the rank of the monomials in the
+coordinates is not smaller over QQ, and H(I) <= H(I bar), because the rank of what the equations generate is not smaller. So
+I bar = P bar gives H(P) >= H(P bar) = H(I bar) >= H(I) >= H(P): the equations are complete over QQ too, and dimension and
+degree are the same.
+"""
 
 from __future__ import annotations
 
@@ -174,6 +181,8 @@ def _check_lift(work: Work, lifted: Sequence[Polynomial]) -> None:
     work.evidence.append(check)
     if check.value:
         work.shows(f"lifted to QQ, the equations vanish at fresh points over F_{p}")
+    if work.dense:
+        return
     exact = None
     if work.rational:
         work.tell("exact substitution")
@@ -183,6 +192,10 @@ def _check_lift(work: Work, lifted: Sequence[Polynomial]) -> None:
                 "that the lifted equations vanish identically: no exact substitution (too many terms, or constraints)"
             )
     work.proved = work.proved and bool(exact) and _minimal(work, lifted)
+    if work.proved:
+        method = "Hilbert functions of the exact equations, between those of the image over F_p and over QQ"
+        for quantity, value in (("codim", work.codim), ("degree", work.degree)):
+            work.say(quantity, value, "equations", method, certainty=Certainty.PROVED, prime=None, field="QQ")
 
 
 def _minimal(work: Work, lifted: Sequence[Polynomial]) -> bool:

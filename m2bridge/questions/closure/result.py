@@ -309,7 +309,9 @@ class Closure(Result):
         notes = [f"+ {sentence}" for sentence in self.shown] + [
             f"- not shown: {sentence}" for sentence in self.not_shown
         ]
-        to_prove = "--field QQ --method kernel: a kernel over QQ is all of the ideal"
+        to_prove = "--field QQ lifts the equations and checks them exactly"
+        if self.field == "QQ":
+            to_prove = "--method kernel: a kernel over QQ is all of the ideal"
         return View(
             answer=f"codimension {known(self.codim)} in its span, degree {known(self.degree)}",
             facts=tuple(facts), notes=(*notes, *self._written_equations()), to_prove=to_prove,

@@ -123,6 +123,16 @@ class Work:
             )
         self.codim = span.dim - self.cone_dim
 
+    @property
+    def section(self) -> accounting.Section:
+        """A random linear space of the dimension `codim`: it should meet the closure in 0 only."""
+        return accounting.random_section(self.span.dim, self.codim or 0, self.prime, self.seed)
+
+    @property
+    def dense(self) -> bool:
+        """Whether the image is dense in the whole space, which ranks modulo p show over QQ."""
+        return self.codim == 0 and not self.span.linear_forms and not self.image.constrained
+
     def count_degree(self) -> None:
         """The degree, counted without equations: by a formula where one is proved, else on the parametrization.
 
@@ -144,7 +154,7 @@ class Work:
             return
         self.tell("degree of the parametrization")
         counted = accounting.section_degree(
-            self.asking, self.image, self.span, self.prime, self.seed, self.patience
+            self.asking, self.image, self.span, self.section, self.prime, self.seed, self.patience
         )
         if counted is not None:
             self.evidence.append(counted)
@@ -216,7 +226,7 @@ class Work:
     def account(self) -> Account:
         self.tell("accounting")
         return accounting.account(
-            self.asking, self.image, self.span, self.polynomials, p=self.prime, seed=self.seed, image_dim=self.cone_dim,
+            self.asking, self.image, self.span, self.section, self.polynomials, p=self.prime, seed=self.seed,
             hilbert_degrees=self.degree_bound + 1,
         )  # fmt: skip
 
@@ -229,7 +239,7 @@ class Work:
         )
         if self.seen_part_only:
             completeness = "seen-part"
-        lifted = self.rational and self.lifted is not None
+        lifted = self.dense or (self.rational and self.lifted is not None)
         found = self.equations()
         curved = [f for f in found if f.degree > 1]
         kept = equations or (len(curved) == 1 and len(curved[0].text()) <= SHORT_EQUATION)

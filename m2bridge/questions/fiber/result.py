@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from m2bridge.models.custom import by_variable
 from m2bridge.results import Result, TheoremCheck, register_result
 from m2bridge.views import Rows, View, cut, known
 
@@ -122,11 +123,11 @@ class Fiber(Result):
 
     def view(self) -> View:
         kinds = {"random": "random integers", "weights": "given weights", "stratum": "stratum"}
-        kind = kinds[self.at["kind"]]
+        kind = " ".join([kinds[self.at["kind"]], *filter(None, [self.at["detail"]])])
         degree = "" if self.degree is None else f", degree {self.degree}"
         orbit = "the orbit of the known symmetries"
         facts = [
-            ("point", f"{kind} {self.at['detail'] or ''}: {_weights(self.at['weights'])}"),
+            ("point", f"{kind}: {_weights(by_variable(self.model, self.at['weights']))}"),
             ("why", self.explanation),
             ("fiber", f"dimension {known(self.fiber_dim)}{degree} ({self.method})"),
             ("at the point", f"dimension {known(self.dim_at_point)}; {orbit} {self.known_symmetry_dim}"),
@@ -147,23 +148,18 @@ class Fiber(Result):
         if self.counterexample is not None:
             counter = self.counterexample
             sure = "" if counter["verified"] else " (NOT verified)"
-            notes += [
-                f"M_1 is skew: these are the same function{sure}:",
-                f"  {_weights(counter['weights'])}",
-                f"  {_weights(counter['other'])}",
-                f"  checked: {counter['method']}.",
-            ]
+            notes.append(f"M_1 is skew: these are the same function{sure}:")
+            notes += [f"  {_weights(counter[key])}" for key in ("weights", "other")]
+            notes.append(f"  checked: {counter['method']}.")
             if "repair" in counter:
                 notes.append(f"  {counter['statement']}; repair: {counter['repair']}.")
         if self.theorem is not None:
             notes.append(self.theorem.sentence())
         return View(
-            answer=self.verdict,
-            facts=tuple(facts),
+            answer=self.verdict, facts=tuple(facts), notes=tuple(notes),
             tables=(self._component_rows(),) if self.components else (),
-            notes=tuple(notes),
             to_prove="an argument that counts all orbits in the fiber; for random weights of the paper's networks there is one",
-        )
+        )  # fmt: skip
 
     def _component_rows(self) -> Rows:
         words = {True: "yes", False: "no", None: "?"}

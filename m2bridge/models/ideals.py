@@ -1,19 +1,28 @@
-"""An ideal as a user writes it: a text of polynomials enters, :class:`GivenIdeal` leaves.
+"""An ideal as a user writes it: a text of polynomials, or an ``.mrdi`` file, enters, :class:`GivenIdeal` leaves.
 
-Every part of the text keeps its place, so that an error names the line and column of the file.
+Every part of the text keeps its place, so that an error names the line and column of the file. Nothing is evaluated.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NoReturn
+from fractions import Fraction
+from typing import Any, NoReturn
 
 from m2bridge.errors import ParseError
-from m2bridge.models.ideal_documents import looks_like_mrdi, read_mrdi
-from m2bridge.models.polynomials import NAME, Polynomial, parse_polynomial, polynomial_text, split_at_commas
+from m2bridge.models.polynomials import (
+    NAME,
+    ParseLimits,
+    Polynomial,
+    parse_polynomial,
+    polynomial_text,
+    split_at_commas,
+    whole,
+)
 
 _ENDLESS_NAME = re.compile(r"[A-Za-z]\w{64}")
 _COMMENT = re.compile(r"--|//|#")
@@ -50,9 +59,10 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
     >>> given.variables, given.texts()
     (('x', 'y', 'z'), ('y^2*z-x^3', 'x*y'))
     """
-    if looks_like_mrdi(text):
-        names, found, p = read_mrdi(text, source)
-        return GivenIdeal(variables=names, polynomials=tuple(found), characteristic=p)
+    if (
+        text.lstrip().startswith("{") and '"_ns"' in text
+    ):  # an object with a namespace, not a list of polynomials
+        return _read_mrdi(text, source)
     if match := _ENDLESS_NAME.search(text):
         _fail(source, f"the name {match[0][:20]}... has more than 64 characters")
     plain = "\n".join(_uncommented(line, source, i) for i, line in enumerate(text.splitlines(), 1))
@@ -141,3 +151,55 @@ def _bodies(text: str) -> Iterator[tuple[int, str]]:
         return
     for match in re.finditer(r"[^;\n]+", text):
         yield from split_at_commas(match[0], match.start())
+
+
+# -- files of Macaulay2 and OSCAR ------------------------------------------------------------------------
+
+
+def _read_mrdi(text: str, source: str) -> GivenIdeal:
+    """The ideal in a ``.mrdi`` text, in the namespace of Macaulay2 or of OSCAR."""
+    try:
+        document = json.loads(text)
+        label = document["_type"]["params"]
+        ring = document["_refs"][label] if isinstance(label, str) else label
+        if document["_type"]["name"] not in ("Ideal", "MPolyIdeal"):
+            raise ValueError(f"it holds the type {document['_type']['name']!r}, not an ideal")
+        names = ring["data"].get("variables") or ring["data"]["symbols"]
+        characteristic = _characteristic(ring["_type"]["params"])
+        variables = tuple(names)
+        if not variables or not all(isinstance(n, str) and NAME.fullmatch(n) for n in variables):
+            raise ValueError("its ring has no variables that can be read")
+        polynomials = tuple(_polynomial(f, len(variables)) for f in document["data"])
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError, AttributeError) as error:
+        _fail(source, f"not an .mrdi file of an ideal: {error}")
+    return GivenIdeal(variables=variables, polynomials=polynomials, characteristic=characteristic)
+
+
+def _characteristic(field: Any) -> int:
+    kind = field if isinstance(field, str) else field["_type"]
+    if kind in ("QQField",) or (kind == "Ring" and field["data"] == "QQ"):
+        return 0
+    if kind in ("QuotientRing", "FiniteField", "Nemo.fpField", "fpField"):
+        return int(field["data"])
+    raise ValueError(f"its field {kind!r} is neither QQ nor a prime field")
+
+
+def _polynomial(terms: Any, count: int) -> dict[tuple[int, ...], Any]:
+    limits = ParseLimits()
+    found: dict[tuple[int, ...], Any] = {}
+    if len(terms) > limits.terms:
+        raise ValueError(f"a polynomial has more than {limits.terms} terms")
+    for exponents, coefficient in terms:
+        key = tuple(int(e) for e in exponents)
+        if len(key) != count or min(key) < 0 or max(key) > limits.exponent:
+            raise ValueError(f"{exponents} are not the exponents of {count} variables")
+        value = found.get(key, 0) + _number(coefficient, limits.digits)
+        found[key] = whole(Fraction(value))
+    return {key: value for key, value in found.items() if value}
+
+
+def _number(value: Any, digits: int) -> Fraction:
+    parts = value if isinstance(value, list) else str(value).split("//")
+    if len(parts) not in (1, 2) or any(len(str(part)) > digits for part in parts):
+        raise ValueError(f"{str(value)[:40]!r} is no coefficient")
+    return Fraction(int(parts[0]), int(parts[1]) if len(parts) == 2 else 1)

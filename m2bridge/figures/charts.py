@@ -1,0 +1,265 @@
+"""Charts: Figure 3, estimated and expected dimension against the width; and a sweep, one quantity of the records of a store
+against a name of its grid. Markers say how sure a value is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.figures import plotting
+from m2bridge.models import DeepLightning, Model, Softmax, parse_spec
+from m2bridge.programs.arithmetics import Floats
+from m2bridge.programs.jacobians import jacobian_block
+from m2bridge.programs.run import Lettered
+from m2bridge.questions.dimension.result import Dimension
+
+MARKERS = {"proved": ("o", "circle"), "probable": ("s", "square"), "numeric": ("^", "triangle-up")}
+"""Markers of the certainties, in matplotlib and in plotly."""
+_OTHER = ("x", "x-thin-open")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Points of one kind: a line, or markers; `look` is added to matplotlib's words, and `texts` are shown under the pointer."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    colour: str
+    marker: tuple[str, str] | None = None
+    look: Mapping[str, Any] | None = None
+    texts: Sequence[str] = ()
+
+
+def draw(series: Sequence[Series], path: Path, *, x: str, y: str, title: str = "") -> None:
+    """Write a chart; the ending of `path` chooses the format."""
+    drawn = [one for one in series if one.points]
+    if path.suffix.lower() == ".html":
+        plotting.save_html(_interactive(drawn, x, y, title), path)
+        return
+    with plotting.style():
+        figure = plotting.new_figure(3.5, 2.7)
+        axes = figure.add_axes((0.15, 0.15, 0.83, 0.75))
+        for one in drawn:
+            look = {"linestyle": "-" if one.marker is None else "none", **(one.look or {})}
+            marker = None if one.marker is None else one.marker[0]
+            axes.plot(*zip(*one.points, strict=True), marker=marker, color=one.colour, label=one.name, **look)
+        axes.set(xlabel=x, ylabel=y, title=title)
+        ticks = sorted({point[0] for one in drawn for point in one.points})
+        axes.set_xticks(ticks if len(ticks) <= 20 else ticks[:: max(1, len(ticks) // 8)])
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y", color="#E3E3E3", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.legend(loc="best", frameon=False)
+        plotting.save_figure(figure, path)
+
+
+def _interactive(drawn: Sequence[Series], x: str, y: str, title: str) -> Any:
+    go = plotting.library("plotly.graph_objects")
+    traces = [
+        go.Scatter(
+            **dict(zip("xy", map(list, zip(*one.points, strict=True)), strict=True)), name=one.name,
+            mode="lines" if one.marker is None else "markers", line={"color": one.colour, "width": 3},
+            marker={"size": 12, "color": one.colour, "symbol": one.marker[1] if one.marker else "circle"},
+            text=list(one.texts) or None, hovertemplate="%{x}: %{y}" + "<br>%{text}" * bool(one.texts) + "<extra></extra>",
+            showlegend=not one.name.startswith("_"),
+        )
+        for one in drawn
+    ]  # fmt: skip
+    plain = x.replace("$\\delta$", "δ")
+    axes = {"xaxis": {"title": plain}, "yaxis": {"title": y, "rangemode": "tozero"}}
+    return go.Figure(data=traces, layout={"title": title, "template": "plotly_white", **axes})
+
+
+# -- Figure 3 ------------------------------------------------------------------------------------------------------------------
+
+PRECISIONS = ("float32", "float64")
+
+
+def measured_rank(model: Model, *, seed: int, precision: str = "float32", inputs: int = 250) -> int:
+    """Rank of the Jacobian at random inputs and weights as the paper measures it, for comparison and never a witness: normal
+    distributions, all outputs, the default tolerance largest * size * epsilon (Section 4; the authors' code computes in float32).
+    """
+    if precision not in PRECISIONS:
+        raise InputError(f"the paper's method runs in {' or '.join(PRECISIONS)}, not {precision!r}")
+    if model.input_shape is None:
+        raise InputError(f"{model.spec} has no inputs")
+    rng = np.random.default_rng([seed, 31])
+    kind: Any = np.dtype(precision)
+    weights = {name: rng.standard_normal(shape).astype(kind) for name, shape in model.parameters.items()}
+    given = {name: Lettered("", value) for name, value in weights.items()}
+    samples = rng.standard_normal((inputs, *model.input_shape)).astype(kind)
+    given[next(iter(model.program.inputs))] = Lettered("N", samples)
+    every = {name: np.arange(value.size) for name, value in weights.items()}
+    return int(np.linalg.matrix_rank(jacobian_block(model.program, Floats(kind), given, every)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One width: what was computed, how sure it is, what the formula says, what the paper's method measures."""
+
+    delta: int
+    estimated: int
+    certainty: str
+    agreement: bool | None
+    expected: int | None
+    measured: int | None
+
+
+WIDTH_COLUMNS = tuple(field.name for field in fields(Row))
+
+
+def rows_of(results: Sequence[Dimension], measured: Mapping[int, int] | None = None) -> tuple[Row, ...]:
+    """The drawn rows, by width. `estimated` is the record's computed dimension and nothing else."""
+    found: dict[int, Row] = {}
+    for result in results:
+        model = parse_spec(result.model)
+        if not isinstance(model, (Softmax, DeepLightning)) or len(set(model.d)) != 1:
+            raise InputError(f"Figure 3 is about deep attention of one width; {result.model} is not")
+        delta = model.d[0]
+        if delta in found:
+            raise InputError(f"two records have width {delta}; give one for each")
+        found[delta] = Row(
+            delta=delta, estimated=result.image_dim, certainty=result.certainty.value, agreement=result.agreement,
+            expected=None if result.formula is None else result.formula.value, measured=(measured or {}).get(delta),
+        )  # fmt: skip
+    if not found:
+        raise InputError("there is nothing to draw: no width was given")
+    return tuple(found[delta] for delta in sorted(found))
+
+
+def draw_widths(rows: Sequence[Row], path: Path, *, title: str, citation: str, measured: str = "") -> None:
+    """Figure 3: the formula as a line, the computed dimensions as markers, rings where they differ, crosses for the paper's
+    method, large where it misses the computed dimension.
+    """
+    line = [(row.delta, row.expected) for row in rows if row.expected is not None]
+    series = [
+        Series(name=f"expected ({citation})", points=line, colour=plotting.ORANGE, look={"linewidth": 1.6})
+    ]
+    edge = {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.6, "zorder": 3}
+    colours = {"proved": plotting.BLUE, "probable": plotting.SKY, "numeric": plotting.PURPLE}
+    for word, colour in colours.items():
+        points = [(row.delta, row.estimated) for row in rows if row.certainty == word]
+        texts = [word] * len(points)
+        name = f"estimated, {word}"
+        series.append(
+            Series(name=name, points=points, colour=colour, marker=MARKERS[word], look=edge, texts=texts)
+        )
+    differs = [(row.delta, row.estimated) for row in rows if row.expected not in (None, row.estimated)]
+    ring = {"markersize": 12, "markerfacecolor": "none", "markeredgewidth": 1.6, "zorder": 4}
+    series.append(
+        Series(
+            name="differs from expected", points=differs, colour=plotting.VERMILION,
+            marker=("o", "circle-open"), look=ring,
+        )
+    )  # fmt: skip
+    for misses, size, colour in ((False, 5, plotting.BLACK), (True, 8, plotting.VERMILION)):
+        points = [
+            (row.delta, row.measured)
+            for row in rows
+            if row.measured is not None and (row.measured != row.estimated) == misses
+        ]
+        cross = {"markersize": size, "markeredgewidth": 1.3, "zorder": 5}
+        name = f"{measured}, misses" if misses else measured
+        series.append(Series(name=name, points=points, colour=colour, marker=_OTHER, look=cross))
+    draw(series, path, x="width $\\delta$", y="dimension", title=title)
+
+
+def width_data(rows: Sequence[Row], *, title: str, models: Sequence[str]) -> tuple[dict[str, Any], list[Any]]:
+    """What is drawn, as a JSON document and a table."""
+    table = [astuple(row) for row in rows]
+    named = [dict(zip(WIDTH_COLUMNS, row, strict=True)) for row in table]
+    document = {"figure": "3", "title": title, "models": list(models), "rows": named}
+    return document, [["" if value is None else value for value in row] for row in table]
+
+
+# -- a sweep -------------------------------------------------------------------------------------------------------------------
+
+_COLOURS = (plotting.BLUE, plotting.VERMILION, plotting.GREEN, plotting.PURPLE, plotting.ORANGE, plotting.SKY)
+_INDEXED = re.compile(r"([A-Za-z_]\w*)\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One record: where it is drawn, how sure it is, and of which model it speaks."""
+
+    series: str
+    x: float
+    y: float
+    certainty: str
+    model: str
+
+
+SWEEP_COLUMNS = tuple(field.name for field in fields(Point))
+
+
+def points_of(rows: Sequence[Mapping[str, Any]], x: str, y: str, by: str | None = None) -> tuple[Point, ...]:
+    """The records that have both numbers; ``widths[1]`` is an entry of a list, counted from 0.
+
+    Raises
+    ------
+    InputError
+        No record has both, or two records of one series have the same x and different y: then `by` should tell them apart.
+    """
+    found: dict[tuple[str, float], Point] = {}
+    for row in rows:
+        across, up = _value(row, x), _value(row, y)
+        if not (_is_number(across) and _is_number(up)):
+            continue
+        series = "" if by is None else f"{by} = {_value(row, by)}"
+        model = str(row.get("name") or row["model"])
+        point = Point(series=series, x=across, y=up, certainty=str(row.get("certainty")), model=model)
+        before = found.setdefault((series, across), point)
+        if before.y != up:
+            raise InputError(
+                f"{x} = {across} has two values of {y}, for {before.model[:80]} and {point.model[:80]}: "
+                "choose records with --where, or tell series apart with --by"
+            )
+    if not found:
+        names = sorted({name for row in rows for name, value in row.items() if _is_number(value)})
+        raise InputError(f"no record has numbers {x} and {y}; there are: {', '.join(names) or 'no records'}")
+    return tuple(sorted(found.values(), key=lambda point: (point.series, point.x)))
+
+
+def _value(row: Mapping[str, Any], name: str) -> Any:
+    indexed = _INDEXED.fullmatch(name)
+    if indexed is None:
+        return row.get(name)
+    values, place = row.get(indexed[1]), int(indexed[2])
+    return values[place] if isinstance(values, list) and place < len(values) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def draw_sweep(points: Sequence[Point], path: Path, *, x: str, y: str) -> None:
+    """A faint line for each series, and on it a marker for each record."""
+    drawn = []
+    for number, name in enumerate(dict.fromkeys(point.series for point in points)):
+        colour = _COLOURS[number % len(_COLOURS)]
+        own = [point for point in points if point.series == name]
+        faint = {"linewidth": 1, "alpha": 0.5}
+        drawn.append(Series(name="_line", points=[(p.x, p.y) for p in own], colour=colour, look=faint))
+        for word in dict.fromkeys(point.certainty for point in own):
+            there = [point for point in own if point.certainty == word]
+            drawn.append(
+                Series(
+                    name=", ".join(filter(None, (name, word))), points=[(p.x, p.y) for p in there], colour=colour,
+                    marker=MARKERS.get(word, _OTHER), texts=[f"{p.model[:80]} ({p.certainty})" for p in there],
+                )
+            )  # fmt: skip
+    draw(drawn, path, x=x.replace("_", " "), y=y.replace("_", " "))
+
+
+def sweep_data(points: Sequence[Point], *, x: str, y: str) -> tuple[dict[str, Any], list[Any]]:
+    """What is drawn, as a JSON document and a table."""
+    table = [list(astuple(point)) for point in points]
+    rows = [dict(zip(SWEEP_COLUMNS, row, strict=True)) for row in table]
+    return {"figure": "sweep", "x": x, "y": y, "rows": rows}, table
