@@ -15,7 +15,6 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -39,16 +38,6 @@ create table if not exists directories (name text primary key, stamp integer) wi
 _SETTLED = 2 * 10**9
 """Nanoseconds after which a directory's time of change can be told from that of a later change."""
 _LONGEST_FACT = 200
-_PORTION = 5_000
-
-
-@dataclass(slots=True)
-class _Changes:
-    """What a refresh found."""
-
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
-    gone: list[tuple[str]] = field(default_factory=list)
-    directories: list[tuple[str, int | None]] = field(default_factory=list)
 
 
 class Index:
@@ -58,7 +47,6 @@ class Index:
         self.store = store
         self.path = path_of(store)
         self.damaged: list[str] = []
-        self._now: int | None = None
         self._begin(self._open, self._open_anew, _in_memory)
 
     # -- making ----------------------------------------------------------------------------------------------
@@ -101,18 +89,14 @@ class Index:
         return self._open()
 
     def refresh(self) -> None:
-        """Bring the rows up to date with the records; written in portions, so that others need not wait long."""
+        """Bring the rows up to date with the records, one directory after another, so that others need not wait long."""
         known = dict(self._connection.execute("select name, stamp from directories"))
-        self._now = self._clock_of_the_files()
-        portion = _Changes()
+        now = self._clock_of_the_files()
         for entry in sorted(os.scandir(self.store.records), key=lambda entry: entry.name):
             changed = entry.stat().st_mtime_ns
             if known.get(entry.name) != changed:
-                self._look_into(entry.name, changed, portion)
-            if len(portion.rows) >= _PORTION:
-                self._apply(portion)
-                portion = _Changes()
-        self._apply(portion)
+                settled = now is not None and abs(now - changed) > _SETTLED
+                self._look_into(entry.name, changed if settled else None)
 
     def _clock_of_the_files(self) -> int | None:
         """The time that a file changed now would get, which on a network is not this machine's; None for a read-only store."""
@@ -122,40 +106,30 @@ class Index:
         except OSError:
             return None
 
-    def _look_into(self, name: str, changed: int, changes: _Changes) -> None:
-        """What is new, changed or gone in one directory of records."""
-        rows: dict[str, str] = dict(
-            self._connection.execute("select key, stamp from jobs where directory = ?", (name,))
-        )
+    def _look_into(self, name: str, stamp: int | None) -> None:
+        """Note what is new, changed or gone in one directory of records."""
+        connection = self._connection
+        rows = dict(connection.execute("select key, stamp from jobs where directory = ?", (name,)))
         there: dict[str, str] = {}
         for entry in os.scandir(self.store.records / name):
             if entry.name.endswith(".json"):
                 with contextlib.suppress(FileNotFoundError):
                     there[entry.name.removesuffix(".json")] = _stamp(entry.stat())
-        changes.gone += [(key,) for key in rows if key not in there]
-        for key, stamp in there.items():
-            if rows.get(key) == stamp:
-                continue
+        gone, new = [(key,) for key in rows if key not in there], []
+        for key in (key for key, stamp_now in there.items() if rows.get(key) != stamp_now):
             try:
                 data = (self.store.records / name / f"{key}.json").read_bytes()
-                changes.rows.append(row_of(shaped(decode(data, key)), stamp))
+                new.append(row_of(shaped(decode(data, key)), there[key]))
             except FileNotFoundError:
                 continue
             except RecordError as error:
                 self.damaged.append(error.message)
-                changes.gone.append((key,))
-        settled = self._now is not None and abs(self._now - changed) > _SETTLED
-        changes.directories.append((name, changed if settled else None))
-
-    def _apply(self, changes: _Changes) -> None:
-        if not changes.directories:
-            return
-        connection = self._connection
+                gone.append((key,))
         connection.execute("begin immediate")
         try:
-            connection.executemany("delete from jobs where key = ?", changes.gone)
-            connection.executemany(_INSERT, changes.rows)
-            connection.executemany("insert or replace into directories values (?, ?)", changes.directories)
+            connection.executemany("delete from jobs where key = ?", gone)
+            connection.executemany(_INSERT, new)
+            connection.execute("insert or replace into directories values (?, ?)", (name, stamp))
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("rollback")

@@ -50,12 +50,8 @@ class Launcher(Protocol):
 class CommandLauncher:
     """Starts workers as processes: on this machine, or behind a `prefix` command.
 
-    Parameters
-    ----------
-    engine
-        The path of the Macaulay2 that workers use; None for the first that works where they run.
-    prefix
-        The words before ``m2bridge worker``, e.g. ``("srun", "-N1", "-n1")``.
+    `engine` is the path of the Macaulay2 that workers use, None for the first that works where they run; `prefix` has the words
+    before ``m2bridge worker``, e.g. ``("srun", "-N1", "-n1")``.
     """
 
     def __init__(self, engine: str | None, prefix: Sequence[str] = ()) -> None:
@@ -268,13 +264,10 @@ class Breaker:
         """A worker in this place has answered."""
         self._failures[place] = 0
 
-    def failed(self, place: int, why: str, *, no_engine: bool) -> bool:
-        """A worker in this place could not start or lost its Macaulay2; whether the place was closed for that."""
+    def failed(self, place: int) -> bool:
+        """A worker in this place could not start or lost its Macaulay2; whether the place is to be closed for that."""
         self._failures[place] += 1
-        if self._failures[place] < MOST_FAILURES:
-            return False
-        self.close(place, why, no_engine=no_engine)
-        return True
+        return self._failures[place] >= MOST_FAILURES
 
     def close(self, place: int, why: str, *, no_engine: bool) -> None:
         """Close one place; an M2BridgeError when it was the last one, a NoEngineError for want of a Macaulay2."""

@@ -47,9 +47,8 @@ class JobOutcome(StrEnum):
 LIMITED = frozenset({JobOutcome.PARTIAL, JobOutcome.TIMED_OUT, JobOutcome.OUT_OF_MEMORY})
 NO_ENGINE = "no-engine"
 """Said by a worker, never recorded: its Macaulay2 is gone or another one, and nothing is known about the job."""
-ATTEMPTS_AFTER_A_CRASH = 2
-ATTEMPTS_AFTER_A_KILL = 4
-"""Something outside (a person, the kernel) killed a process with SIGKILL: that says nothing about the job."""
+_AFTER_A_CRASH, _AFTER_A_KILL = 2, 4
+"""So many attempts are made. A SIGKILL from outside (a person, the kernel) says nothing about the job."""
 _VOLATILE = frozenset({"seconds", "peak_memory_bytes", "finished", "attempts", "sha256"})
 
 
@@ -130,6 +129,11 @@ class Attempt:
     result: dict[str, Any] | None = None
     killed: bool = False
     peak_memory_bytes: int | None = None
+
+    def calls_for_another(self, number: int) -> bool:
+        """Whether the job is tried again at once, after so many attempts."""
+        crashed = self.outcome is JobOutcome.CRASHED
+        return crashed and number < (_AFTER_A_KILL if self.killed else _AFTER_A_CRASH)
 
 
 @dataclass(slots=True, eq=False)

@@ -22,18 +22,7 @@ from m2bridge.batch.display import Display, Host, Running, RunState
 from m2bridge.batch.index import Index
 from m2bridge.batch.launchers import Breaker, Launcher, WorkerHandle
 from m2bridge.batch.plan import Plan
-from m2bridge.batch.policy import (
-    ATTEMPTS_AFTER_A_CRASH,
-    ATTEMPTS_AFTER_A_KILL,
-    NO_ENGINE,
-    Attempt,
-    Estimates,
-    JobOutcome,
-    Settings,
-    Task,
-    record_of,
-    triage,
-)
+from m2bridge.batch.policy import NO_ENGINE, Attempt, Estimates, JobOutcome, Settings, Task, record_of, triage
 from m2bridge.batch.store import Store
 from m2bridge.engine import machine
 from m2bridge.errors import M2BridgeError
@@ -216,8 +205,7 @@ class Runner:
                     self._note_host(worker, 1)
                 else:
                     worker.kill("excluded")
-                    self.state.excluded.append(why)
-                    self.breaker.close(worker.place, why, no_engine="Macaulay2" in why)
+                    self._exclude(worker, why, no_engine="Macaulay2" in why)
             elif kind == "unable":
                 self._failed(worker, event["message"], no_engine=event.get("exit_code") in (2, 4))
             elif task is not None and event.get("id") == task.key:
@@ -251,12 +239,12 @@ class Runner:
         """A worker cannot be used. Another is tried in its place, until the place is closed; the other places go on."""
         worker.ready = False
         worker.kill("failed")
-        closed = False
-        try:
-            closed = self.breaker.failed(worker.place, why, no_engine=no_engine)
-        finally:
-            if closed or not self.breaker.places:
-                self.state.excluded.append(why)
+        if self.breaker.failed(worker.place):
+            self._exclude(worker, why, no_engine=no_engine)
+
+    def _exclude(self, worker: WorkerHandle, why: str, *, no_engine: bool) -> None:
+        self.state.excluded.append(why)
+        self.breaker.close(worker.place, why, no_engine=no_engine)
 
     def _bury(self, worker: WorkerHandle) -> None:
         """A worker is gone: what that means for its job, and for the batch."""
@@ -297,12 +285,10 @@ class Runner:
         """Record an attempt, or try once more after a crash."""
         attempts = self.history[task.key]
         attempts.append(attempt)
-        if attempt.outcome is JobOutcome.CRASHED:
-            most = ATTEMPTS_AFTER_A_KILL if attempt.killed else ATTEMPTS_AFTER_A_CRASH
-            if task.attempt < most:
-                task.attempt += 1
-                self.queue.appendleft(task)
-                return
+        if attempt.calls_for_another(task.attempt):
+            task.attempt += 1
+            self.queue.appendleft(task)
+            return
         record = record_of(task, attempts, self.settings.engine_version, engine)
         self.store.write(task.key, record)
         self.locks.release(f"job:{task.key}")

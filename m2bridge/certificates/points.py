@@ -6,28 +6,29 @@ numbered as it numbers them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from math import comb, prod
+from math import comb, lcm, prod
+from operator import mul
 from typing import Any, Protocol
 
 import numpy as np
 
-from m2bridge.certificates.produce import dimension_document, lower_by_minor, spec_of
-from m2bridge.certificates.statements import (
-    closure_certificate,
-    inside_certificate,
-    outside_certificate,
-    singular_certificate,
-    smooth_certificate,
-    symmetry_certificate,
+from m2bridge.certificates.produce import (
+    certificate,
+    dimension_document,
+    lower_by_minor,
+    numbers,
+    spec_of,
+    written,
 )
 from m2bridge.linear.modular import eliminate, kernel_mod
 from m2bridge.linear.residues import rational, residue
 from m2bridge.models import Mod, Model
 from m2bridge.models.symbolic import rational_variables, sparse
+from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import GenericRank, generic_rank
 
@@ -47,8 +48,6 @@ class Equation(Protocol):
     @property
     def monomials(self) -> tuple[tuple[int, ...], ...]: ...
 
-    def at(self, values: Sequence[Any]) -> Any: ...
-
     def gradient(self, values: Sequence[Any]) -> list[Any]: ...
 
 
@@ -56,7 +55,7 @@ class Equation(Protocol):
 
 MOST_SYMBOLS = 20_000  # flat weights times coordinates
 MOST_PRODUCTS = 500_000  # products of terms when equations are expanded: about two seconds in plain Python
-MOST_MONOMIALS = 12_000  # in which nothing else is shown to vanish, and multiples of equations
+MOST_MONOMIALS = 12_000  # among which nothing else is shown to vanish, and multiples of equations
 MOST_ELIMINATION = 3e7  # cubes of the numbers of monomials of one multidegree, added up
 
 
@@ -69,40 +68,36 @@ def closure_certificates(
     over ZZ, or where plain Python would take long; the degree is smaller than asked for where only this would.
     """
     found = _Expanded.of(model, seed)
-    terms = None if found is None else _over_integers(model, equations, p, seed)
-    if found is None or terms is None:
+    if found is None:
         return ()
-    own = [f for f in (_renumbered(f, found.places, len(found.supports)) for f in terms) if f]
-    factors = [[tuple(i for i, e in enumerate(m) for _ in range(e)) for m in f] for f in own]
-    if sum(prod(found.sizes[i] for i in m) for f in factors for m in f) > MOST_PRODUCTS:
+    own = [found.renumbered(f, p) for f in equations]
+    kept = [f for f in own if f]
+    if None in own or sum(map(found.products, kept)) > MOST_PRODUCTS or any(map(found.fails, kept)):
         return ()
-    gradings = [
-        g for g in found.gradings if all(len({sum(g[1][i] for i in m) for m in f}) == 1 for f in factors)
-    ]
+    gradings = [(d, e) for d, e in found.gradings() if all(len({np.dot(e, m) for m in f}) == 1 for f in kept)]
     k = _reachable_degree(
-        [g[1] for g in gradings], [max(map(len, f)) for f in factors], len(found.sizes), degree
+        [e for _, e in gradings], [max(map(sum, f)) for f in kept], len(found.terms), degree
     )
-    document = closure_certificate(
-        found.program.text, own, k, prime=PRIME, gradings=[g[0] for g in gradings], spec=spec_of(model)
-    )
-    return (document,)
+    statement = {"kind": "closure", "equations": [written(f) for f in kept], "degree": k}
+    argument = {"prime": PRIME, "gradings": [d for d, _ in gradings]}
+    return (certificate(found.program, statement, argument, spec=spec_of(model)),)
 
 
 def inside_certificates(
     model: Model, source: Model, weights: Sequence[Fraction], *, seed: int
 ) -> tuple[Document, ...]:
-    """A point of the image by exact flat weights of `source`, which is the model by (Q, K, V) or by (A, V)."""
-    found = _Expanded.of(model, seed)
-    flat = list(weights)
-    if found is None or model.free.parameters != source.parameters:
-        if found is None or set(source.parameters) != {"A", "V"} or set(model.free.parameters) != set("QKV"):
-            return ()
-        (a, d), square = model.free.parameters["Q"], source.parameters["A"][0] ** 2
-        zeros = [Fraction(0)] * (a * d - square)
+    """A point of the image by exact flat weights of `source`, which is ``model.free`` or has A in the place of K^T Q."""
+    found, flat = _Expanded.of(model, seed), list(weights)
+    if found is None:
+        return ()
+    if source.parameters != model.free.parameters:
+        rows, d = model.free.parameters["Q"]
+        rest = [Fraction(0)] * ((rows - d) * d)
         identity = [Fraction(int(i == j)) for i in range(d) for j in range(d)]
-        flat = [*flat[:square], *zeros, *identity, *zeros, *flat[square:]]
-    point = [sum(c * prod(w**e for w, e in zip(flat, m, strict=True)) for m, c in f) for f in found.supports]
-    return (inside_certificate(found.program.text, flat, point, spec=spec_of(model)),)
+        flat = [*flat[: d * d], *rest, *identity, *rest, *flat[d * d :]]
+    point = [sum(c * prod(map(pow, flat, m)) for m, c in f.items()) for f in found.terms]
+    statement = {"kind": "inside", "weights": numbers(flat), "point": numbers(point)}
+    return (certificate(found.program, statement, spec=spec_of(model)),)
 
 
 def outside_certificates(
@@ -111,24 +106,22 @@ def outside_certificates(
     """A point that is not in the closure, by an equation over QQ that fails there."""
     found = _Expanded.of(model, seed)
     if found is None or any(
-        place is None and value for place, value in zip(found.places, values, strict=True)
+        value for place, value in zip(found.places, values, strict=True) if place is None
     ):
         return ()
-    own = _renumbered(equation, found.places, len(found.supports))
-    sizes = [prod(n**e for n, e in zip(found.sizes, m, strict=True)) for m in own]
-    if sum(sizes) > MOST_PRODUCTS:
+    own = found.renumbered(equation, 0)
+    if own is None or found.products(own) > MOST_PRODUCTS:
         return ()
-    order = sorted(
-        (place, value) for place, value in zip(found.places, values, strict=True) if place is not None
-    )
-    point = [value for _, value in order]
-    return (outside_certificate(found.program.text, own, point, spec=spec_of(model)),)
+    point = {place: value for place, value in zip(found.places, values, strict=True) if place is not None}
+    given = numbers(point[k] for k in range(len(point)))
+    statement = {"kind": "outside", "point": given, "equation": written(own)}
+    return (certificate(found.program, statement, spec=spec_of(model)),)
 
 
 class _Expanded:
     """The program whose image is asked about, with its coordinates as polynomials in the flat weights.
 
-    `places` numbers the model's coordinates as the checker does, `supports` are the terms of those that occur, in this order.
+    `places` numbers the model's coordinates as the checker does, `terms` are those that occur, in this order.
     """
 
     def __init__(self, model: Model, seed: int) -> None:
@@ -136,12 +129,12 @@ class _Expanded:
         self.program = free.coordinate_program or free.program
         self.places = coordinate_places(free, seed)
         variables = rational_variables([f"w{i}" for i in range(free.parameter_count)])
-        flat = np.empty(len(variables), dtype=object)
-        flat[:] = variables
-        values = np.asarray(free.coordinates(free.unflatten(flat)), dtype=object).reshape(-1)
-        order = sorted((place, c) for c, place in enumerate(self.places) if place is not None)
-        self.supports = [list(sparse(variables[0] * 0 + values[c]).items()) for _, c in order]
-        self.sizes = [len(f) for f in self.supports]
+        weights = free.unflatten(object_array(variables, (len(variables),)))
+        values = np.asarray(free.coordinates(weights), dtype=object).reshape(-1)
+        order = {place: value for place, value in zip(self.places, values, strict=True) if place is not None}
+        self.terms = [sparse(variables[0] * 0 + order[k]) for k in range(len(order))]
+        drawn = np.random.default_rng([seed, 19]).integers(0, PRIME, size=free.parameter_count).tolist()
+        self.point = [_at(f, drawn) for f in self.terms]
 
     @classmethod
     def of(cls, model: Model, seed: int) -> _Expanded | None:
@@ -149,77 +142,59 @@ class _Expanded:
         free = model.free
         if not free.polynomial or free.program.vanishing or free.parameter_dim < free.parameter_count:
             return None
-        small = free.parameter_count * free.coordinate_count <= MOST_SYMBOLS
-        return cls(model, seed) if small else None
+        return cls(model, seed) if free.parameter_count * free.coordinate_count <= MOST_SYMBOLS else None
 
-    @property
+    def renumbered(self, equation: Equation, p: int) -> Terms | None:
+        """An equation in the coordinates that occur, over QQ; None where a residue modulo p is that of no small fraction."""
+        exact = [rational(c, p) if p else Fraction(c) for c in equation.coefficients]
+        lifted = [c for c in exact if c is not None]
+        if len(lifted) < len(exact):
+            return None
+        return _renumbered(lifted, equation.monomials, self.places, len(self.terms))
+
+    def products(self, f: Terms) -> int:
+        """Products of terms when the coordinates are put into an equation, about."""
+        return sum(prod(len(t) ** e for t, e in zip(self.terms, m, strict=True)) for m in f)
+
+    def fails(self, f: Terms) -> bool:
+        """Whether an equation does not vanish at an image point modulo a large prime."""
+        return bool(_at(f, self.point))
+
     def gradings(self) -> list[tuple[list[int], list[int]]]:
         """Small degrees of the flat weights for which every coordinate is homogeneous, and the degrees of the coordinates."""
-        exponents = [np.array([m for m, _ in f], dtype=np.int64) for f in self.supports]
-        count = len(exponents[0][0]) if exponents and len(exponents[0]) else 0
-        steps = [table[1:] - table[0] for table in exponents if len(table)]
-        first = np.array([table[0] for table in exponents if len(table)], dtype=np.int64)
-        if not count or len(first) < len(exponents):
-            return []
-        differences = np.concatenate([np.concatenate(steps), np.zeros((1, count), dtype=np.int64)])
-        zeros = np.zeros((len(differences), len(first)), dtype=np.int64)
-        lower = np.concatenate([first, -np.eye(len(first), dtype=np.int64)], axis=1)
-        basis, _, _ = kernel_mod(
-            np.concatenate([np.concatenate([differences, zeros], axis=1), lower]) % PRIME, PRIME
-        )
+        count, rows = len(self.terms), []
+        for k, f in enumerate(self.terms):
+            unit = [-int(i == k) for i in range(count)]
+            rows += [[*m, *unit] for m in f]
+        basis, _, _ = kernel_mod(np.array(rows, dtype=np.int64) % PRIME, PRIME)
         found = []
         for row in basis.tolist():
-            degrees = [rational(x, PRIME) for x in row]
-            common = np.lcm.reduce([1 if x is None else x.denominator for x in degrees])
-            whole = [None if x is None else int(x * int(common)) for x in degrees]
-            if all(x is not None and abs(x) <= 100 for x in whole) and any(whole[count:]):
-                found.append(([int(x or 0) for x in whole[:count]], [int(x or 0) for x in whole[count:]]))
+            degrees = [rational(x, PRIME) or Fraction(0) for x in row]
+            common = lcm(*(x.denominator for x in degrees))
+            whole = [int(x * common) for x in degrees]
+            true = all(sum(map(mul, r, whole)) == 0 for r in rows) and max(map(abs, whole)) <= 100
+            found += [(whole[:-count], whole[-count:])] if true and any(whole[-count:]) else []
         return found
 
 
-def _over_integers(model: Model, equations: Sequence[Equation], p: int, seed: int) -> list[_Lifted] | None:
-    """Equations with rational coefficients, seen to vanish at image points modulo a large prime; None where one does not."""
-    free, rng = model.free, np.random.default_rng([seed, 19])
-    drawn = [free.draw_weights(rng, PRIME) for _ in range(3)]
-    points = [
-        free.coordinates({n: Mod(w, PRIME) for n, w in weights.items()}).values.tolist() for weights in drawn
-    ]
-    found = []
-    for f in equations:
-        exact = [rational(c, p) if p else Fraction(c) for c in f.coefficients]
-        lifted = _Lifted(tuple(c for c in exact if c is not None), f.monomials)
-        if len(lifted.coefficients) < len(exact) or any(lifted.at(point) for point in points):
-            return None
-        found.append(lifted)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Lifted:
-    coefficients: tuple[Fraction, ...]
-    monomials: tuple[tuple[int, ...], ...]
-
-    def at(self, point: Sequence[int]) -> int:
-        """The value modulo PRIME."""
-        terms = zip(self.coefficients, self.monomials, strict=True)
-        return sum(residue(c, PRIME) * prod(point[i] for i in m) for c, m in terms) % PRIME
+def _at(f: Terms, point: Sequence[int]) -> int:
+    """The value of a polynomial at a point, modulo PRIME."""
+    terms = [(residue(Fraction(c), PRIME), zip(point, m, strict=True)) for m, c in f.items()]
+    return sum(c * prod(pow(x, e, PRIME) for x, e in powers) for c, powers in terms) % PRIME
 
 
 def _reachable_degree(
     gradings: Sequence[Sequence[int]], degrees: Sequence[int], count: int, most: int
 ) -> int:
     """The largest degree up to `most` in which a checker in plain Python can count monomials of each multidegree."""
-    table = np.array(gradings, dtype=np.int64).reshape(len(gradings), count)
-    for k in range(1, most + 1):
+    sizes: Counter[tuple[int, ...]] = Counter()
+    for k in range(most + 1):
         multiples = sum(comb(count + k - e, count) for e in degrees if e <= k)
         if max(multiples, comb(count + k, k)) > MOST_MONOMIALS:
             return k - 1
-        blocks: dict[tuple[int, ...], int] = {}
-        for e in range(k + 1):
-            for monomial in combinations_with_replacement(range(count), e):
-                key = tuple(table[:, list(monomial)].sum(axis=1).tolist())
-                blocks[key] = blocks.get(key, 0) + 1
-        if sum(float(n) ** 3 for n in blocks.values()) > MOST_ELIMINATION:
+        for m in combinations_with_replacement(range(count), k):
+            sizes[tuple(sum(grade[i] for i in m) for grade in gradings)] += 1
+        if sum(float(n) ** 3 for n in sizes.values()) > MOST_ELIMINATION:
             return k - 1
     return most
 
@@ -239,9 +214,10 @@ def singular_point_certificate(
     independent = eliminate(_residues([vector for _, vector in arcs]), PRIME).pivot_rows
     if len(independent) <= size["statement"]["dimension"]:
         return None
-    paths = [[_trimmed(path) for path in arcs[k][0]] for k in sorted(independent)]
-    text, upper = model.free.program.text, size["upper"]
-    return singular_certificate(text, list(weights), paths, upper, prime=PRIME, spec=spec_of(model))
+    paths = [[numbers(_trimmed(path)) for path in arcs[k][0]] for k in sorted(independent)]
+    statement = {"kind": "singular", "weights": numbers(weights)}
+    argument = {"prime": PRIME, "upper": size["upper"], "arcs": paths}
+    return certificate(model.free.program, statement, argument, spec=spec_of(model))
 
 
 def smooth_point_certificate(
@@ -260,9 +236,11 @@ def smooth_point_certificate(
     rank = generic_rank(program, p=PRIME, seed=seed)
     if len(kept) - len(chosen) != rank.rank or rank.heuristic:
         return None
-    terms = [_renumbered(equations[k], places, len(kept)) for k in sorted(chosen)]
-    lower = lower_by_minor(program, rank)
-    return smooth_certificate(program.text, list(weights), terms, lower, prime=PRIME, spec=spec_of(model))
+    used = [equations[k] for k in sorted(chosen)]
+    terms = [written(_renumbered(f.coefficients, f.monomials, places, len(kept))) for f in used]
+    statement = {"kind": "smooth", "weights": numbers(weights)}
+    argument = {"prime": PRIME, "lower": lower_by_minor(program, rank), "equations": terms}
+    return certificate(program, statement, argument, spec=spec_of(model))
 
 
 def found_symmetries(
@@ -271,9 +249,8 @@ def found_symmetries(
     """The identities of vector fields as one certificate and, where the bounds meet, the dimension as another."""
     found = []
     if fields:
-        document = symmetry_certificate(model.free.program.text, spec=spec_of(model))
-        document["statement"]["fields"] = [list(field) for field in fields]
-        found.append(document)
+        statement = {"kind": "symmetry", "groups": [], "fields": [list(field) for field in fields]}
+        found.append(certificate(model.free.program, statement, spec=spec_of(model)))
     lower = lower_by_minor(model.free.program, rank)
     if upper is not None and lower is not None and bound == rank.rank and model.free is model:
         found.append(dimension_document(model, bound, lower, upper))
@@ -308,10 +285,15 @@ def _flat_inputs(program: Program) -> list[int]:
     return found
 
 
-def _renumbered(equation: Any, places: Sequence[int | None], count: int) -> Terms:
+def _renumbered(
+    coefficients: Sequence[int | Fraction],
+    monomials: Sequence[tuple[int, ...]],
+    places: Sequence[int | None],
+    count: int,
+) -> Terms:
     """Exponents in the coordinates that occur, and coefficients; terms with a coordinate that is zero are left out."""
     found: Terms = {}
-    for c, monomial in zip(equation.coefficients, equation.monomials, strict=True):
+    for c, monomial in zip(coefficients, monomials, strict=True):
         own = [places[i] for i in monomial]
         if None not in own:
             key = tuple(own.count(i) for i in range(count))

@@ -1,4 +1,4 @@
-"""A proved dimension as a certificate that ``m2bridge check`` verifies.
+"""Certificates that ``m2bridge check`` verifies: how they are written, and those of a proved dimension.
 
 ``docs/certificates.md`` specifies the format. A certificate holds the network (as a program), a non-zero minor of its Jacobian
 at a recorded point, and the argument of the upper bound. The checker shares no code with this module or with what computed the
@@ -7,13 +7,13 @@ numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import prod
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import lcm, prod
 from typing import Any
 
 import numpy as np
 
-from m2bridge.certificates.statements import FORMAT, VERSION
 from m2bridge.models import Model
 from m2bridge.programs import Program
 from m2bridge.programs.arithmetics import Floats
@@ -28,6 +28,49 @@ MOST_INTERVAL_COLUMNS = 400
 """Larger minors of analytic networks are proved, but a checker in plain Python would need too long for them."""
 
 Document = dict[str, Any]
+Polynomial = Mapping[tuple[int, ...], int | Fraction]
+"""Exponents, one for each coordinate, and coefficients."""
+
+
+def certificate(
+    program: Program, statement: Document, argument: Document | None = None, *, spec: str | None = None
+) -> Document:
+    """A statement other than a dimension about a program, with its argument (section 5 of the format)."""
+    return {
+        "format": "m2bridge certificate",
+        "version": 2,
+        "statement": statement,
+        "spec": spec,
+        "program": program.text,
+        "argument": argument,
+    }
+
+
+def numbers(values: Iterable[int | Fraction]) -> list[int | str]:
+    """Rational numbers as the format writes them: integers, and fractions as texts.
+
+    >>> numbers([Fraction(1, 2), 4, Fraction(3)])
+    ['1/2', 4, 3]
+    """
+    exact = map(Fraction, values)
+    return [int(w) if w.denominator == 1 else f"{w.numerator}/{w.denominator}" for w in exact]
+
+
+def written(polynomial: Polynomial) -> list[Any]:
+    """A polynomial as the format writes it, with integer coefficients; denominators are multiplied away.
+
+    >>> written({(1, 0): Fraction(1, 2), (0, 2): -3})
+    [[1, [[0, 1]]], [-6, [[1, 2]]]]
+    """
+    common = lcm(*(Fraction(c).denominator for c in polynomial.values()))
+    return [
+        [int(c * common), [[i, int(e)] for i, e in enumerate(exponents) if e]]
+        for exponents, c in polynomial.items()
+        if c
+    ]
+
+
+# -- dimensions ------------------------------------------------------------------------------------------
 
 
 def certificate_for(
@@ -55,15 +98,10 @@ def certificate_for(
 
 def dimension_document(model: Model, value: int, lower: Document, upper: Document) -> Document:
     """The statement that a model has this dimension, with arguments for both bounds of its free program."""
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "statement": {"kind": "dimension", "dimension": value},
-        "spec": spec_of(model),
-        "program": model.free.program.text,
-        "lower": lower,
-        "upper": upper,
-    }
+    statement = {"kind": "dimension", "dimension": value}
+    document = certificate(model.free.program, statement, spec=spec_of(model))
+    del document["argument"]
+    return document | {"lower": lower, "upper": upper}
 
 
 def spec_of(model: Model) -> str | None:

@@ -228,11 +228,12 @@ def attempted(
     keeper: Callable[[], KeeperProcess], command: Command, script: Script, limits: Limits, listener: Listener | None,
     info: EngineInfo, *, keep: bool = False,
 ) -> Run:  # fmt: skip
-    """Run a script; a keeper that is lost before the script has begun is replaced, a few times.
+    """Run a script; a keeper that is lost before the script has begun is replaced, a few times. In the end nothing is known of
+    a script that was lost with its keeper, or (not `began`) that no Macaulay2 took.
 
     `keeper` gives one that is ready. It is closed afterwards, unless one is to `keep` that did well.
     """
-    reason = ""
+    reason, began = "", False
     for _ in range(ATTEMPTS):
         own = keeper()
         well = False
@@ -244,18 +245,13 @@ def attempted(
             reason = f"the Macaulay2 at {info.path} is of version {own.version} now, and was of version {info.version}"
             break
         except KeeperLostError as error:
-            reason = str(error)
-            if error.started:
-                return lost_run(script, info, limits, reason, began=True)
+            reason, began = str(error), error.started
+            if began:
+                break
             log.warning("%s; starting another", reason)
         finally:
             if not (well and keep):
                 own.close()
-    return lost_run(script, info, limits, reason, began=False)
-
-
-def lost_run(script: Script, info: EngineInfo, limits: Limits, reason: str, *, began: bool) -> Run:
-    """The run of a script that was lost with its keeper, or (not `began`) that no Macaulay2 took."""
     return Run(
         script=script, engine=info, outcome=Outcome.CRASHED, stdout="", stderr=f"{reason}\n", seconds=0.0, limits=limits,
         began=began,

@@ -11,7 +11,6 @@ import functools
 import os
 import sys
 import threading
-import weakref
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -71,13 +70,13 @@ class ForkServerEngine(Engine):
         self._command = Command(path=path_of(info), expression=expression, preload=False, warm=True)
         self._info, self._recycle_after = info, recycle_after
         self._begin_afresh()
-        _living.add(self)
 
     def _begin_afresh(self) -> None:
         self._keeper: KeeperProcess | None = None
         self._jobs = 0
         self._turn = threading.Lock()
         self._closed = False
+        self._owner = os.getpid()
 
     @property
     def info(self) -> EngineInfo:
@@ -97,6 +96,8 @@ class ForkServerEngine(Engine):
             The engine is closed; an EngineError when it was closed while the script ran.
         """
         limits = limits or Limits()
+        if self._owner != os.getpid():  # in a forked copy, where another thread may have had the turn
+            self._begin_afresh()
         with self._turn:
             if self._closed:
                 raise M2BridgeError(f"script {script.name} was not run: the engine is closed")
@@ -126,6 +127,8 @@ class ForkServerEngine(Engine):
 
     def close(self) -> None:
         """End the warm Macaulay2; a job that still runs is stopped, one that waits is called off."""
+        if self._owner != os.getpid():
+            self._begin_afresh()
         self._closed = True
         keeper = self._keeper
         if keeper is not None and self._turn.locked():
@@ -145,14 +148,3 @@ def version_number(version: str) -> tuple[int, ...]:
     """
     parts = version.split(".")[:2]
     return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else ()
-
-
-_living: weakref.WeakSet[ForkServerEngine] = weakref.WeakSet()
-
-
-def _begin_afresh_in_forked_copy() -> None:
-    for engine in list(_living):
-        engine._begin_afresh()
-
-
-os.register_at_fork(after_in_child=_begin_afresh_in_forked_copy)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from m2bridge.certificates.produce import certificate, numbers
 from m2bridge.errors import M2BridgeError
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import Mod
@@ -94,12 +95,5 @@ def same_certificate(model: Model, first: np.ndarray, second: np.ndarray) -> dic
     """Two different flat weights with one function, as a certificate; None when they are equal or no polynomials."""
     if not model.polynomial or (first == second).all() or prod(first.shape) > 10_000:
         return None
-    numbers = [[int(x) if x.denominator == 1 else str(x) for x in weights] for weights in (first, second)]
-    return {
-        "format": "m2bridge certificate",
-        "version": 2,
-        "statement": {"kind": "same function", "weights": numbers},
-        "spec": model.spec,
-        "program": model.program.text,
-        "argument": None,
-    }
+    statement = {"kind": "same function", "weights": [numbers(first), numbers(second)]}
+    return certificate(model.program, statement, spec=model.spec)

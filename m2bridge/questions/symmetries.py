@@ -115,29 +115,21 @@ class Symmetries(Result):
             a = self.algebra
             parts = f"semisimple part {a.semisimple_dim}, radical {a.radical_dim}, center {a.center_dim}"
             facts.append(("Lie algebra", f"of the affine fields: dimension {a.dim}, {parts}"))
-        facts += [
-            (
-                "new field" if field.new else "field",
-                field.name or cut(field.written(variables_in(self.model)), 160),
-            )
-            for field in self.fields[:_MOST_SHOWN]
+        names = variables_in(self.model)
+        fields = [
+            ("new field" if f.new else "field", f.name or cut(f.written(names), 160)) for f in self.fields
         ]
-        if len(self.fields) > _MOST_SHOWN:
-            facts.append(("", f"and {len(self.fields) - _MOST_SHOWN} more (--json shows all)"))
-        facts += [
-            ("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite[:_MOST_SHOWN]
-        ]
-        if len(self.finite) > _MOST_SHOWN:
-            facts.append(("", f"and {len(self.finite) - _MOST_SHOWN} more (--json shows all)"))
+        groups = [("finite", f"{group.group} on {', '.join(group.acts_on)}") for group in self.finite]
+        for found in (fields, groups):
+            left = len(found) - _MOST_SHOWN
+            facts += found[:_MOST_SHOWN]
+            facts += [("", f"and {left} more (--json shows all)")] if left > 0 else []
         for item in (*self.known, *self.declared):
             again = {True: ", found again", False: ", not found again", None: ""}[item.found]
             verdict = {True: "verified", False: "no symmetry", None: "not decided"}[item.verified]
             facts.append(("named", f"{item.name}: {verdict}{again}"))
-        return View(
-            answer=f"generic orbits of dimension {self.symmetry_dim}, fibers of dimension {self.generic_fiber_dim}",
-            facts=tuple(facts),
-            notes=(self.statement,),
-        )
+        sizes = f"dimension {self.symmetry_dim}, fibers of dimension {self.generic_fiber_dim}"
+        return View(answer=f"generic orbits of {sizes}", facts=tuple(facts), notes=(self.statement,))
 
 
 def _read_declared(text: str) -> list[Mapping[str, Any]]:
@@ -196,12 +188,11 @@ def symmetries(
         raise InputError(f"the prime {p} is too small: most points over F_{p} are special", argument="prime")
     seconds = min(SECONDS, ask.clock.remaining or SECONDS)
     minor = generic_rank(program, p=p, seed=seed)
-    rank = minor.rank
-    corank = program.parameter_count - rank
+    rank, corank = minor.rank, program.parameter_count - minor.rank
     ask.announce(f"searching fields of degree up to {degree}; the generic fiber has dimension {corank}")
-    search = Search(program, p=p, seed=seed, seconds=seconds, corank=corank, all_affine=True)
-    stated = _declared(model, search, declared if declared is not None else getattr(model, "declared", ()))
-    found = search.run(degree)
+    found = Search(program, p=p, seed=seed, seconds=seconds, corank=corank, all_affine=True)
+    stated = _declared(model, found, declared if declared is not None else getattr(model, "declared", ()))
+    found.run(degree)
     bound = Bounds(p=p, seed=seed, seconds=seconds).best(program, found.fields, rank)
     fields = list(found.fields)
     known = known_fields(model.free)
@@ -236,9 +227,9 @@ def symmetries(
             replace(item, acts_on=tuple(in_variables(model.spec, where) for where in item.acts_on))
             for item in (*finite, *exchanges(program, finite, p=p))
         ),
-        known=_known(known, affine, search, p),
+        known=_known(known, affine, found),
         declared=stated,
-        algebra=lie_algebra(affine, orbit_rank(affine, search.point, p), p),
+        algebra=lie_algebra(affine, orbit_rank(affine, found.point, p), p),
         unverified=found.unverified,
         complete=found.complete,
         statement=_statement(found.rank, corank, program.parameter_count, degree, complete=found.complete),
@@ -252,46 +243,39 @@ def _declared(model: Model, search: Search, given: Sequence[Mapping[str, Any]]) 
     """Verify what the user states, and keep what holds."""
     found = []
     for number, item in enumerate(given, start=1):
-        name = str(item.get("name", f"declared symmetry {number}"))
-        verdicts = [search.verifier.is_symmetry(field) for field in declared_fields(model, item)]
+        name, fields = str(item.get("name", f"declared symmetry {number}")), declared_fields(model, item)
+        verdicts = [search.verifier.is_symmetry(field) for field in fields]
         verdict = None if None in verdicts else all(verdicts)
-        if verdict:
-            for field in declared_fields(model, item):
-                search.take(field)
+        for field in fields if verdict else ():
+            search.take(field)
         found.append(NamedSymmetry(name=name, verified=verdict, found=None))
     return tuple(found)
 
 
 def _known(
-    known: Sequence[tuple[str, VectorField]], affine: Sequence[VectorField], search: Search, p: int
+    known: Sequence[tuple[str, VectorField]], affine: Sequence[VectorField], search: Search
 ) -> tuple[NamedSymmetry, ...]:
-    groups: dict[str, list[VectorField]] = {}
-    for name, field in known:
-        groups.setdefault(name, []).append(field)
-    return tuple(
-        NamedSymmetry(
-            name=name,
-            verified=all(search.verifier.is_symmetry(field) for field in items),
-            found=all(in_span(field, affine, p) for field in items),
-        )
-        for name, items in groups.items()
-    )
+    """The groups that the model names: verified once more, and compared with what was found."""
+    found = []
+    for name in dict.fromkeys(name for name, _ in known):
+        fields = [field for other, field in known if other == name]
+        verified = all(search.verifier.is_symmetry(field) for field in fields)
+        again = all(in_span(field, affine, search.p) for field in fields)
+        found.append(NamedSymmetry(name=name, verified=verified, found=again))
+    return tuple(found)
 
 
 def _evidence(
     orbits: int, rank: int, upper: int, parameters: int, method: str, p: int
 ) -> tuple[Evidence, ...]:
-    jacobian = "weights minus the rank of the Jacobian"
+    fields, jacobian = "rank of verified vector fields at a point", "weights minus the rank of the Jacobian"
+    point = "Jacobian rank at a random integer point"
     over: dict[str, Any] = {"prime": p, "scope": "generic"}
-    found = {**over, "ancestry": "program"}
-    fields = "rank of verified vector fields at a point"
     return (
-        proves("symmetry_dim", orbits, "found", fields, relation=">=", **found),
+        proves("symmetry_dim", orbits, "found", fields, relation=">=", ancestry="program", **over),
         proves("symmetry_dim", parameters - rank, "modular", jacobian, relation="<=", **over),
-        proves(
-            "image_dim", rank, "modular", "Jacobian rank at a random integer point", relation=">=", **over
-        ),
-        proves("image_dim", upper, "found", method, relation="<=", **found),
+        proves("image_dim", rank, "modular", point, relation=">=", **over),
+        proves("image_dim", upper, "found", method, relation="<=", ancestry="program", **over),
     )
 
 

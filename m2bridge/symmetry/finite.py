@@ -46,6 +46,8 @@ Pairs = tuple[tuple[str, str], ...]
 """Arrays that change places."""
 Affine = tuple[np.ndarray, np.ndarray]
 """An integer matrix M and a vector c: the other weights r become M r + c."""
+Trial = tuple[int, list[str], Collection[str], list[Integers]]
+"""What is tried: n of the group S_n, its words, the arrays that move, and where flat weights come from under its generators."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +152,7 @@ def exchanges(
     ]
     found = _groups_of_swaps(swaps)
     if small is not None:
-        found += [*small.slices(known), *small.answered_swaps(swaps)]
+        found += small.exchanges(known, swaps)
     return tuple(found)
 
 
@@ -269,33 +271,31 @@ class _SmallMap:
         """How the other weights answer an exchange of arrays in which they need not move; None if it is no symmetry."""
         return self._verified(_order(self.program, pairs), [], (np.zeros((0, 0), int), np.zeros(0, int)))
 
-    def slices(self, known: Sequence[FiniteSymmetry]) -> Iterator[FiniteSymmetry]:
-        """Slices along axes of one length, permuted together."""
+    def exchanges(self, known: Sequence[FiniteSymmetry], swaps: Sequence[Pairs]) -> Iterator[FiniteSymmetry]:
+        """Exchanges of slices and of arrays that are not known, with what the other weights answer."""
+        for n, words, moved, orders in (*self._slices(known), *self._swaps(swaps)):
+            answers = [self._answer(order, moved) for order in orders]
+            if answers[0] is not None and None not in answers:
+                yield _symmetric(n, [*words, *self._told(moved, answers[0])])
+
+    def _slices(self, known: Sequence[FiniteSymmetry]) -> Iterator[Trial]:
+        """Slices along axes of one length, permuted together: a swap and a turn generate all permutations."""
         shapes = self.program.parameters
         for n in sorted({length for shape in shapes.values() for length in shape if length > 1}):
             axes = {name: shape.index(n) for name, shape in shapes.items() if shape.count(n) == 1}
             words = [f"{name} axis {axis}" for name, axis in axes.items()]
             equal = [set(item.acts_on) for item in known if item.group == f"S_{n}"]
             shown = set[str]().union(*(own for own in equal if own <= set(words)))
-            if not axes or shown == set(words) or any(set(words) <= own for own in equal):
-                continue
-            swap, cycle = [1, 0, *range(2, n)], [*range(1, n), 0]
-            answers = [self._answer(self._sliced(axes, order), axes) for order in (swap, cycle)[: n - 1]]
-            if answers[0] is not None and None not in answers:
-                yield _symmetric(n, [*words, *self._told(axes, answers[0])])
+            if axes and shown != set(words) and not any(set(words) <= own for own in equal):
+                several = ([1, 0, *range(2, n)], [*range(1, n), 0])[: n - 1]
+                yield n, words, axes, [self._sliced(axes, order) for order in several]
 
-    def answered_swaps(self, known: Sequence[Pairs]) -> Iterator[FiniteSymmetry]:
-        """Exchanges of arrays that other weights answer."""
-        found = [*known]
+    def _swaps(self, known: Sequence[Pairs]) -> Iterator[Trial]:
         for pairs in islice(_candidates(self.program), MOST_EXCHANGES // 10):
             moved = {name for pair in pairs for name in pair}
-            seen = any(set(other) <= set(pairs) or set(pairs) <= set(other) for other in found)
-            if seen or len(moved) == len(self.parts):
-                continue
-            answer = self._answer(_order(self.program, pairs), moved)
-            if answer is not None:
-                found.append(pairs)
-                yield _symmetric(2, [*(" <-> ".join(pair) for pair in pairs), *self._told(moved, answer)])
+            seen = any(set(other) <= set(pairs) or set(pairs) <= set(other) for other in known)
+            if not seen and len(moved) < len(self.parts):
+                yield 2, [" <-> ".join(pair) for pair in pairs], moved, [_order(self.program, pairs)]
 
     def _sliced(self, axes: Mapping[str, int], order: list[int]) -> Integers:
         found = np.arange(self.program.parameter_count)

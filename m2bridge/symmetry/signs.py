@@ -7,22 +7,21 @@ cancellation would allow is not found.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
 import numpy as np
 
-from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.models.symmetries import SignedPermutation
 from m2bridge.programs.arithmetics import Objects, object_array
 from m2bridge.programs.instructions import flat_parts
-from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate
 from m2bridge.symmetry.finite import FiniteSymmetry, permuted_axes
 from m2bridge.symmetry.names import entry_name, slice_name
 
-MOST_SIGNED_WEIGHTS = 400
-"""A network with more weights is not searched: the masks of its entries would take too long."""
+MOST_SIGNED_WEIGHTS = 2000
+"""A network with more weights is not searched: the masks of its entries would take more than a few seconds."""
 
 
 class _Parity:
@@ -60,8 +59,8 @@ class _Parity:
 def signs(program: Program) -> list[FiniteSymmetry]:
     """Generators of the group of signs of weights that change no output."""
     return [
-        FiniteSymmetry(group="sign", order=2, acts_on=_moved(program, choice), verified=True)
-        for choice in _sign_changes(program)
+        FiniteSymmetry(group="sign", order=2, acts_on=_moved(program, mask), verified=True)
+        for mask in _sign_changes(program)
     ]
 
 
@@ -69,7 +68,8 @@ def finite_group(program: Program, *, most: int) -> tuple[SignedPermutation, ...
     """Elements of the group that permutations of slices and signs generate: the identity first, at most so many."""
     size = program.parameter_count
     same, plus = np.arange(size), np.ones(size, dtype=np.int64)
-    generators = [(same, 1 - 2 * choice) for choice in _sign_changes(program)]
+    masks = [np.array([mask >> k & 1 for k in range(size)]) for mask in _sign_changes(program)]
+    generators = [(same, 1 - 2 * mask) for mask in masks]
     for n, axes in permuted_axes(program):
         for moved in ([1, 0, *range(2, n)], [*range(1, n), 0])[: n - 1]:
             order = same.copy()
@@ -84,48 +84,39 @@ def finite_group(program: Program, *, most: int) -> tuple[SignedPermutation, ...
     return tuple(found)
 
 
-def _sign_changes(program: Program) -> list[Integers]:
-    """Sets of weights whose signs can change together, generators of them all: whole arrays first, then slices."""
+def _sign_changes(program: Program) -> list[int]:
+    """Sets of weights, as masks, whose signs can change together, generators of them all: whole arrays first, then slices."""
     size = program.parameter_count
     if size > MOST_SIGNED_WEIGHTS:
         return []
-    even, arrays = _even_sets(program), np.zeros((len(program.parameters), size), dtype=np.int64)
-    for row, (_, _, part) in zip(arrays, flat_parts(program.parameters), strict=True):
-        row[part] = 1
-    whole = _short_kernel(even @ arrays.T % 2) @ arrays
-    found: list[Integers] = []
-    for choice in (*whole, *_short_kernel(even)):
-        if rank_mod(np.stack([*found, choice]), 2) > len(found):
-            found.append(choice)
+    whole = [(1 << part.stop) - (1 << part.start) for _, _, part in flat_parts(program.parameters)]
+    even = _even_sets(program)
+    by_array = [sum((mask & array).bit_count() % 2 << k for k, array in enumerate(whole)) for mask in even]
+    arrays = [
+        sum(array for k, array in enumerate(whole) if choice >> k & 1)
+        for choice in _short_kernel(by_array, len(whole))
+    ]
+    found: list[int] = []
+    for mask in (*arrays, *_short_kernel(even, size)):
+        if _rest(mask, _echelon(found)):
+            found.append(mask)
     return found
 
 
-def _short_kernel(even: Integers) -> Integers:
-    """A basis of the kernel over F_2, as rows, in which no sum of two is shorter than the longer of them."""
-    vectors, changed = kernel_mod(even[:, ::-1], 2)[0][::-1, ::-1].copy(), True
-    while changed:
-        vectors, changed = vectors[np.argsort(vectors.sum(axis=1), kind="stable")], False
-        for k in range(1, len(vectors)):
-            sums = vectors[k] ^ vectors[:k]
-            lengths = sums.sum(axis=1)
-            if lengths.min() < vectors[k].sum():
-                vectors[k], changed = sums[lengths.argmin()], True
-    return vectors
-
-
-def _moved(program: Program, choice: Integers) -> tuple[str, ...]:
+def _moved(program: Program, mask: int) -> tuple[str, ...]:
     """The arrays and slices whose sign changes."""
     names: list[str] = []
     for name, shape, part in flat_parts(program.parameters):
-        indices = [tuple(int(i) for i in index) for index in np.argwhere(choice[part].reshape(shape))]
+        chosen = np.array([mask >> k & 1 for k in range(part.start, part.stop)]).reshape(shape)
+        indices = [tuple(int(i) for i in index) for index in np.argwhere(chosen)]
         if indices:
             where = slice_name(shape, indices)
             names += [entry_name(name, index) for index in indices] if where is None else [f"{name}{where}"]
     return tuple(names)
 
 
-def _even_sets(program: Program) -> Integers:
-    """Sets of weights, one a row, of which an even number must change its sign, so that no output changes."""
+def _even_sets(program: Program) -> list[int]:
+    """Sets of weights of which an even number must change its sign, so that no output changes."""
     agree: set[int] = set()
     arithmetic = Objects(lambda number: _Parity(0 if number else None, agree))
     given = {}
@@ -137,5 +128,48 @@ def _even_sets(program: Program) -> Integers:
     values = evaluate(program, arithmetic, given)
     for _, place in program.outputs:
         agree.update(entry.mask or 0 for entry in values[place].array.reshape(-1))
-    rows = [[mask >> k & 1 for k in range(program.parameter_count)] for mask in sorted(agree - {0})]
-    return np.array(rows, dtype=np.int64).reshape(len(rows), program.parameter_count)
+    return sorted(agree - {0})
+
+
+# -- linear algebra over F_2, vectors as bits of integers ------------------------------------------------
+
+
+def _echelon(rows: Iterable[int]) -> dict[int, int]:
+    """A reduced basis of the span: highest bit to vector, no vector with the highest bit of another."""
+    basis: dict[int, int] = {}
+    for row in rows:
+        if rest := _rest(row, basis):
+            top = rest.bit_length() - 1
+            basis = {bit: other ^ rest if other >> top & 1 else other for bit, other in basis.items()}
+            basis[top] = rest
+    return basis
+
+
+def _rest(row: int, basis: dict[int, int]) -> int:
+    """What is left of a vector modulo a reduced basis: zero exactly if it lies in the span."""
+    for top, other in basis.items():
+        if row >> top & 1:
+            row ^= other
+    return row
+
+
+def _short_kernel(rows: Iterable[int], size: int) -> list[int]:
+    """A basis of the vectors of length `size` that meet every row in an even number of places; no sum of two of them is
+    shorter than the longer one.
+
+    >>> [bin(vector) for vector in _short_kernel([0b011, 0b110], 3)]
+    ['0b111']
+    """
+    basis = _echelon(rows)
+    free = [bit for bit in range(size) if bit not in basis]
+    found = [1 << bit | sum(1 << top for top, row in basis.items() if row >> bit & 1) for bit in free]
+    changed = True
+    while changed:
+        found.sort(key=int.bit_count)
+        changed = False
+        for k in range(len(found)):
+            for short in found[:k]:
+                if (found[k] ^ short).bit_count() < found[k].bit_count():
+                    found[k] ^= short
+                    changed = True
+    return found

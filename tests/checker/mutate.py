@@ -170,7 +170,6 @@ def collected() -> dict[str, int]:
         "too_large",
         "very_large",
         "alone",
-        "lattice",
         "records_of_the_program",
     ]
     chosen = " and ".join(f"not {word}" for word in left_out)

@@ -16,13 +16,13 @@ from typing import Any
 import fuzz
 import makers as M  # noqa: N812
 import pytest
-
-from m2bridge import checker
-from m2bridge.certificates.statements import (
+from makers import (
     closure_certificate,
     same_function_certificate,
     symmetry_certificate,
 )
+
+from m2bridge import checker
 from m2bridge.cli import main
 
 FILE = Path(checker.__file__)

@@ -11,10 +11,10 @@ import fuzz
 import makers as M  # noqa: N812
 import numpy as np
 import pytest
+from makers import closure_certificate
 
 from m2bridge import checker, records
 from m2bridge.certificates.points import coordinate_places
-from m2bridge.certificates.statements import closure_certificate
 from m2bridge.models import Mod, parse_spec
 from m2bridge.questions.symmetries import symmetries
 

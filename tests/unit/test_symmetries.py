@@ -101,6 +101,13 @@ def test_signs(spec: str, generators: set[tuple[str, ...]]) -> None:
     assert {item.acts_on for item in signs(m2bridge.parse_spec(spec).program)} == generators
 
 
+def test_signs_of_rows_of_a_larger_network() -> None:
+    """Each of the 20 rows of W1 (20 x 20) may change its sign; 19 of them and all together generate the same group."""
+    found = {item.acts_on for item in signs(m2bridge.parse_spec("mlp(widths=[20,20,1],r=2)").program)}
+    assert len(found) == 20
+    assert found <= {("W1",), *((f"W1[{i},:]",) for i in range(20))}
+
+
 @pytest.mark.parametrize("network", NETWORKS, ids=lambda item: item[0])
 def test_signs_change_no_output(network: Any) -> None:
     """The generators leave the values of the user's own function, and they generate what brute force finds."""

@@ -20,7 +20,6 @@ from m2bridge.linear.primes import (
 )
 from m2bridge.models import Model
 from m2bridge.questions.critical_points.accounting import (
-    FIRST,
     account,
     further_witnesses,
     say_count,
@@ -111,11 +110,8 @@ def critical_points(
         )
     counter = Counter(ask, loss, p)
     ask.announce("hypotheses of Chern classes")
-    bundle = counter.bundle(source, FIRST) if loss.general else None
+    bundle, count = counter.first(source)
     immersed = bundle is not None
-    chart = source.chart_for(special=loss.special, general=immersed)
-    ask.announce("critical points in a chart")
-    count = counter.count(source_model, chart, immersed=immersed)
     say_count(ask, count, "macaulay2", "Groebner basis in a chart of the weights", counter)
     if count.fiber_dim:
         # the program's Jacobian has full rank in the chart: Macaulay2 has another network

@@ -10,18 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from m2bridge.models import Model
-from m2bridge.questions.critical_points.charts import Source
+from m2bridge.questions.critical_points.charts import Source, known_strata
 from m2bridge.questions.critical_points.counting import Count, Counter, second_prime
 from m2bridge.questions.critical_points.result import StratumPoints
-from m2bridge.questions.critical_points.strata import known_strata
 from m2bridge.questions.kernel import Asking
 
 MOST_WEIGHTS = 9
 """With more weights than this, components outside all charts are not looked for (10 weights took more than a minute)."""
 _LONG = 3.0
 """Seconds of the first count beyond which one further witness is enough."""
-FIRST = 30.0
-"""Seconds for the hypotheses of Chern classes, which are checked before anything is counted."""
 
 Strata = tuple[tuple[StratumPoints, Count], ...]
 
@@ -74,10 +71,7 @@ def strata_points(ask: Asking, counter: Counter, model: Model, first: Count) -> 
     for name, stratum in strata:
         ask.announce(f"stratum {name}")
         own = Source(stratum, counter.p, ask.seed)
-        bundle = counter.bundle(own, FIRST) if counter.loss.general else None
-        chart = own.chart_for(special=counter.loss.special, general=bundle is not None)
-        seconds = 2 * first.patience(ask.clock.remaining)
-        count = counter.count(stratum, chart, immersed=bundle is not None, seconds=seconds)
+        bundle, count = counter.first(own, 2 * first.patience(ask.clock.remaining))
         point = StratumPoints(
             stratum=name,
             dim=own.image_dim,

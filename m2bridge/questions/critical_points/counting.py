@@ -27,15 +27,16 @@ from m2bridge.errors import M2BridgeError
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, given_numbers, primes_below
 from m2bridge.models import Model
 from m2bridge.questions.closure import closure
-from m2bridge.questions.critical_points.charts import Chart, Source, whole_space
+from m2bridge.questions.critical_points.charts import Chart, Source, orbit_pairs_dim, whole_space
 from m2bridge.questions.critical_points.losses import Loss
 from m2bridge.questions.critical_points.result import Family
-from m2bridge.questions.critical_points.strata import orbit_pairs_dim
 from m2bridge.questions.kernel import Asking
 
 TEMPLATE, BUNDLE, CONORMAL = "critical_points", "critical_points_bundle", "critical_points_conormal"
 MOST_VALUES = 150
 _MOST_NORMALS = 8
+_FIRST = 30.0
+"""Seconds for the hypotheses of Chern classes, which are checked before anything is counted."""
 _PATIENCE = 90.0
 """Seconds for a second witness where there is no limit, or three times as long as the first took."""
 
@@ -133,6 +134,14 @@ class Counter:
             limit=limit,
             seconds=self.ask.last_seconds,
         )
+
+    def first(self, source: Source, seconds: float | None = None) -> tuple[tuple[int, str] | None, Count]:
+        """What Chern classes say of a general loss, whose hypotheses are checked first, and the count in a fitting chart."""
+        bundle = self.bundle(source, _FIRST) if self.loss.general else None
+        immersed = bundle is not None
+        chart = source.chart_for(special=self.loss.special, general=immersed)
+        self.ask.announce("critical points in a chart")
+        return bundle, self.count(source.model, chart, immersed=immersed, seconds=seconds)
 
     def values_in_weights(
         self, model: Model, seconds: float | None, equations: Mapping[str, object] | None = None

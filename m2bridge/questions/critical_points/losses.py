@@ -23,6 +23,7 @@ from m2bridge.models import DeepLightning, Lightning, Model
 from m2bridge.models.base import NetworkModel
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
+from m2bridge.questions.point import residues
 
 METRICS = ("generic", "bombieri", "euclidean")
 _SPARE = 4
@@ -80,15 +81,6 @@ class Loss:
         if residual:
             values |= {"residualMatrix": form(self.matrix), "residualTarget": form(self.target)}
         return values
-
-
-def residues(array: np.ndarray, p: int) -> np.ndarray:
-    """Fractions modulo p."""
-
-    def residue(x: Any) -> int:
-        return Fraction(x).numerator * pow(Fraction(x).denominator, -1, p) % p
-
-    return np.asarray(elementwise(residue, np.asarray(array, object)), dtype=np.int64)
 
 
 # -- what the user asked for -----------------------------------------------------------------------------

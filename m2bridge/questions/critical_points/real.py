@@ -14,6 +14,7 @@ from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import flint
@@ -115,7 +116,7 @@ def real_roots(polynomial: fmpq_poly) -> list[Any]:
 
 
 def signature(polynomial: fmpq_poly) -> int:
-    """The number of real roots of a squarefree polynomial as the signature of its trace form (Hermite), by exact pivots.
+    """The number of real roots of a squarefree polynomial as the signature of its trace form (Hermite), exactly.
 
     >>> signature(fmpq_poly([-2, 0, 1])), signature(fmpq_poly([2, 0, 1]))
     (2, 0)
@@ -126,22 +127,12 @@ def signature(polynomial: fmpq_poly) -> int:
     for k in range(1, 2 * size - 1):  # Newton's identities
         total = sum((monic[size - i] * sums[k - i] for i in range(1, min(k - 1, size) + 1)), fmpq(0))
         sums.append(-total - (k * monic[size - k] if k <= size else 0))
-    rows = [[sums[i + j] for j in range(size)] for i in range(size)]
-    found = 0
-    while rows:
-        places = range(len(rows))
-        place = next((r for r in places if rows[r][r] != 0), None)
-        if place is None:  # add a row and column so that a diagonal entry is not zero
-            i, j = next((r, c) for r in places for c in places if rows[r][c] != 0)
-            rows[i] = [x + y for x, y in zip(rows[i], rows[j], strict=True)]
-            for row in rows:
-                row[i] += row[j]
-            continue
-        pivot = rows[place][place]
-        found += 1 if pivot > 0 else -1
-        rest = [i for i in places if i != place]
-        rows = [[rows[i][j] - rows[i][place] * rows[place][j] / pivot for j in rest] for i in rest]
-    return found
+    form = fmpq_mat(size, size, [sums[i + j] for i in range(size) for j in range(size)])
+    # all eigenvalues are real, so that Descartes' rule counts the positive and the negative ones exactly
+    terms = [(i, c) for i, c in enumerate(form.charpoly().coeffs()) if c != 0]
+    positive = sum(a * b < 0 for (_, a), (_, b) in pairwise(terms))
+    negative = sum(a * b * (-1) ** (i + j) < 0 for (i, a), (j, b) in pairwise(terms))
+    return int(positive - negative)
 
 
 # -- the Hessian -----------------------------------------------------------------------------------------

@@ -165,9 +165,8 @@ def rank_at(
     ask.announce("rank at the weights")
     point = resolve(model, one_of(at, None, rationalize), ask.seed)
     rank, exact = _rank(ask, point)
-    loss = (
-        None if rank is None else max(0, image_dim - rank)
-    )  # a rank at a point bounds the dimension from below
+    # a rank at a point bounds the dimension from below, so that no loss is negative
+    loss = None if rank is None else max(0, image_dim - rank)
     sure = proved and (exact or loss == 0)
     certainty = Certainty.PROVED if sure else Certainty.PROBABLE if model.polynomial else Certainty.NUMERIC
     return PointRank(at=point.document(None), rank=rank, loss=loss, certainty=certainty)

@@ -67,7 +67,7 @@ _PLAIN_WEIGHTS_BEFORE_SLICE = 12
 _MULTI_HEAD_WEIGHTS = 12
 _SEARCH_SECONDS = 20.0
 """So long linear symmetries of a user's own model are searched."""
-_MOST_ELEMENTS = 24
+_MOST_ELEMENTS = 200
 """So many elements of their finite group are used."""
 _PATIENCE = 120.0
 """So long one Groebner basis is waited for; --force waits as long as the question lasts."""
