@@ -66,7 +66,6 @@ class Symmetry:
     Attributes
     ----------
     name, citation: what it is and where it is stated.
-    kind: ``gl``, ``torus`` or ``scaling``.
     size: n for GL(n) or a torus of rank n; 1 for a scaling.
     axes: labels of the axes of each weight that moves. For ``gl``: 1 where g acts, -1 where its inverse transpose acts, ``"*"``
         on an axis that counts copies of the group. For ``torus``: entry i along an axis with label k is multiplied by s_i^k.
