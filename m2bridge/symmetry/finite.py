@@ -18,6 +18,7 @@ from math import factorial, prod
 
 import numpy as np
 
+from m2bridge.models.symmetries import SignedPermutation
 from m2bridge.programs.arithmetics import Objects, object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.program import Instruction, Program
@@ -50,6 +51,13 @@ def symmetric_group(n: int, acts_on: Sequence[str]) -> FiniteSymmetry:
 
 def permutations(program: Program) -> list[FiniteSymmetry]:
     """Symmetric groups that permute equal slices."""
+    return [
+        symmetric_group(n, [f"{name} axis {k}" for name, k in axes]) for n, axes in permuted_axes(program)
+    ]
+
+
+def permuted_axes(program: Program) -> list[tuple[int, list[tuple[str, int]]]]:
+    """Axes of weights along which one permutation of all of them changes no output: their length, and which they are."""
     parents: dict[Axis, Axis] = {}
 
     def root(axis: Axis) -> Axis:
@@ -66,15 +74,15 @@ def permutations(program: Program) -> list[FiniteSymmetry]:
         pinned.update(held)
         for a, b in ties:
             parents[root(a)] = root(b)
-    classes: dict[Axis, list[str]] = {}
+    classes: dict[Axis, list[tuple[str, int]]] = {}
     lengths: dict[Axis, int] = {}
     for name, place in program.weights.items():
         for k, n in enumerate(program.instructions[place].shape):
             if n > 1:
-                classes.setdefault(root((place, k)), []).append(f"{name} axis {k}")
+                classes.setdefault(root((place, k)), []).append((name, k))
                 lengths[root((place, k))] = n
     fixed = {root(axis) for axis in pinned}
-    return [symmetric_group(lengths[axis], names) for axis, names in classes.items() if axis not in fixed]
+    return [(lengths[axis], axes) for axis, axes in classes.items() if axis not in fixed]
 
 
 def _ties(program: Program, place: int, item: Instruction) -> tuple[list[tuple[Axis, Axis]], list[Axis]]:
@@ -147,7 +155,35 @@ class _Parity:
 
 
 def signs(program: Program) -> list[FiniteSymmetry]:
-    """Generators of the group of signs of weights that change no output: those of whole arrays first, then of slices."""
+    """Generators of the group of signs of weights that change no output."""
+    return [
+        FiniteSymmetry(group="sign", order=2, acts_on=_moved(program, mask), verified=True)
+        for mask in _sign_changes(program)
+    ]
+
+
+def finite_group(program: Program, *, most: int) -> tuple[SignedPermutation, ...]:
+    """Elements of the group that permutations of slices and signs generate: the identity first, at most so many."""
+    size = program.parameter_count
+    same, plus = np.arange(size), np.ones(size, dtype=np.int64)
+    masks = [np.array([mask >> k & 1 for k in range(size)]) for mask in _sign_changes(program)]
+    generators = [(same, 1 - 2 * mask) for mask in masks]
+    for n, axes in permuted_axes(program):
+        for moved in ([1, 0, *range(2, n)], [*range(1, n), 0])[: n - 1]:
+            order = same.copy()
+            for name, shape, part in flat_parts(program.parameters):
+                for axis in (k for other, k in axes if other == name):
+                    order[part] = np.take(order[part].reshape(shape), moved, axis=axis).reshape(-1)
+            generators.append((order, plus))
+    elements = [SignedPermutation(tuple(order.tolist()), tuple(sign.tolist())) for order, sign in generators]
+    found = [SignedPermutation(tuple(same.tolist()), tuple(plus.tolist()))]
+    for element in found:
+        found += [new for step in elements if (new := step.after(element)) not in found][: most - len(found)]
+    return tuple(found)
+
+
+def _sign_changes(program: Program) -> list[int]:
+    """Sets of weights, as masks, whose signs can change together, generators of them all: whole arrays first, then slices."""
     size = program.parameter_count
     if size > MOST_SIGNED_WEIGHTS:
         return []
@@ -162,9 +198,7 @@ def signs(program: Program) -> list[FiniteSymmetry]:
     for mask in (*arrays, *_short_kernel(even, size)):
         if _rest(mask, _echelon(found)):
             found.append(mask)
-    return [
-        FiniteSymmetry(group="sign", order=2, acts_on=_moved(program, mask), verified=True) for mask in found
-    ]
+    return found
 
 
 def _moved(program: Program, mask: int) -> tuple[str, ...]:
