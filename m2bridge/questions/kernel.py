@@ -25,7 +25,7 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
 from m2bridge.questions.asking import Asking, LimitReached, Progress, prime_between, suitable_steps
-from m2bridge.questions.cost import Cost, Estimate, estimate_of, from_program
+from m2bridge.questions.cost import Cost, Estimate, from_program
 from m2bridge.results import RESULT_TYPES, Result, register_result
 from m2bridge.scripts import Script
 
@@ -217,17 +217,13 @@ class Question(Generic[S, R]):
         '10 weights and 50 multiplications of the network'
         """
         self._check(options, prime)
-        expense = (self.cost or from_program(self.needs_engine))(self.subject.of(subject), options)
-        return estimate_of(self.name, expense, self._without_engine())
-
-    def _without_engine(self) -> str:
+        without = "nothing of this question"
         if not self.needs_engine:
-            return "the whole answer, with its proof where bounds meet; Macaulay2 is a further witness"
-        if self.subject is MODEL:
-            return (
-                "nothing of this question; m2bridge dimension --no-engine still proves the image's dimension"
-            )
-        return "nothing of this question"
+            without = "the whole answer, with its proof where bounds meet; Macaulay2 is a further witness"
+        elif self.subject is MODEL:
+            without += "; m2bridge dimension --no-engine still proves the image's dimension"
+        expense = (self.cost or from_program(self.needs_engine))(self.subject.of(subject), options)
+        return expense.estimate(self.name, without)
 
     def first_script(self, subject: S | str, **given: Any) -> Script:
         """The first script that the question would run; everything before it is computed."""
