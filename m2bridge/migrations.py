@@ -29,13 +29,16 @@ _ADDED: dict[tuple[str, int], Document] = {
     ("membership", 1): {"certificate": []},
     ("dimension", 1): {"at_point": None},
     ("singular-locus", 1): {"places": [], "completeness": None, "undecided": [], "certificate": []},
+    ("singular-locus", 2): {},
     ("singular-point", 1): {"certificate": []},
     ("symmetries", 1): {"certificate": []},
 }
 """What the next version of an analysis records besides, and what stands for it in an older document: nothing was recorded."""
 
-_ADDED_TO_COMPONENTS: Document = {"tangent_dim": None, "multiplicity": None, "milnor_number": None}
-"""The same of each component in version 1 of singular-locus."""
+_ADDED_TO_COMPONENTS: Document = dict.fromkeys(
+    ("tangent_dim", "multiplicity", "milnor_number", "delta_invariant")
+)
+"""The same of each component in versions 1 and 2 of singular-locus."""
 
 
 def of_present_version(document: Document, kind: type[Result]) -> Document:
@@ -45,7 +48,7 @@ def of_present_version(document: Document, kind: type[Result]) -> Document:
     if older not in _REMOVED and older not in _ADDED:
         return document
     kept = {key: value for key, value in document.items() if key not in _REMOVED.get(older, ())}
-    if older == ("singular-locus", 1):
+    if kind.ANALYSIS == "singular-locus":
         for key in ("components", "embedded"):
             if isinstance(kept.get(key), list):
                 kept[key] = [{**_ADDED_TO_COMPONENTS, **c} if isinstance(c, dict) else c for c in kept[key]]

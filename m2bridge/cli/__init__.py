@@ -1,4 +1,8 @@
-"""The command line: argument parsing and printing only. Each command is a file with ``register(app)``."""
+"""The command line: argument parsing and printing only. Files with ``register(app)`` hold the commands.
+
+The list of commands is printed without the option parser and the libraries that it prints with, which take longer to import than
+everything else that it needs.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +15,20 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn, TextIO
-
-import typer
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from m2bridge._version import __version__
 from m2bridge.cli import first_process
 from m2bridge.errors import DisagreementError, InputError, M2BridgeError, in_ascii, visible
-from m2bridge.questions import sentences
+
+if TYPE_CHECKING:
+    import typer
 
 COMMANDS = {
-    name: name
-    for name in (
-        "figure", "models", "verify", "explain", "cite", "report", "template", "check", "batch", "worker", "status", "results",
-        "schema", "doctor", "engine", "licenses", "mcp",
-    )
-} | {"describe": "models"}  # fmt: skip
+    "figure": "figure", "models": "models", "verify": "verify", "explain": "records", "cite": "records", "report": "records",
+    "template": "template", "check": "records", "batch": "batch", "worker": "worker", "status": "status", "results": "results",
+    "schema": "records", "doctor": "doctor", "engine": "engine", "licenses": "licenses", "mcp": "mcp", "describe": "models",
+}  # fmt: skip
 """Commands that are no questions, in the order of ``--help``, and the modules of this package that register them."""
 
 EXIT_CODES = """\
@@ -35,20 +37,51 @@ Exit codes: 0 answered (a theorem that fails is an answer); 1 unexpected error; 
 8 nothing is proved, or not known to the checker; 130 interrupted."""
 
 
-def _version(value: bool) -> None:
-    if value:
-        print(f"m2bridge {__version__}")
-        raise typer.Exit
+SUMMARY = "From a polynomial network to its geometry, with proof."
+_OPTIONS = {
+    "--version": "Print the version and exit.",
+    "--install-completion": "Install completion for the current shell.",
+    "--show-completion": "Show completion for the current shell, to copy it or customize the installation.",
+    "-h, --help": "Show this message and exit.",
+}
+
+
+def listing() -> str:
+    """What ``m2bridge --help`` prints: every question and command with its sentence, as wide as the terminal."""
+    import shutil
+    import textwrap
+
+    from m2bridge.questions import sentences
+
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    commands = {name: _sentence_of(name) for name in COMMANDS}
+    groups = {"Options": _OPTIONS, "Questions": sentences(), "Commands": commands}
+    column = 4 + max(len(name) for names in groups.values() for name in names)
+
+    def wrapped(text: str, first: str = "", rest: str = "") -> str:
+        return textwrap.fill(text, max(width, 40), initial_indent=first, subsequent_indent=rest)
+
+    lines = ["Usage: m2bridge [OPTIONS] COMMAND [ARGS]...", "", SUMMARY]
+    for group, names in groups.items():
+        lines += ["", f"{group}:"]
+        lines += [
+            wrapped(text or name, f"  {name}".ljust(column), " " * column) for name, text in names.items()
+        ]
+    return "\n".join([*lines, "", wrapped(EXIT_CODES)])
 
 
 def build_app(wanted: str | None = None, *, whole: bool = False) -> typer.Typer:
     """The application with one command, or with all; unless `whole`, all of them are their names and sentences only.
 
-    Importing everything takes a second, which neither ``--help`` nor a single command should cost.
+    Importing everything takes a second, which a single command should not cost.
     """
+    import typer
+
+    from m2bridge.questions import sentences
+
     app = typer.Typer(
         name="m2bridge",
-        help="From a polynomial network to its geometry, with proof.",
+        help=SUMMARY,
         epilog=EXIT_CODES,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -57,12 +90,7 @@ def build_app(wanted: str | None = None, *, whole: bool = False) -> typer.Typer:
     )
 
     @app.callback()
-    def root(
-        version: Annotated[
-            bool,
-            typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit."),
-        ] = False,
-    ) -> None:
+    def root() -> None:
         """From a polynomial network to its geometry, with proof."""
 
     if whole or wanted in COMMANDS:
@@ -71,7 +99,7 @@ def build_app(wanted: str | None = None, *, whole: bool = False) -> typer.Typer:
     if whole or wanted in sentences():
         for name in sentences() if whole else [str(wanted)]:
             importlib.import_module("m2bridge.cli.questions").register(app, name)
-    elif wanted != "--version" and wanted not in COMMANDS:
+    elif wanted not in COMMANDS:
         for name, sentence in {**sentences(), **{name: _sentence_of(name) for name in COMMANDS}}.items():
             app.command(name, help=sentence)(lambda: None)
     return app
@@ -122,6 +150,14 @@ def _run(arguments: list[str] | None) -> int:
         if given[-1:] == ["--script"] and given[0].startswith("-"):
             raise InputError("render needs a question: m2bridge render singular-locus --d 2 --dp 1")
         completing = any(name.startswith("_M2BRIDGE_COMPLETE") for name in os.environ)
+        if not completing and (not given or given[0] in ("-h", "--help")):
+            print(listing())
+            return 0 if given else 2
+        if given[:1] == ["--version"]:
+            print(f"m2bridge {__version__}")
+            return 0
+        import typer
+
         command = typer.main.get_command(build_app(given[0] if given else None, whole=completing))
         code = command.main(args=given, prog_name="m2bridge", standalone_mode=False)
         if code == 130:  # the option parser turns an interrupt into this code, without a word
@@ -133,17 +169,20 @@ def _run(arguments: list[str] | None) -> int:
             for conflict in error.fields.get("conflicts", ()):
                 _complain(str(conflict))
         return error.exit_code
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         _complain("interrupted")
         return 130
     except BrokenPipeError:
         raise
     except Exception as error:
+        if type(error).__name__ == "Abort":  # of the option parser
+            _complain("interrupted")
+            return 130
         if hasattr(error, "format_message") and hasattr(
             error, "exit_code"
         ):  # a usage error of the option parser
             message = error.format_message()
-            if not message:  # no arguments at all: the parser has printed the help
+            if not message:  # no arguments at all: the parser has printed the help of a group
                 return 2
             _complain(f"{message.rstrip('.')}{_known_commands(error)} (see m2bridge --help)")
             return int(error.exit_code)
@@ -168,7 +207,8 @@ def _known_commands(error: Exception) -> str:
 
 
 def _complain(message: str) -> None:
-    print("m2bridge: " + visible(" ".join(message.split())), file=sys.stderr)
+    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
+    print("m2bridge: " + visible(" | ".join(lines)), file=sys.stderr)
 
 
 def _end(number: int, _: FrameType | None) -> NoReturn:

@@ -126,8 +126,9 @@ def read_model(spec: str) -> Model:
     """The model of a specification; nothing at all is no specification. A file of code that the user named here is run."""
     if not spec.strip():
         raise InputError("the model is missing: give a specification such as 'lightning(d=2,dp=1)'")
-    if Path(spec).suffix in (".toml", ".json") and ":" not in spec:
-        raise InputError(f"{spec} is the name of a file: write file:{spec}")
+    if Path(spec).suffix in (".toml", ".json", ".py") and ":" not in spec:
+        own = f"python:{spec}:NAME, or torch:{spec}:NAME" if spec.endswith(".py") else f"file:{spec}"
+        raise InputError(f"{spec} is the name of a file: write {own}")
     return model_from_code(spec) if is_code(spec) else parse_spec(spec)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from m2bridge.errors import InputError, M2BridgeError, SpecError
 from m2bridge.models.base import Shape
 from m2bridge.models.own import OwnNetwork, from_callable
+from m2bridge.models.spec import suggestion
 
 ALLOW = "M2BRIDGE_ALLOW_CODE"
 _said: set[Path] = set()
@@ -61,13 +62,17 @@ def allowed_model(text: str) -> OwnNetwork:
 def model_from_code(text: str) -> OwnNetwork:
     """The model that a function of a user's file makes; the file is run, which is said once on stderr."""
     kind, path, name = parts_of(text)
+    if kind == "torch" and importlib.util.find_spec("torch") is None:
+        raise InputError(f"{text[:80]}: PyTorch is not installed here; pip install 'm2bridge[torch]'")
     if path not in _said:
         _said.add(path)
         print(f"running your own file {path}", file=sys.stderr)
     with _blamed(path):
-        found = getattr(_module(path), name, None)
+        module = _module(path)
+    found = getattr(module, name, None)
     if found is None:
-        raise InputError(f"{path} has no {name!r} at its top level")
+        there = [word for word, value in vars(module).items() if callable(value) and not word.startswith("_")]
+        raise InputError(f"{path} has no {name!r} at its top level; {suggestion(name, there)}")
     return _from_torch(found, path, name) if kind == "torch" else _from_function(found, path, name)
 
 
@@ -143,6 +148,10 @@ def _from_function(found: Any, path: Path, name: str) -> OwnNetwork:
                 f"def {name}(W1: (3, 2), W2: (1, 3), *, x: (2,))"
             )
         (inputs if parameter.kind is parameter.KEYWORD_ONLY else weights)[key] = shape
+    if not weights:
+        raise InputError(
+            f"{path}: {name} has no weights; they stand before the star, with shapes as annotations"
+        )
     return from_callable(found, weights, inputs=inputs, name=name)
 
 

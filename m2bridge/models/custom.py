@@ -337,7 +337,8 @@ def read_map(path: str | Path) -> PolynomialMap:
     """
     file = Path(path)
     if file.suffix not in (".toml", ".json"):
-        raise InputError(f"{file}: a map is read from a .toml or .json file")
+        own = f"; a function in it is python:{file}:NAME" if file.suffix == ".py" else ""
+        raise InputError(f"{file}: a map is read from a .toml or .json file{own}")
     text, document = read_document(file, LARGEST_FILE)
 
     def fail(key: str, message: str) -> NoReturn:

@@ -165,7 +165,8 @@ def read(text: str) -> Arguments:
     arguments = Arguments(text, family, {}, {})
     opening = reader.peek()
     if opening not in ("(", ":", ""):
-        reader.fail(f"expected '(' or ':' after {family}, found {opening!r}")
+        hint = " (a polynomial map is written map:x,y->x^2;x*y)" if opening in "^*+-/;," else ""
+        reader.fail(f"expected '(' or ':' after {family}{hint}, found {opening!r}")
     reader.at += len(opening)
     more = opening != "" and reader.peek() not in ("", ")")
     while more:

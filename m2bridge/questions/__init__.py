@@ -10,8 +10,8 @@ import importlib
 import importlib.util
 import os
 import re
+import sys
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,10 +49,25 @@ def _places_with(modules: tuple[str, ...]) -> dict[str, tuple[str, str, str]]:
     for module, path in files:
         for sentence, function in _DECLARED.findall(path.read_text(encoding="utf-8")):
             found[function.replace("_", "-")] = (module, function, sentence)
-    for point in entry_points(group=GROUP):
-        package = point.dist.name if point.dist is not None else point.module
-        found.setdefault(point.name, (point.module, point.attr, f"A question of the package {package}."))
+    if _announced():
+        from importlib.metadata import entry_points
+
+        for point in entry_points(group=GROUP):
+            package = point.dist.name if point.dist is not None else point.module
+            found.setdefault(point.name, (point.module, point.attr, f"A question of the package {package}."))
     return found
+
+
+def _announced() -> bool:
+    """Whether an installed package may have entry points of ours; reading them takes longer than the rest of ``--help``."""
+    for folder in map(Path, sys.path):
+        if folder.is_file():  # an archive, into which nobody looks here
+            return True
+        if any(
+            GROUP in path.read_text("utf-8", "replace") for path in folder.glob("*-info/entry_points.txt")
+        ):
+            return True
+    return False
 
 
 def source_of(module: str) -> Path | None:

@@ -31,7 +31,7 @@ from m2bridge.questions.singular_locus.tangents import (
 )
 from m2bridge.questions.source import constrained_map
 from m2bridge.questions.testimony import proves
-from m2bridge.results import Certainty, Evidence, Result, Value, register_result
+from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, known
 
 _MOST_COORDINATES = 200
@@ -121,31 +121,35 @@ def singular_point(
     when the bounds do not decide: equations up to a degree never make a point singular.
     """
     if not model.polynomial:
-        raise NotPolynomialError(f"{model.spec} is not polynomial: its image has no Zariski tangent spaces")
+        raise NotPolynomialError(
+            f"{model.spec} is not polynomial: its image has no Zariski tangent spaces; `dimension --at` gives the rank there"
+        )
     if model.coordinate_count > _MOST_COORDINATES:
         raise InputError(
-            f"{model.spec} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_COORDINATES}"
+            f"{model.spec} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_COORDINATES}; "
+            "`dimension --at` gives the rank there at any size"
         )
     point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
     whole = constrained_map(model) is None
     ask.announce("dimension")
     size = ask.also(dimension, model, engine=False if whole else ask.engine)
     ask.announce("curves")
-    rank, lower, lines = _rank_and_curves(_free_point(point), ask.seed)
+    rank, lines = _rank_and_curves(_free_point(point), ask.seed)
+    lower = over_q.rank([vector for _, _, vector in lines]) if lines else rank or 0
     settled = whole and lower > size.upper_bound
     seconds = _PATIENCE if settled else None
     found = ask.also(closure, model, field="QQ", max_degree=max_degree, equations=True, seconds=seconds)
     check_on(found, point)
     upper, sure = tangent_upper(found, point)
     complete = found.completeness == "complete" and upper is not None
-    local = _local_dim(found, point, size, whole=whole)
-    ask.evidence += _image_dims(size, found, whole=whole)
-    _say_rank_and_curves(ask, rank, lower, whole=whole)
+    local = size.image_dim if whole else _local_dim(found, point)
+    _say(ask, size, found, rank, lower, whole=whole)
     method = f"coordinates minus rank of the {found.completeness} equations' Jacobian over {found.field}"
     certainty, relation = (found.certainty, "=") if complete else (sure, "<=")
     more = {"relation": relation, "certainty": certainty, "scope": "at-point", "field": found.field}
     ask.say("tangent", upper, "equations", method, **more)
-    ask.evidence += [*_conflicts(found), *_conflicts(size)]
+    # evidence behind this that contradicts itself must not be believed here either
+    ask.evidence += [e for part in (found, size) for c in part.conflicts for e in (c.first, c.second)]
     grounds = size.certainty if whole else found.certainty  # of the local dimension
     verdict: Singularity = "undecided"
     certainty = Certainty.PROBABLE
@@ -176,25 +180,15 @@ def _certificates(
         arcs = [(np.stack([base, direction], axis=1).tolist(), vector) for base, direction, vector in lines]
         own = singular_point_certificate(model, weights, arcs, size.certificate)
     elif verdict == "smooth" and found.characteristic == 0:
-        image, equations = point.image(), found.equations or ()
-        own = smooth_point_certificate(model, weights, image, equations, seed=seed)
+        own = smooth_point_certificate(model, weights, point.image(), found.equations or (), seed=seed)
     return tuple(document for document in (own, size.certificate) if document is not None)
 
 
-def _image_dims(size: Dimension, found: Closure, *, whole: bool) -> list[Evidence]:
-    """What the questions behind this one say about the dimension over QQ."""
+def _say(ask: Asking, size: Dimension, found: Closure, rank: int | None, lower: int, *, whole: bool) -> None:
+    """What the questions behind this one say about the dimension over QQ, the rank at the weights, and the span of curves."""
     behind = size.evidence if whole else (*size.evidence, *found.evidence)
     exact = [e for e in behind if e.quantity == "image_dim" and e.field in (None, "QQ")]
-    return [replace(item, field=None) for item in exact]
-
-
-def _conflicts(part: Result) -> list[Evidence]:
-    """Evidence of a result behind this one that contradicts itself there: then it must not be believed here either."""
-    return [item for conflict in part.conflicts for item in (conflict.first, conflict.second)]
-
-
-def _say_rank_and_curves(ask: Asking, rank: int | None, lower: int, *, whole: bool) -> None:
-    """The rank at the weights, which bounds the dimension from below, and the span of curves."""
+    ask.evidence += [replace(item, field=None) for item in exact]
     here = {"scope": "at-point", "field": "QQ"}
     if rank is not None:
         method = "rank over QQ of the differential at the weights"
@@ -205,16 +199,12 @@ def _say_rank_and_curves(ask: Asking, rank: int | None, lower: int, *, whole: bo
     ask.evidence.append(proves("tangent", lower, "curves", method, relation=">=", **here))
 
 
-def _local_dim(found: Closure, point: Point, size: Dimension, *, whole: bool) -> int | None:
-    """The dimension of the closure at the image point: the largest of a component that passes through it.
+def _local_dim(found: Closure, point: Point) -> int | None:
+    """The dimension of the closure at the image point, when it is reducible: the largest of a component that passes through it.
 
-    The closure of the image of an irreducible source is irreducible, so that it has one dimension. Otherwise all components must
-    be known, each by its equations; None when they are not.
+    All components must be known, each by its equations; None when they are not.
     """
-    if whole:
-        return size.image_dim
-    p = found.characteristic
-    if found.components is None or found.completeness != "complete" or p:
+    if found.components is None or found.completeness != "complete" or found.characteristic:
         return None
     image = point.image()
     here = [part.dim for part in found.components if all(f.at(image) == 0 for f in part.equations or ())]
@@ -232,21 +222,19 @@ def _free_point(point: Point) -> Point:
     return replace(point, model=model.free, weights={"Q": Q, "K": K, "V": point.weights["V"]})
 
 
-def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, int, list[Line]]:
-    """The rank over QQ of the differential, how many tangent vectors of curves through the point are independent, and these.
+def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, list[Line]]:
+    """The rank over QQ of the differential, and curves through the point with independent tangent vectors.
 
-    Where the weights satisfy equations: on the tangent space of the source, by curves of first order only, and only where the
-    equations have independent differentials. Elsewhere the source may be singular: the rank is None then, and no curve is known.
+    Where the weights satisfy equations: the rank on the tangent space of the source, only where the equations have independent
+    differentials; elsewhere the source may be singular, and the rank is None. No curves are known then.
     """
     model = point.model
     if not (isinstance(model, PolynomialMap) and model.constraints):
         rank = over_q.rank(first_order_images(model, point.weights))
-        lines = spanning_lines(model, [point.weights], np.random.default_rng([seed, 6]))
-        return rank, over_q.rank([vector for _, _, vector in lines]), lines
+        return rank, spanning_lines(model, [point.weights], np.random.default_rng([seed, 6]))
     x = point.weights["x"]
     differentials, images = (np.asarray(part.jacobian(x)) for part in (model.equations, model.system))
     known = over_q.rank(differentials)
     if known < len(model.constraints):
-        return None, 0, []
-    rank = over_q.rank(np.concatenate([images, differentials])) - known
-    return rank, rank, []
+        return None, []
+    return over_q.rank(np.concatenate([images, differentials])) - known, []

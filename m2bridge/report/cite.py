@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
@@ -54,6 +57,7 @@ def sentence(result: Result, *, version: str = __version__, verified: bool = Fal
     values: dict[str, Any] = {
         "title": cut(title_of(result), _LONGEST),
         "spec": result.model if len(result.model) <= _LONGEST // 2 else None,
+        "place": _place(result),
         "version": version,
         "engine": result.engine.version if result.engine and result.scripts else None,
         "answer": cut(result.view().answer, _LONGEST),
@@ -87,6 +91,35 @@ def title_of(result: Result) -> str:
         return parse_spec(result.model).title
     except M2BridgeError:
         return result.model
+
+
+def _place(result: Result) -> str:
+    """What the answer is about besides the model: the loss, the point or the weights, by a hash where they are long."""
+    if isinstance(loss := getattr(result, "loss", None), str):
+        return f"with the loss ``{latex.escaped(cut(loss, _LONGEST))}''"
+    point = getattr(result, "point", None)
+    coordinates = getattr(point, "coordinates", point)
+    if coordinates is not None:
+        return f"at the point {_written([str(x) for x in coordinates])}"
+    given = [getattr(result, name, None) for name in ("at", "first", "second")]
+    weights = [_written(at["weights"]) for at in given if at is not None and at.get("weights")]
+    return f"at the weights {' and '.join(weights)}" if weights else ""
+
+
+def _written(value: Any) -> str:
+    """Numbers as LaTeX, or where they are many, the hash by which they are told from others."""
+    if isinstance(value, Mapping):
+        text = ", ".join(f"{name} = {_rows(rows)}" for name, rows in value.items())
+    else:
+        text = f"({', '.join(value)})"
+    if len(text) <= _LONGEST:
+        return latex.escaped(text)
+    digest = sha256(json.dumps(value, sort_keys=True, default=list).encode()).hexdigest()
+    return f"that the record holds (sha256 \\texttt{{{digest[:16]}}})"
+
+
+def _rows(value: Any) -> str:
+    return f"[{', '.join(map(_rows, value))}]" if isinstance(value, (list, tuple)) else str(value)
 
 
 def _grounds(result: Result) -> tuple[str, list[tuple[str, str, str]]]:

@@ -38,11 +38,15 @@ _MANY = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A record as it was found: its name, the answer, the version that computed it; without an answer, why."""
+    """A record as it was found: its name, the answer, the version that computed it; without an answer, why.
+
+    `network` is what a network of the user's own is called; records hold its program only.
+    """
 
     name: str
     result: Result | None = None
     version: str = ""
+    network: str = ""
     trouble: str = ""
     damaged: bool = False
 
@@ -129,7 +133,7 @@ def _row(number: int, entry: Entry, columns: Sequence[str], *, brief: bool) -> d
     limit = "" if result.limit is None else f" A limit was reached: {result.limit}."
     return {
         "number": number,
-        "model": result.model if len(result.model) <= _LONGEST // 2 else cut(title_of(result), _LONGEST),
+        "model": _called(entry),
         "answer": boxes.typeset(cut(view.answer, _LONGEST)),
         "certainty": result.certainty.value,
         "agreement": _AGREEMENT[result.agreement],
@@ -147,6 +151,17 @@ def _row(number: int, entry: Entry, columns: Sequence[str], *, brief: bool) -> d
         ],
         "sentence": "" if brief else _sentence(entry),
     }
+
+
+def _called(entry: Entry) -> str:
+    """What the model is called: its spec where that is short, else its title, or the name of a network of the user's own."""
+    result = _result(entry)
+    if len(result.model) <= _LONGEST // 2:
+        return result.model
+    title = title_of(result)
+    if entry.network and title.startswith("network,"):
+        title = entry.network + title.removeprefix("network")
+    return cut(title, _LONGEST)
 
 
 def _evidence(result: Result) -> list[tuple[str, str, str, str]]:

@@ -15,6 +15,7 @@ import re
 import sys
 import time
 from collections import Counter
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -24,7 +25,9 @@ from makers import (
     closure_certificate,
     composition_bound,
     fields_bound,
+    inside_certificate,
     narrow_matrices,
+    outside_certificate,
     same_function_certificate,
     singular_certificate,
     smooth_certificate,
@@ -102,6 +105,8 @@ def pool() -> tuple[tuple[str, str], ...]:
     low, upper = found["equations"]["lower"], equations
     found["smooth"] = smooth_certificate(text, [1, 2, 3, 5, 7, 11], [QUARTIC], low, prime=M.SMALL, spec=spec)
     found["singular"] = singular_certificate(text, [0] * 6, singular_arcs(), upper, prime=M.SMALL, spec=spec)
+    found["inside"] = inside_certificate(text, [1, 2, 3, 4, 5, Fraction(1, 2)], segre_point(), spec=spec)
+    found["outside"] = outside_certificate(text, QUARTIC, [1, 0, 1, 1, 2, 3], spec=spec)
     field = {i: {((i, 1),): 1 if i < 4 else -1} for i in range(6)}
     groups = [{"group": "scaling", "weights": {"A": 1, "V": -1}}]
     found["symmetry"] = symmetry_certificate(text, groups, [field], spec=spec)
@@ -114,6 +119,8 @@ def pool() -> tuple[tuple[str, str], ...]:
     low, _ = M.minor(text)
     determinant = {(1, 0, 0, 1): 1, (0, 1, 1, 0): -1}
     rank_one, linear = M.symmetries(text, [gl]), "linear(widths=[2,1,2])"
+    found["inside matrix"] = inside_certificate(text, [1, 2, 3, 4], [3, 6, 4, 8], spec=linear)
+    found["outside matrix"] = outside_certificate(text, determinant, [1, 2, 3, Fraction(7, 2)], spec=linear)
     found["smooth matrix"] = smooth_certificate(
         text, [1, 2, 3, 4], [determinant], low, prime=M.SMALL, spec=linear
     )
@@ -128,6 +135,12 @@ def pool() -> tuple[tuple[str, str], ...]:
     points = [[1, 2, 3, 4, 5, 6], [-1, -2, -3, -4, -5, -6]]
     found["same"] = same_function_certificate(text, points, spec=spec)
     return tuple((name, json.dumps(value)) for name, value in found.items())
+
+
+def segre_point() -> list[Fraction]:
+    """The Segre coordinates of A = (1, 2; 3, 4) and V = (5, 1/2): columns of A times V, as binary quadrics."""
+    a, v = [[1, 2], [3, 4]], [Fraction(5), Fraction(1, 2)]
+    return [x for m in (0, 1) for x in (a[0][m] * v[0], a[0][m] * v[1] + a[1][m] * v[0], a[1][m] * v[1])]
 
 
 def singular_arcs() -> list[list[list[int]]]:
@@ -385,6 +398,24 @@ def is_true(document: Document, said: list[str]) -> bool:
         y, equations = outputs(point), statement["equations"]
         quartic = any(max(sum(e for _, e in monomial) for _, monomial in f) == 4 for f in equations)
         return not any(_value(f, y) for f in equations) and (quartic or statement["degree"] <= 3)
+    if kind == "inside":
+        y, given = (
+            outputs([_residue(w) for w in statement["weights"]]),
+            [_residue(x) for x in statement["point"]],
+        )
+        if text == M.mlp_text([2, 1, 2], 1):
+            return y == [
+                sum(a * b for a, b in zip(given[k : k + 2], inputs, strict=True)) % M.P for k in (0, 2)
+            ]
+        return bool(size) or y == given
+    if kind == "outside":
+        y, given = outputs(point), [_residue(x) for x in statement["point"]]
+        if text == M.mlp_text([2, 1, 2], 1):
+            y = [point[2 + i] * point[j] % M.P for i in range(2) for j in range(2)]
+        elif size:
+            return True  # other coordinates, which nothing here knows
+        f = statement["equation"]
+        return _value(f, y) == 0 != _value(f, given)
     if kind in (
         "singular",
         "smooth",

@@ -608,6 +608,26 @@ def closure_certificate(
     return _document(program, statement, argument, spec)
 
 
+def inside_certificate(
+    program: str,
+    weights: Sequence[int | Fraction],
+    point: Sequence[int | Fraction],
+    *,
+    spec: str | None = None,
+) -> Document:
+    """These weights have this image, in the coordinates of the program."""
+    statement = {"kind": "inside", "weights": numbers(weights), "point": numbers(point)}
+    return _document(program, statement, None, spec)
+
+
+def outside_certificate(
+    program: str, equation: Polynomial, point: Sequence[int | Fraction], *, spec: str | None = None
+) -> Document:
+    """The point is not in the closure of the image: an equation vanishes there, and not at the point."""
+    statement = {"kind": "outside", "point": numbers(point), "equation": written(equation)}
+    return _document(program, statement, None, spec)
+
+
 def singular_certificate(
     program: str,
     weights: Sequence[int | Fraction],

@@ -479,6 +479,166 @@ def test_smooth_and_singular_need_the_right_bound() -> None:
     rejected(smooth_certificate(text, [1, 2, 3, 5, 7, 11], [fuzz.QUARTIC], lower, prime=M.SMALL))
 
 
+# -- closures, points inside and outside, and their records --------------------------------------------------
+
+
+def closure_record(**changes: Any) -> dict[str, Any]:
+    """lightning(d=2,dp=1): one quartic in six coordinates, over QQ."""
+    own = certificate("closure")
+    terms = own["statement"]["equations"][0]
+    quartic = {
+        "degree": 4, "coefficients": [c for c, _ in terms], "monomials": [[i for i, e in m for _ in range(e)] for _, m in terms],
+    }  # fmt: skip
+    record = {
+        "analysis": "closure", "model": own["spec"], "field": "QQ", "span_dim": 6, "generators": {"4": 1}, "degree_bound": 4,
+        "coordinate_count": 6, "image_dim": 5, "codim": 1, "degree": 4, "completeness": "complete", "equations": [quartic],
+        "certificate": [own],
+    }  # fmt: skip
+    return record | changes
+
+
+def test_a_closure_says_what_needs_a_groebner_basis() -> None:
+    code, said = outcome(closure_record())
+    assert code == 0, said
+    rest = "analysis, coordinate_count, image_dim, codim, degree, completeness"
+    assert said.endswith(f"Not covered by the certificate: {rest}.")
+
+
+def test_a_closure_cannot_say_more_than_its_certificate() -> None:
+    """Numbers that are no numbers, other generators, other equations; an equation with a factor or another variable."""
+    equation = closure_record()["equations"][0]
+    doubled = {**equation, "coefficients": [2 * c for c in equation["coefficients"]]}
+    moved = {**equation, "monomials": [[5 - i for i in m] for m in equation["monomials"]]}
+    for key, value in (
+        ("generators", {"4": True}), ("generators", {"4": 1, "3": 1}), ("generators", {"4": 1, "5": 2}), ("generators", {}),
+        ("generators", {"04": 1}), ("generators", {"4": 1.0}), ("generators", [4]), ("degree_bound", True),
+        ("degree_bound", None), ("span_dim", 5), ("span_dim", 6.0), ("equations", [doubled]), ("equations", [moved]),
+        ("equations", [equation, equation]), ("equations", [{}]), ("equations", "z0"), ("upper_bound", 5),
+        ("certificate", [certificate("closure"), certificate("outside matrix")]),
+    ):  # fmt: skip
+        rejected(closure_record(**{key: value}))
+
+
+def test_of_a_closure_in_higher_degrees_nothing_is_covered() -> None:
+    code, said = outcome(closure_record(degree_bound=6, generators={"4": 1, "6": 3}))
+    assert code == 0
+    assert "generators but for those of degree at most 4" in said
+    assert "degree_bound" in said
+    rejected(closure_record(degree_bound=6, generators={"4": 2, "6": 3}))
+
+
+def test_a_redundant_equation_is_no_generator() -> None:
+    """The quartic times a coordinate is an equation of degree five, but no minimal generator; whatever prime is named."""
+    multiple = {(m[0] + 1, *m[1:]): c for m, c in fuzz.QUARTIC.items()}
+    for prime in (2, M.SMALL):
+        own = M.closure_certificate(
+            M.segre_text(2, 1), [multiple, fuzz.QUARTIC], 5, prime=prime, spec=certificate("closure")["spec"], gradings=[[1] * 6]
+        )  # fmt: skip
+        record = closure_record(certificate=[own], degree_bound=5, equations=None)
+        assert outcome(record)[0] == 0
+        rejected({**record, "generators": {"4": 1, "5": 1}}, "generators")
+
+
+def member_record(name: str, **changes: Any) -> dict[str, Any]:
+    own = certificate(name)
+    inside = name.startswith("inside")
+    verdicts = dict.fromkeys(("closure", "complex_image", "real_image"), inside)
+    point = [str(x) for x in own["statement"]["point"]]
+    return {
+        "analysis": "membership",
+        "model": own["spec"],
+        "point": point,
+        **verdicts,
+        "certificate": own,
+    } | changes
+
+
+@pytest.mark.parametrize("name", ["inside", "outside", "inside matrix", "outside matrix"])
+def test_records_of_a_point_inside_or_outside(name: str) -> None:
+    """Also of a network with a vector as its input, whose coefficients are numbered alike."""
+    good = member_record(name)
+    code, said = outcome(good)
+    assert code == 0, said
+    assert said.endswith("Not covered by the certificate: analysis.")
+    for key, value in (
+        ("closure", not good["closure"]), ("complex_image", None), ("real_image", int(good["real_image"])),
+        ("point", good["point"][::-1]), ("point", [*good["point"], "0"][1:]), ("model", "linear(widths=[2,2,2])"),
+    ):  # fmt: skip
+        rejected({**good, key: value})
+
+
+def test_a_point_is_in_the_image_exactly() -> None:
+    """Not modulo a prime, not up to a sign, not in other digits; and an equation that fails must be one."""
+    inside, outside = certificate("inside"), certificate("outside")
+    for k, value in ((0, 5 + M.P), (0, -5), (2, "3/4"), (0, "5/1"), (2, "\uff13/\uff12"), (0, "5"), (0, 5.0)):
+        wrong = copy.deepcopy(inside)
+        wrong["statement"]["point"][k] = value
+        rejected(wrong)
+    half = copy.deepcopy(inside)
+    half["statement"]["weights"][5] = "2/4"
+    rejected(half, "lowest terms")
+    on_it = {**outside["statement"], "point": inside["statement"]["point"]}
+    rejected({**outside, "statement": on_it}, "the equation vanishes at the point")
+    linear = {**outside["statement"], "equation": [[1, [[0, 1]]]]}
+    rejected({**outside, "statement": linear}, "does not vanish identically")
+    rejected({**inside, "argument": {}}, "no argument")
+
+
+def test_huge_powers_of_huge_numbers_are_answered_in_seconds() -> None:
+    """A coordinate that is zero to the power 10^6 is an equation; its value at a number of 4000 digits is not computed."""
+    text = "m2bridge program 1\n%0 = weight w [1]\n%1 = scale 0 %0\n%2 = concatenate 0 %0 %1\noutput y %2\n"
+    began = time.perf_counter()
+    for x in (10**3999, "1/" + "7" * 3999):
+        document = M.outside_certificate(text, {(0, 1): 1}, [1, 1])
+        assert outcome(document)[0] == 0
+        document["statement"] |= {"equation": [[1, [[1, 10**6]]]], "point": [1, x]}
+        assert outcome(document)[0] == 8
+    assert time.perf_counter() - began < 10
+
+
+def test_a_prime_that_divides_a_denominator_is_refused() -> None:
+    """Of the program, and of weights."""
+    text = f"m2bridge program 1\n%0 = weight w [1]\n%1 = scale 1/{M.SMALL} %0\noutput y %1\n"
+    lower = {
+        "kind": "minor", "prime": M.SMALL, "weights": {"entries": [1]}, "samples": 1, "inputs": {"entries": []},
+        "rows": [[0, 0]], "columns": [0],
+    }  # fmt: skip
+    rejected(M.document(text, None, 1, lower, PARAMETERS), "divides a denominator")
+    assert outcome(M.document(text, None, 1, {**lower, "prime": 101}, PARAMETERS))[0] == 0
+    smooth = certificate("smooth matrix")
+    smooth["statement"]["weights"][0] = f"1/{M.SMALL}"
+    rejected(smooth, "divides a denominator")
+
+
+def test_one_false_certificate_in_a_list_is_enough() -> None:
+    own = certificate("lightning")
+    false = copy.deepcopy(own)
+    false["statement"]["dimension"] = 6
+    record = {"analysis": "dimension", "model": own["spec"], "image_dim": 5}
+    assert outcome({**record, "certificate": [own, own]})[0] == 0
+    for several in (
+        [own, false],
+        [false, own],
+        [own, {}],
+        [own, certificate("deep")],
+        [own, "Verified."],
+        [own, []],
+    ):
+        assert outcome({**record, "certificate": several})[0] != 0
+
+
+def test_a_program_that_differs_at_special_weights_only_is_seen() -> None:
+    """A term with the factor W_11 W_22 - W_12 W_21 changes nothing where it is zero; one that is zero everywhere may be there."""
+    text = M.mlp_text([2, 2], 1)
+    left, right = ("gather [1] 0 %0", "gather [1] 3 %0"), ("gather [1] 1 %0", "gather [1] 2 %0")
+    for pair, code in ((right, 7), (left, 0)):
+        lines = [*left, "multiply %<2> %<1>", *pair, "multiply %<2> %<1>", "scale -1 %<1>", "add %<5> %<1>"]
+        forged = perturbed(text, *lines, "multiply %y %<1>", "add %y %<1>")
+        lower, n = M.minor(forged)
+        document = M.document(forged, "linear(widths=[2,2])", n, lower, PARAMETERS)
+        assert outcome(document)[0] == code
+
+
 # -- hostile documents ------------------------------------------------------------------------------------
 
 

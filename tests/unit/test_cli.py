@@ -6,6 +6,8 @@ import json
 import os
 import re
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -204,6 +206,15 @@ def test_version_help_and_no_arguments(capsys: pytest.CaptureFixture[str]) -> No
         assert main(arguments) == 0
         assert "Usage: m2bridge" in capsys.readouterr().out
     assert main([]) == 2
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_the_list_of_commands_needs_no_library(option: str) -> None:
+    found = "sys.exit(bool({'typer', 'rich', 'numpy'} & set(sys.modules)))"
+    code = f"import sys; from m2bridge.cli import main; main(['{option}']); {found}"
+    assert (
+        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=False).returncode == 0
+    )
 
 
 def test_help_documents_every_exit_code(

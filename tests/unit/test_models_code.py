@@ -100,3 +100,12 @@ def test_the_command_line_runs_the_file_that_was_typed(file, capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["image_dim"] == 3, "all quadratic forms in two variables"
     assert document["model"].startswith("program:")
+
+
+def test_a_name_that_is_not_there_gets_a_suggestion(tmp_path):
+    file = tmp_path / "nets.py"
+    file.write_text("def squares(w: (2,)):\n    return w**2\n\n\ndef nothing():\n    return 3\n")
+    with pytest.raises(InputError, match="no 'square' at its top level; did you mean squares"):
+        model_from_code(f"python:{file}:square")
+    with pytest.raises(InputError, match="nothing has no weights; they stand before the star"):
+        model_from_code(f"python:{file}:nothing")

@@ -124,7 +124,7 @@ def test_unknown_analysis_is_refused(analysis: object) -> None:
         records.from_document(document(analysis=analysis))
 
 
-@pytest.mark.parametrize("version", [0, 3, None, "1"])
+@pytest.mark.parametrize("version", [0, 4, None, "1"])
 def test_unknown_analysis_version_is_refused(version: object) -> None:
     with pytest.raises(RecordError, match="of singular-locus; this m2bridge reads version"):
         records.from_document(document(analysis_version=version))

@@ -7,16 +7,20 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from m2bridge import __version__, latex, records
 from m2bridge.batch import listing
 from m2bridge.cli import main
 from m2bridge.errors import DisagreementError, InputError
+from m2bridge.questions.canonical import canonical
 from m2bridge.questions.dimension import Dimension, dimension
-from m2bridge.report.cite import bibliography, sentence
+from m2bridge.report.cite import _place, bibliography, sentence
 from m2bridge.results import Certainty
 
 HOSTILE = r"50% \input{/etc/passwd} $x_1^2$ & #{}~ \end{document} é ☃ < > \"|" + chr(7)
@@ -35,6 +39,20 @@ def test_a_sentence_says_what_is_proved_and_by_what(answer: Dimension) -> None:
     assert f"is at most {answer.image_dim} [" in text
     assert "this is proved" in text
     assert "verified" not in text
+
+
+def test_a_sentence_names_the_point_the_weights_and_the_loss() -> None:
+    at = {"W1": [[1, 2]], "W2": [[1], [2]]}
+    text = sentence(canonical("linear(widths=[2,1,2])", at=at))
+    assert "at the weights W1 = [[1, 2]], W2 = [[1], [2]], " in text
+    other = sentence(
+        canonical("linear(widths=[9,9,9])", at={"W1": np.eye(9, dtype=int), "W2": np.eye(9, dtype=int)})
+    )
+    assert re.search(r"at the weights that the record holds \(sha256 \\texttt\{[0-9a-f]{16}\}\)", other)
+    # what the records of membership, boundary and critical-points hold, which take Macaulay2 to compute
+    assert _place(SimpleNamespace(point=(Fraction(5), Fraction(1, 2)))) == "at the point (5, 1/2)"
+    assert _place(SimpleNamespace(point=SimpleNamespace(coordinates=(Fraction(5),)))) == "at the point (5)"
+    assert _place(SimpleNamespace(loss="a 50% loss")) == r"with the loss ``a 50\% loss''"
 
 
 @pytest.mark.parametrize("certainty", [Certainty.PROBABLE, Certainty.NUMERIC])

@@ -7,10 +7,11 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from m2bridge import boxes, records
+from m2bridge import boxes, from_callable, records
 from m2bridge.batch.store import Store
 from m2bridge.cli import main
 from m2bridge.errors import InputError
@@ -132,6 +133,24 @@ def test_the_command_reads_files_and_stores_and_names_what_is_damaged(
     assert "5 records" in capsys.readouterr().out
 
 
+def test_it_is_an_error_that_every_record_is_damaged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
+    assert main(["report", str(tmp_path / "broken.json"), "-o", str(tmp_path / "report.html")]) == 2
+    assert "damaged: broken.json: " in capsys.readouterr().err
+
+
+def test_a_network_of_ones_own_is_called_by_its_name(tmp_path: Path) -> None:
+    def gate(x: Any, U: Any, V: Any) -> Any:
+        return (U @ x) * (V @ x)
+
+    model = from_callable(gate, {"U": (2, 3), "V": (2, 3)}, inputs={"x": (3,)})
+    records.save(dimension(model, engine=False), tmp_path, name="my gate")
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "report.html")]) == 0
+    assert "my gate, 12 weights" in Tags((tmp_path / "report.html").read_text(encoding="utf-8")).text
+
+
 @pytest.mark.parametrize("place", ["missing/report.html", "."])
 def test_a_place_that_cannot_be_written_to_is_refused(place: str, tmp_path: Path, answer: Dimension) -> None:
     records.save(answer, tmp_path)
@@ -193,7 +212,7 @@ def test_an_answer_that_its_own_evidence_refutes_is_damaged(answer: Dimension, t
     document["image_dim"] += 1
     path.write_text(json.dumps(document))
     target = tmp_path / "report.html"
-    assert main(["report", str(path), "-o", str(target)]) == 0
+    assert main(["report", str(path), "-o", str(target)]) == 2
     assert "it was altered" in target.read_text()
     with pytest.raises(InputError, match="altered"):
         sentence(records.load(path))

@@ -150,3 +150,34 @@ def test_macaulay2_and_the_argument_count_alike(engine, seed):
     witnesses = {e.witness for e in result.evidence if e.quantity == "orbits" and e.relation == "="}
     assert values == {1 if k[0] * v[1] == k[1] * v[0] else 2}
     assert witnesses == {"argument", "macaulay2"}
+
+
+FIBERS = [
+    # finite maps: powers, elementary symmetric functions (3! orders), complex squaring (each of x + iy, x - iy has two roots)
+    ("map:x->x^4", None, 0, [(0, 1, 1)] * 4),
+    ("map:x->x^5-5*x^3+5*x", None, 0, [(0, 1, 1)] * 5),
+    ("map:x,y->x^2;y^3", None, 0, [(0, 1, 1)] * 6),
+    ("map:x,y,z->x+y+z;x*y+y*z+x*z;x*y*z", None, 0, [(0, 1, 1)] * 6),
+    ("map:x,y->x^2-y^2;2*x*y", None, 0, [(0, 1, 1)] * 4),
+    # a sphere; three planes; a double line; two conjugate lines; a cuspidal cubic
+    ("map:x,y,z->x^2+y^2+z^2", None, 2, [(2, 2, 1)]),
+    ("map:x,y,z->x*y*z", {"x": 0, "y": 1, "z": 1}, 2, [(2, 1, 1)] * 3),
+    ("map:x,y->x^2", {"x": 0, "y": 1}, 1, [(1, 1, 2)]),
+    ("map:x,y->x^2-2*y^2", {"x": 0, "y": 0}, 1, [(1, 1, 1)] * 2),
+    ("map:x,y->x^3-y^2", {"x": 0, "y": 0}, 1, [(1, 3, 1)]),
+    # components of different dimension, an embedded point, multiplicities 2 and 3 (x^2 = y z and x z = 0: degree 4 = 1 + 3)
+    ("map:x,y,z->x*y;x*z", {"x": 0, "y": 0, "z": 0}, 2, [(1, 1, 1), (2, 1, 1)]),
+    ("map:x,y->x^2;x*y", {"x": 0, "y": 0}, 1, [(1, 1, 1)]),
+    ("map:x,y->x^2*(x-1);y*(x-1)", {"x": 1, "y": 5}, 1, [(0, 1, 2), (1, 1, 1)]),
+    ("map:x,y,z->x^2-y*z;x*z", {"x": 0, "y": 0, "z": 0}, 1, [(1, 1, 1), (1, 1, 3)]),
+]
+
+
+@pytest.mark.parametrize(("spec", "at", "dim", "components"), FIBERS)
+def test_fibers_of_maps_by_hand(
+    engine: Engine, spec: str, at: dict | None, dim: int, components: list
+) -> None:
+    result = fiber(spec, at=at, engine=engine)
+    assert result.agreement is not False, result.conflicts
+    assert (result.fiber_dim, result.component_count) == (dim, len(components))
+    assert sorted((c.dim, c.degree, c.multiplicity) for c in result.components or ()) == components

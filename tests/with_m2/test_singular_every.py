@@ -42,6 +42,21 @@ KNOWN = [
     ("map:s,t->s^2;t^2", []),
     # A source with two components, two lines through the origin: their union is singular where they meet.
     ("map:x,y->x;y|x*y", [(0, 1)]),
+    # Three planes: singular along the three lines in which two of them meet.
+    ("map:x,y,z->x;y;z|x*y*z", [(1, 1), (1, 1), (1, 1)]),
+    # 1/x + 1/y + 1/z + 1/w = 0, Cayley's cubic surface with four nodes: a cone over it has four singular lines.
+    ("map:a,b,c->-b*c*(a+b+c);-a*c*(a+b+c);-a*b*(a+b+c);a*b*c", [(1, 1)] * 4),
+    # Steiner's Roman surface has three double lines; in the cone over it they are planes.
+    ("map:x,y,z->x*y;y*z;x*z;x^2+y^2+z^2", [(2, 1)] * 3),
+    # A product is singular where one factor is: the cuspidal cubic times itself.
+    ("map:s,t->s^2;s^3;t^2;t^3", [(1, 3), (1, 3)]),
+    # The discriminant of binary quartics: squares of quadrics (Veronese surface, degree 4) and triple roots, the tangent
+    # developable of the rational normal quartic, of degree 2 * 4 - 2.
+    ("map:a,b,c,d,e->a^2*c;a^2*d+2*a*b*c;a^2*e+2*a*b*d+b^2*c;2*a*b*e+b^2*d;b^2*e", [(3, 4), (3, 6)]),
+    # That tangent developable is singular along its cuspidal edge, the cone over the rational normal quartic.
+    ("map:a,b,c,d->a^3*c;a^3*d+3*a^2*b*c;3*a^2*b*d+3*a*b^2*c;3*a*b^2*d+b^3*c;b^3*d", [(2, 4)]),
+    # z^6 = x^3 y^2: singular along both axes, of multiplicities 3 and 2.
+    ("map:s,t->s^2;t^3;s*t", [(1, 1), (1, 1)]),
 ]  # fmt: skip
 
 
@@ -52,6 +67,35 @@ def test_textbook_answers(engine: Engine, spec: str, components: list[tuple[int,
     assert result.agreement is not False, result.conflicts
     assert result.completeness == "complete"
     assert records.from_document(records.to_document(result)) == result
+
+
+KINDS = [
+    # multiplicity, Milnor number, delta: for one branch with the semigroup <a, b> they are a, (a-1)(b-1) and half of that
+    ("map:t->t^2;t^3", 2, 2, 1),
+    ("map:t->t^2;t^5", 2, 4, 2),
+    ("map:t->t^3;t^4", 3, 6, 3),
+    ("map:t->t^3;t^5", 3, 8, 4),
+    ("map:t->t^3;t^4;t^5", 3, None, 2),  # a space curve: the gaps of the semigroup are 1 and 2
+    ("map:t->t^2-1;t^3-t", 2, 1, 1),  # a node
+    ("map:x,y->x;y|y*(y-x^2)", 2, 3, 2),  # a tacnode: a parabola and its tangent meet twice
+    ("map:x,y->x;y|x*y*(x-y)", 3, 4, 3),  # three lines: mu = 2 delta - 3 + 1
+    ("map:s,t->s^2;s*t;t^2", 2, 1, None),  # a surface: A_1
+    ("map:s,t->s^3;t^3;s*t", 2, 2, None),  # A_2
+]
+
+
+@pytest.mark.parametrize(("spec", "multiplicity", "milnor", "delta"), KINDS)
+def test_kinds_of_isolated_singular_points(
+    engine: Engine, spec: str, multiplicity: int, milnor: int | None, delta: int | None
+) -> None:
+    (point,) = singular_locus(spec, engine=engine).components or ()
+    assert (point.multiplicity, point.milnor_number, point.delta_invariant) == (multiplicity, milnor, delta)
+
+
+def test_conjugate_nodes_are_counted_one_by_one(engine: Engine) -> None:
+    # a polynomial curve of degrees 4 and 3 has (4-1)(3-1)/2 = 3 double points; these three are conjugate over QQ
+    (nodes,) = singular_locus("map:t->t^4+t;t^3-2*t", engine=engine).components or ()
+    assert (nodes.dim, nodes.degree, nodes.milnor_number, nodes.delta_invariant) == (0, 3, 1, 1)
 
 
 def test_the_convolution_is_singular_along_a_line_of_its_middle_coefficient(engine: Engine) -> None:

@@ -19,7 +19,7 @@ from m2bridge.questions.boundary import parts as parts_of
 from m2bridge.questions.boundary.exact import Decision, Where, as_surds, decide
 from m2bridge.questions.boundary.points import Coordinates, as_point, draw_examples
 from m2bridge.questions.boundary.result import Boundary, Matrix, OrbitPlace, PlacedPoint, Region
-from m2bridge.questions.boundary.search import RealSearch, search
+from m2bridge.questions.boundary.search import search
 from m2bridge.questions.kernel import Asking, ForceOption, Option, question
 from m2bridge.questions.orbits import exchanged
 from m2bridge.questions.singular_locus.layer import ask_dimension, layer_of
@@ -134,7 +134,9 @@ def _place(
     decision = decide(model, coordinates)
     middle = time.perf_counter()
     in_image = decision.where in ("image", "boundary")
-    sought = _sought(ask, model, coordinates, index, in_image=in_image)
+    sought = search(model, coordinates, np.random.default_rng([ask.seed, 15, index]))
+    if in_image and sought.reached is False:  # this contradicts explicit weights only after a long search
+        sought = search(model, coordinates, np.random.default_rng([ask.seed, 16, index]), starts=_LONG_SEARCH)
     where, real = f"where: {name}", f"real weights: {name}"
     method = "linear algebra over QQ and the sign of e2"
     ask.evidence.append(proves(where, decision.where, "exact", method, seconds=middle - begun))
@@ -146,13 +148,14 @@ def _place(
     )  # fmt: skip
     fiber = values["fibers"][index] if "fibers" in values else None
     if fiber is not None:
-        method = "degree, complex and real points of the fiber over QQ, up to scaling"
-        place = place_of_fiber(fiber)
+        method, place = (
+            "degree, complex and real points of the fiber over QQ, up to scaling",
+            place_of_fiber(fiber),
+        )
+        took = {"seconds": ask.last_seconds}
         ask.evidence += [
-            proves(
-                where, place, "macaulay2", method, seconds=ask.last_seconds, detail={"fiber": list(fiber)}
-            ),
-            proves(real, place in ("image", "boundary"), "macaulay2", method, seconds=ask.last_seconds),
+            proves(where, place, "macaulay2", method, detail={"fiber": list(fiber)}, **took),
+            proves(real, place in ("image", "boundary"), "macaulay2", method, **took),
         ]
     inside = decision.where != "outside"
     rank_one = inside and decision.rank_a * decision.rank_v <= 1
@@ -166,16 +169,6 @@ def _place(
             more = {"certainty": Certainty.PROVED}
             ask.evidence += compared(f"{what}: {name}", theirs, ("exact", method, ours), **more)
     return _placed(name, coordinates, decision, sought.distance)
-
-
-def _sought(
-    ask: Asking, model: Lightning, coordinates: Coordinates, index: int, *, in_image: bool
-) -> RealSearch:
-    """The numerical search; not having found weights contradicts explicit ones only after a long one."""
-    sought = search(model, coordinates, np.random.default_rng([ask.seed, 15, index]))
-    if not in_image or sought.reached is not False:
-        return sought
-    return search(model, coordinates, np.random.default_rng([ask.seed, 16, index]), starts=_LONG_SEARCH)
 
 
 def _witness_sets(ask: Asking, values: Values) -> None:

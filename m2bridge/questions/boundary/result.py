@@ -99,11 +99,8 @@ class Boundary(Result):
     corollary: TheoremCheck | None = None
 
     def view(self) -> View:
-        named = (
-            ("image", self.image_dim),
-            ("boundary", self.boundary_dim),
-            ("closure only", self.closure_only_dim),
-        )
+        dims = (self.image_dim, self.boundary_dim, self.closure_only_dim)
+        named = zip(("image", "boundary", "closure only"), dims, strict=True)
         sizes = ", ".join(f"{name} {'empty' if dim < 0 else f'of dimension {dim}'}" for name, dim in named)
         answer, facts = sizes, []
         if self.point is not None:
@@ -116,30 +113,24 @@ class Boundary(Result):
             if part.equations and len(text + inequality) <= _LONGEST:
                 notes.append(f"  {part.name}: {text}{inequality}")
         notes += [check.sentence() for check in (self.theorem, self.corollary) if check is not None]
-        return View(
-            answer=answer, facts=tuple(facts), tables=(self._parts(), self._examples()), notes=tuple(notes)
-        )
-
-    def _parts(self) -> Rows:
-        cells = tuple(
-            (p.name, "empty" if p.dim < 0 else str(p.dim), _blank(p.degree), p.description)
+        sets = [
+            (p.name, "empty" if p.dim < 0 else str(p.dim), "" if p.degree is None else str(p.degree), p.description)
             for p in self.parts
-        )
-        columns = ("part", "dim", "degree", "what it is")
-        return Rows(title="Parts of the closure", columns=columns, cells=cells)
-
-    def _examples(self) -> Rows:
-        cells = []
+        ]  # fmt: skip
+        placed = []
         for p in self.examples:
             ranks = (str(p.rank_a), str(p.rank_v), "" if p.e2 is None else cut(p.e2, 10))
-            distance = "" if p.distance is None else f"{p.distance:.0e}"
-            cells.append((p.name, p.where, *ranks, distance))
+            placed.append((p.name, p.where, *ranks, "" if p.distance is None else f"{p.distance:.0e}"))
         columns = ("example", "where", "rk A", "rk V", "e2", "search")
-        return Rows(title="Examples", columns=columns, cells=tuple(cells))
-
-
-def _blank(value: object) -> str:
-    return "" if value is None else str(value)
+        tables = (
+            Rows(
+                title="Parts of the closure",
+                columns=("part", "dim", "degree", "what it is"),
+                cells=tuple(sets),
+            ),
+            Rows(title="Examples", columns=columns, cells=tuple(placed)),
+        )
+        return View(answer=answer, facts=tuple(facts), tables=tables, notes=tuple(notes))
 
 
 def _weights(point: PlacedPoint) -> list[tuple[str, str]]:

@@ -148,23 +148,18 @@ class Fiber(Result):
         if self.counterexample is not None:
             counter = self.counterexample
             sure = "" if counter["verified"] else " (NOT verified)"
-            notes += [
-                f"M_1 is skew: these are the same function{sure}:",
-                f"  {_weights(counter['weights'])}",
-                f"  {_weights(counter['other'])}",
-                f"  checked: {counter['method']}.",
-            ]
+            notes.append(f"M_1 is skew: these are the same function{sure}:")
+            notes += [f"  {_weights(counter[key])}" for key in ("weights", "other")]
+            notes.append(f"  checked: {counter['method']}.")
             if "repair" in counter:
                 notes.append(f"  {counter['statement']}; repair: {counter['repair']}.")
         if self.theorem is not None:
             notes.append(self.theorem.sentence())
         return View(
-            answer=self.verdict,
-            facts=tuple(facts),
+            answer=self.verdict, facts=tuple(facts), notes=tuple(notes),
             tables=(self._component_rows(),) if self.components else (),
-            notes=tuple(notes),
             to_prove="an argument that counts all orbits in the fiber; for random weights of the paper's networks there is one",
-        )
+        )  # fmt: skip
 
     def _component_rows(self) -> Rows:
         words = {True: "yes", False: "no", None: "?"}

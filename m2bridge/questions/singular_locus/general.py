@@ -131,6 +131,7 @@ class InSpan:
         return {
             "p": p, "variableCount": len(self.basis), "polynomials": polynomials, "irreducible": irreducible,
             "chosenMinors": list(minors), "numbers": numbers, "wantPoints": p > 0,
+            "wantNumbers": self.found.characteristic > 0,
         }  # fmt: skip
 
     def minors(self, model: Model, p: int, seed: int) -> list[list[list[int]]]:
@@ -207,14 +208,15 @@ def _components(ask: Asking, model: Model, span: InSpan, p: int, *, irreducible:
         return Parts(limit=limit)
     best, certainty, quantity = values, Certainty.PROBABLE, "singular components"
     if not span.found.characteristic:
-        over_q_values, _ = ask.ask(TEMPLATE, {**send, "p": 0, "wantPoints": False}, seconds=_SECOND)
+        again = {**send, "wantPoints": False, "wantNumbers": True}
+        over_q_values, _ = ask.ask(TEMPLATE, {**again, "p": 0}, seconds=_SECOND)
         if "singular_components" in over_q_values:
             best, certainty = over_q_values, span.found.certainty
             own = says(quantity, _sizes(best), "macaulay2", f"{_METHOD}, over QQ")
             ask.evidence.append(replace(own, certainty=certainty))
         else:
             other = primes_below(p - 1, count=1, numbers=given_numbers(model))[0]
-            second, _ = ask.ask(TEMPLATE, {**send, "p": other, "wantPoints": False}, seconds=_SECOND)
+            second, _ = ask.ask(TEMPLATE, {**again, "p": other}, seconds=_SECOND)
             if "singular_components" in second:
                 ask.say(quantity, _sizes(second), "macaulay2", _METHOD, prime=other)
     ask.say(quantity, _sizes(values), "macaulay2", _METHOD, prime=p)
@@ -232,24 +234,28 @@ def _sizes(values: Values) -> list[list[int]]:
 
 
 def _read(best: Values, modular: Values, span: InSpan) -> tuple[Component, ...]:
-    """The components, with the kind of singularity at a point over F_p where both lists have the same sizes."""
-    count = len(modular["singular_components"])
-    kinds = modular.get("kinds") or [None] * count
-    listed = sorted(best["singular_components"], key=lambda c: (-c[0], c[1], c[3]))
-    beside = sorted(
-        zip(modular["singular_components"], kinds, strict=True), key=lambda pair: (-pair[0][0], pair[0][1], pair[0][3])
+    """The components, with multiplicities at a point over F_p where both lists have the same sizes."""
+    numbers = [
+        best.get(tag) or [None] * len(best["singular_components"])
+        for tag in ("milnor_numbers", "delta_invariants")
+    ]
+    listed = sorted(zip(best["singular_components"], *numbers, strict=True), key=_order)
+    parts = modular["singular_components"]
+    beside = sorted(zip(parts, modular.get("multiplicities") or [None] * len(parts), strict=True), key=_order)
+    same = [row[0][:3] for row in listed] == [row[0][:3] for row in beside]
+    return tuple(
+        Component(
+            dim=dim, degree=degree, equations=tuple(map(span.renamed, texts)),
+            tangent_dim=None if rank is None else len(span.basis) - rank,
+            multiplicity=beside[i][1] if same else None, milnor_number=milnor, delta_invariant=delta,
+        )
+        for i, ((dim, degree, rank, texts), milnor, delta) in enumerate(listed)
     )  # fmt: skip
-    same = [c[:3] for c in listed] == [c[:3] for c, _ in beside]
-    found = []
-    for i, (dim, degree, rank, texts) in enumerate(listed):
-        kind = (beside[i][1] if same else None) or [None] * 3
-        found.append(
-            Component(
-                dim=dim, degree=degree, equations=tuple(map(span.renamed, texts)),
-                tangent_dim=None if rank is None else len(span.basis) - rank, multiplicity=kind[1], milnor_number=kind[2],
-            )
-        )  # fmt: skip
-    return tuple(found)
+
+
+def _order(row: Any) -> tuple[int, int, list[str]]:
+    dim, degree, _, texts = row[0]
+    return -dim, degree, texts
 
 
 def _witness_points(ask: Asking, span: InSpan, values: Values, p: int) -> None:

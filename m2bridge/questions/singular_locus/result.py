@@ -47,7 +47,8 @@ class Component:
 
     `orbit` is (rk A, rk V, meet) when the component is known as the closure of that orbit; degree and equations are None when
     they were not computed. `tangent_dim` is that of the Zariski tangent space at a generic point of it; `multiplicity` that of
-    the closure at a random point of it over F_p; `milnor_number` that of an isolated singular point of a hypersurface there.
+    the closure at a random point of it over F_p; `milnor_number` that of an isolated singular point of a hypersurface there, and
+    `delta_invariant` that of a singular point of a curve, the length of the normalization modulo the ring.
     """
 
     dim: int
@@ -57,6 +58,7 @@ class Component:
     tangent_dim: int | None = None
     multiplicity: int | None = None
     milnor_number: int | None = None
+    delta_invariant: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +110,7 @@ class SingularLocus(Result):
     """
 
     ANALYSIS: ClassVar[str] = "singular-locus"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
 
     image_dim: int
     ambient_dim: int
@@ -130,13 +132,8 @@ class SingularLocus(Result):
     certificate: tuple[Mapping[str, Value], ...] = ()
 
     def view(self) -> View:
-        facts = [
-            (
-                "ambient space",
-                f"dimension {self.ambient_dim}; the network spans {known(self.span_dim)} of them",
-            ),
-            ("neuromanifold", f"dimension {self.image_dim} (affine)"),
-        ]
+        spans = f"dimension {self.ambient_dim}; the network spans {known(self.span_dim)} of them"
+        facts = [("ambient space", spans), ("neuromanifold", f"dimension {self.image_dim} (affine)")]
         if self.codim is not None:
             facts.append(("closure", f"codimension {self.codim} in its span, degree {known(self.degree)}"))
         if self.generators is not None:
@@ -147,9 +144,8 @@ class SingularLocus(Result):
             if len(self.equations) <= _MOST_SHOWN:
                 facts += [("", f"{text} = 0") for text in self.equations if len(text) <= _LONGEST]
         elif self.codim is None:
-            text = "not computed whole at this size; equations up to degree 4 serve as upper bounds"
-            text = text if self.strata else "no equations"
-            facts.append(("closure", text))
+            partial = "not computed whole at this size; equations up to degree 4 serve as upper bounds"
+            facts.append(("closure", partial if self.strata else "no equations"))
         for name, components in (("components", self.components), ("embedded", self.embedded)):
             if components is not None:
                 facts.append((name, "; ".join(map(_component, components)) or "none"))
@@ -207,17 +203,15 @@ class SingularLocus(Result):
         for p in self.places:
             sure = p.certainty.value if p.verdict != "undecided" else ""
             parts = "" if p.components is None else ", ".join(map(str, p.components))
-            bounds = (str(p.tangent_lower), known(p.tangent_upper))
-            cells.append(
-                (p.name, str(p.image_dim), "yes" if p.critical else "no", *bounds, p.verdict, sure, parts)
-            )
+            bounds = ("yes" if p.critical else "no", str(p.tangent_lower), known(p.tangent_upper))
+            cells.append((p.name, str(p.image_dim), *bounds, p.verdict, sure, parts))
         return Rows(title="Strata of the weights", columns=columns, cells=tuple(cells))
 
 
 def _component(component: Component) -> str:
     text = f"dimension {component.dim}, degree {known(component.degree)}"
     for name, value in (("tangent space", component.tangent_dim), ("multiplicity", component.multiplicity),
-                        ("Milnor number", component.milnor_number)):  # fmt: skip
+                        ("Milnor number", component.milnor_number), ("delta", component.delta_invariant)):  # fmt: skip
         text += "" if value is None else f", {name} {value}"
     if component.orbit is not None:
         text += f", closure of the orbit {component.orbit}"

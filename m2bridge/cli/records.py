@@ -1,0 +1,190 @@
+"""CLI: the commands that read records: ``check``, ``cite``, ``explain``, ``report``; and ``schema``, how a record looks.
+
+Each imports what it needs when it runs: the checker, for one, needs nothing else of m2bridge.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from m2bridge.checker import verify_file
+from m2bridge.cli import common
+from m2bridge.errors import CertificateError, InputError, RecordError
+from m2bridge.records import from_document, load, scripts_beside, write_atomically
+
+if TYPE_CHECKING:
+    from m2bridge.report.page import Entry
+    from m2bridge.results import Result
+
+RecordArgument = Annotated[Path, typer.Argument(help="A record that --save wrote.")]
+_COLOUR = {0: "green", 7: "red", 8: "yellow"}
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("explain")
+    def explain_command(
+        record: RecordArgument,
+        latex: Annotated[bool, typer.Option("--latex", help="LaTeX instead of Markdown.")] = False,
+    ) -> None:
+        """Explain a record: what was asked, what was found, what it rests on, and a Macaulay2 script that asks again.
+
+        Example: m2bridge explain records/singular-locus-....json
+        """
+        from m2bridge.report.explain import explain
+
+        result = scripts_beside(record, load(record))
+        typer.echo(explain(result, form="latex" if latex else "markdown"), nl=False)
+
+    @app.command("cite")
+    def cite_command(
+        record: RecordArgument,
+        bibtex: Annotated[bool, typer.Option("--bibtex", help="The BibTeX entries alone.")] = False,
+        latex: Annotated[bool, typer.Option("--latex", help="The sentence alone.")] = False,
+    ) -> None:
+        """Cite a record: one LaTeX sentence that says what it holds, and BibTeX for what the sentence names.
+
+        A certificate is verified first; a record whose certificate is rejected is not cited (exit 7).
+
+        Example: m2bridge cite records/dimension-....json
+        """
+        from m2bridge.report.cite import bibliography, sentence
+
+        result, version = load(record), _version(record)
+        verified = False
+        if getattr(result, "certificate", None) is not None:
+            code, said = verify_file(str(record))
+            if code == CertificateError.exit_code:
+                raise CertificateError(f"{record.name} is not cited: {' '.join(said)}")
+            verified = code == 0
+        if not bibtex or latex:
+            typer.echo(sentence(result, version=version, verified=verified), nl=False)
+        if not latex or bibtex:
+            typer.echo(("" if bibtex else "\n") + bibliography(result, version=version), nl=False)
+
+    @app.command("report")
+    def report_command(
+        sources: Annotated[
+            list[Path],
+            typer.Argument(metavar="STORE|RECORDS...", help="Stores, records, directories of records."),
+        ],
+        output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")],
+        title: Annotated[str, typer.Option("--title", help="What stands at its top.")] = "m2bridge report",
+    ) -> None:
+        """Write records as one self-contained HTML page: answers, how each was obtained, scripts, how to cite.
+
+        A damaged record is named on the page and on standard error; exit 2 where there is no other.
+
+        Example: m2bridge report weekend -o report.html
+        """
+        from m2bridge.figures.plotting import check_place
+        from m2bridge.report.page import page
+
+        check_place(output)
+        for source in sources:
+            if not source.exists():
+                raise InputError(f"there is no {source}: give stores, records or directories of records")
+        entries = [entry for source in sources for entry in _entries(source)]
+        if not entries:
+            raise InputError(f"there is no record in {', '.join(map(str, sources))}")
+        text = page(entries, title=title)
+        write_atomically(output, text)
+        typer.echo(f"{output}: {len(entries)} records, {len(text.encode()) / 1e6:.1f} MB")
+        damaged = [entry for entry in entries if entry.damaged]
+        for entry in damaged:
+            typer.echo(f"damaged: {entry.name}: {entry.trouble}", err=True)
+        if len(damaged) == len(entries):
+            raise RecordError(
+                f"no record in {', '.join(map(str, sources))} is whole: the page shows no answer"
+            )
+
+    @app.command("check")
+    def check_command(
+        record: Annotated[Path, typer.Argument(help="A record with a certificate, or a certificate.")],
+        as_json: common.JsonOption = False,
+    ) -> None:
+        """Verify the certificate in a record; exit 7 when it is rejected, 8 when nothing is proved or known.
+
+        The checker is one file that uses Python's standard library alone: `python -I checker.py RECORD` does the same.
+
+        Example: m2bridge check dimension-lightning-d-2-dp-1.json
+        """
+        code, said = verify_file(str(record))
+        if as_json:
+            common.print_json({"record": record.name, "verified": code == 0, "exit_code": code, "said": said})
+        else:
+            console = common.console()
+            for place, line in enumerate(map(escape, said)):
+                console.print(f"[{_COLOUR[code]}]{line}[/]" if place == 0 else line, soft_wrap=True)
+        if code:
+            raise typer.Exit(code)
+
+    @app.command("schema")
+    def schema_command(
+        analysis: Annotated[str, typer.Argument(help="Name of an analysis, e.g. singular-locus.")],
+    ) -> None:
+        """Print the JSON Schema of what an analysis prints with --json."""
+        from m2bridge.schemas import schema
+
+        common.print_json(schema(analysis))
+
+
+def _version(record: Path) -> str:
+    """The version of m2bridge that computed a record."""
+    return str(json.loads(record.read_bytes()).get("package_version"))
+
+
+def _entries(source: Path) -> Iterator[Entry]:
+    """What a store, a directory or a file holds, each record as it was found."""
+    from m2bridge.batch.store import Store
+    from m2bridge.report.page import Entry
+
+    def found(name: str, read: Any) -> Entry:
+        try:
+            entry: Entry = read()
+            return entry
+        except RecordError as error:
+            return Entry(name=name, trouble=error.message, damaged=True)
+
+    if (source / "store.json").is_file():
+        store = Store.open(source)
+        for key in sorted(store.all_keys()):
+            yield found(key[:12], lambda key=key: _of_record(key, store.read(key)))
+    else:
+        for path in sorted(source.rglob("*.json")) if source.is_dir() else [source]:
+            yield found(path.name, lambda path=path: _of_file(path))
+
+
+def _of_file(path: Path) -> Entry:
+    result = scripts_beside(path, load(path))
+    named = re.fullmatch(rf"{result.ANALYSIS}-(.+)-[0-9a-f]{{12}}\.json", path.name)
+    return _entry(path.name, result, _version(path), named[1].replace("-", " ") if named else "")
+
+
+def _of_record(key: str, record: dict[str, Any] | None) -> Entry:
+    from m2bridge.report.page import Entry
+
+    if record is None:
+        raise RecordError("it is gone")
+    if record["result"] is None:
+        job = record["job"]
+        trouble = f"{record['outcome']}{': ' if record['message'] else ''}{record['message'] or ''}"
+        return Entry(name=f"{job['analysis']} {job['model']}", trouble=trouble)
+    version = str(record["result"].get("package_version"))
+    return _entry(key[:12], from_document(record["result"]), version, record["job"].get("name") or "")
+
+
+def _entry(name: str, result: Result, version: str, network: str) -> Entry:
+    """The entry of a record; `network` is what its file or its batch calls the model."""
+    from m2bridge.report.page import Entry
+    from m2bridge.results import altered
+
+    if wrong := altered(result):
+        raise RecordError(wrong)
+    return Entry(name=name, result=result, version=version, network=network)
