@@ -156,18 +156,13 @@ class Question(Generic[S, R]):
         limits: Limits | None = None, timeout: float | str | None = None, memory: int | str | None = None,
         keep: Path | None = None, progress: Progress | None = None, **options: Any,
     ) -> R:  # fmt: skip
-        """The answer.
+        """The answer about `subject`, a model or its spec; `given` are own options that the question takes without their names.
 
-        Parameters
-        ----------
-        subject: what the question is about: a model or its spec.
-        given: the question's own options in order, where it takes them without their names: ``same(model, a, b)``.
-        engine: a Macaulay2 from :func:`m2bridge.open_engine`; None for the first that works; False for none.
-        prime: characteristic for what is computed over a finite field; by default one that divides nothing in the subject.
-        seed: of every random choice.
-        limits: time and memory of the whole question; `timeout` and `memory` are a shorter way to say it: ``"10m"``, ``"4G"``.
-        keep: a directory in which to leave every script with its raw output.
-        progress: told each step as it begins; without one, notebooks and interactive terminals show the step themselves.
+        `engine` is a Macaulay2 from :func:`m2bridge.open_engine`, None for the first that works, False for none. `prime` is the
+        characteristic of finite fields, by default one that divides nothing in the subject; `seed` that of every random choice.
+        `limits` are time and memory of the whole question; `timeout` and `memory` say the same: ``"10m"``, ``"4G"``. `keep` is a
+        directory in which to leave every script with its raw output. `progress` is told each step as it begins; without one,
+        notebooks and interactive terminals show the step themselves.
         """
         own = list(inspect.signature(self.function).parameters.values())[2:]
         places = [p.name for p in own if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]

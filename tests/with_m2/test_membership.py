@@ -57,7 +57,7 @@ KNOWN: list[tuple[str, Any, tuple[bool, bool, bool]]] = [
     ("map:s->3;5", [3, 6], (False, False, False)),
     ("map:s->s^2;7", [-1, 7], (True, True, False)),
     ("map:s,t->s*t;s*t;s^2", [1, 1, 0], (True, False, False)),
-    # sums of two cubes of binary linear forms: x^2 y is a limit of such sums; x^3 - 3 x y^2, with three real zeros, is one over CC only
+    # sums of two cubes of binary linear forms: x^2 y is a limit of such; x^3 - 3 x y^2, with 3 real zeros, is one over CC only
     ("map:a,b,c,d->a^3+c^3;3*a^2*b+3*c^2*d;3*a*b^2+3*c*d^2;b^3+d^3", [0, 1, 0, 0], (True, False, False)),
     ("map:a,b,c,d->a^3+c^3;3*a^2*b+3*c^2*d;3*a*b^2+3*c*d^2;b^3+d^3", [1, 0, -3, 0], (True, True, False)),
     # sum and product of two numbers with x^2 + y^2 = 1: u^2 = 1 + 2 v, real for u^2 <= 2
