@@ -202,6 +202,15 @@ def test_known_varieties(engine: Engine, spec: str, dim: int, degree: int, count
     assert (found.completeness, found.agreement) == ("complete", True)
 
 
+@pytest.mark.parametrize(("field", "distinct"), [(None, None), ("QQ", 3)])
+def test_points_of_a_section_are_told_apart_for_a_proof_only(
+    engine: Engine, field: Any, distinct: Any
+) -> None:
+    found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", field=field, engine=engine)
+    counted = [e.detail["distinct"] for e in found.evidence if e.witness == "parametrization"]
+    assert counted == [distinct]
+
+
 # -- wrong algebra is caught ------------------------------------------------------------------------------------
 
 
