@@ -1,11 +1,8 @@
-"""Exact rank over F_p. Integer matrices enter, ranks with pivots leave.
+"""Exact ranks over F_p, with pivots, echelon forms and kernels, and over QQ. Integer matrices enter.
 
-For p < 2^23 the matrix is held in float64 as balanced residues (:mod:`m2bridge.linear.residues`) and
-eliminated by a recursive PLE factorization, in which almost all work is BLAS multiplication; small matrices
-and larger primes go to FLINT.
-
-The rank over F_p of an integer matrix is at most its rank over QQ: each rank found here is a proved lower
-bound.
+For p < 2^23 the matrix is held in float64 as balanced residues (:mod:`m2bridge.linear.residues`) and eliminated by a recursive
+PLE factorization, in which almost all work is BLAS multiplication; small matrices and larger primes go to FLINT. The rank over
+F_p of an integer matrix is at most its rank over QQ: each rank found here is a proved lower bound.
 """
 
 from __future__ import annotations
@@ -19,11 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from m2bridge.linear.primes import BLAS_BELOW, LARGE_PRIME, MATRICES_BELOW, check_prime
-from m2bridge.linear.residues import (
-    Field,
-    FloatArray,
-    integer_matrix,
-)
+from m2bridge.linear.residues import Field, FloatArray, integer_matrix
 
 _PANEL = 16
 _BASE = 32
@@ -49,53 +42,54 @@ class Elimination:
     p: int
 
 
+def _entered(matrix: Any, p: int) -> tuple[NDArray[Any], int]:
+    return integer_matrix(matrix), check_prime(p, "the prime", below=MATRICES_BELOW)
+
+
 def rank_mod(matrix: Any, p: int = LARGE_PRIME) -> int:
-    """Rank over F_p of an integer matrix, exact.
+    """Rank over F_p of a matrix of integers of any size, exact, for a prime below 2^63.
 
-    Parameters
-    ----------
-    matrix
-        Integers of any size (int64 or Python integers); they are reduced modulo p first.
-    p
-        A prime below 2^63. Below 2^23 large matrices use BLAS.
-
-    Examples
-    --------
     >>> rank_mod([[1, 2], [3, 6 + 10007]], 10007)
     1
     """
-    p = check_prime(p, "the prime", below=MATRICES_BELOW)
-    array = integer_matrix(matrix)
+    array, p = _entered(matrix, p)
     if 0 in array.shape:
         return 0
     if p >= BLAS_BELOW or min(array.shape) <= _SMALL:
         return int(_flint(array, p).rank())
     field = Field(p)
-    if array.shape[0] < array.shape[1]:
-        array = array.T
-    return len(_factor(field.residues(np.ascontiguousarray(array)), field)[1])
+    tall = array if array.shape[0] >= array.shape[1] else array.T
+    return len(_factor(field.residues(np.ascontiguousarray(tall)), field)[1])
+
+
+def rank_over_q(matrix: Any) -> int:
+    """Rank over QQ of a matrix of integers of any size, exact, by FLINT's fraction-free elimination.
+
+    >>> rank_over_q([[1, 2], [3, 6 + 10007]]), rank_over_q([[2, 4], [3, 6]])
+    (2, 1)
+    """
+    array = integer_matrix(matrix)
+    return int(flint.fmpz_mat(*array.shape, array.ravel().tolist()).rank()) if array.size else 0
 
 
 def eliminate(matrix: Any, p: int = LARGE_PRIME) -> Elimination:
     """Rank over F_p together with pivot rows and columns: what a certificate needs."""
-    p = check_prime(p, "the prime", below=MATRICES_BELOW)
-    array = integer_matrix(matrix)
-    if p >= BLAS_BELOW:
-        return _eliminate_large(array, p)
-    field = Field(p)
-    return eliminate_residues(field.residues(np.ascontiguousarray(array)), field)
+    array, p = _entered(matrix, p)
+    if p < BLAS_BELOW:
+        field = Field(p)
+        return eliminate_residues(field.residues(np.ascontiguousarray(array)), field)
+    _, columns = _flint_echelon(
+        array, p
+    )  # columns from one echelon form, rows from that of the chosen columns
+    _, rows = _flint_echelon(array[:, columns].T, p)
+    return Elimination(rank=len(columns), pivot_rows=rows, pivot_columns=columns, p=p)
 
 
 def eliminate_residues(residues: FloatArray, field: Field) -> Elimination:
     """:func:`eliminate` of a float64 array of balanced residues, which is overwritten."""
     order, columns = _factor(residues, field)
-    rank = len(columns)
-    return Elimination(
-        rank=rank,
-        pivot_rows=tuple(int(i) for i in order[:rank]),
-        pivot_columns=tuple(columns),
-        p=field.p,
-    )
+    rows = tuple(int(i) for i in order[: len(columns)])
+    return Elimination(rank=len(columns), pivot_rows=rows, pivot_columns=tuple(columns), p=field.p)
 
 
 def echelon_mod(
@@ -105,14 +99,11 @@ def echelon_mod(
 
     `check` is called now and then, and may raise to stop the work.
 
-    Examples
-    --------
     >>> rows, pivots = echelon_mod([[2, 4, 1], [1, 2, 0]], 7)
     >>> rows.tolist(), pivots
     ([[1, 2, 0], [0, 0, 1]], (0, 2))
     """
-    p = check_prime(p, "the prime", below=MATRICES_BELOW)
-    array = integer_matrix(matrix)
+    array, p = _entered(matrix, p)
     if p >= BLAS_BELOW:
         return _flint_echelon(array, p)
     if array.size <= _SMALL_ECHELON:
@@ -130,8 +121,6 @@ def kernel_mod(
     Row k of the basis is 1 in the k-th free column, 0 in the other free ones; its remaining entries are in pivot
     columns to the left. So a vector of the kernel is determined by its entries in the free columns.
 
-    Examples
-    --------
     >>> kernel_mod([[1, 1, 0]], 5)[0].tolist()
     [[4, 1, 0], [0, 0, 1]]
     """
@@ -231,7 +220,8 @@ class _Factorization:
         found = self.columns[known:]
         if found:
             bottom = top + len(found)
-            pivots = _take(matrix[top:], found)
+            together = found[-1] - found[0] + 1 == len(found)  # then a view does
+            pivots = matrix[top:, found[0] : found[-1] + 1] if together else matrix[top:, found]
             block = matrix[top:bottom, middle:right]
             _solve_unit_lower(pivots[: len(found)], block, self.field)
             self.field.subtract_product(matrix[bottom:, middle:right], pivots[len(found) :], block)
@@ -270,12 +260,6 @@ class _Factorization:
         return found
 
 
-def _take(matrix: FloatArray, columns: list[int]) -> FloatArray:
-    if columns[-1] - columns[0] + 1 == len(columns):
-        return matrix[:, columns[0] : columns[-1] + 1]
-    return matrix[:, columns]
-
-
 def _solve_unit_lower(lower: FloatArray, right: FloatArray, field: Field) -> None:
     """right <- L^-1 right, where L is the unit lower triangular part of `lower`."""
     size = lower.shape[0]
@@ -311,24 +295,3 @@ def _flint_echelon(array: NDArray[Any], p: int) -> tuple[NDArray[np.int64], tupl
     reduced, rank = _flint(array, p).rref()
     entries = np.array([int(x) for x in reduced.entries()], dtype=np.int64).reshape(array.shape)[:rank]
     return entries, tuple((entries != 0).argmax(axis=1).tolist())
-
-
-def _eliminate_large(array: NDArray[Any], p: int) -> Elimination:
-    """Pivots for primes beyond BLAS: columns from one echelon form, rows from that of the chosen columns."""
-    _, columns = _flint_echelon(array, p)
-    _, rows = _flint_echelon(array[:, columns].T, p)
-    return Elimination(rank=len(columns), pivot_rows=rows, pivot_columns=columns, p=p)
-
-
-def rank_over_q(matrix: Any) -> int:
-    """Rank over QQ of a matrix of integers of any size, exact.
-
-    Examples
-    --------
-    >>> rank_over_q([[1, 2], [3, 6 + 10007]]), rank_over_q([[2, 4], [3, 6]])
-    (2, 1)
-    """
-    array = integer_matrix(matrix)
-    if 0 in array.shape:
-        return 0
-    return int(flint.fmpz_mat(*array.shape, array.ravel().tolist()).rank())

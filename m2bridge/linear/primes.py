@@ -41,13 +41,7 @@ def is_prime(n: int) -> bool:
 
 
 def check_prime(p: int, option: str = "--prime", *, below: int = 2**23) -> int:
-    """p, when it is a prime below a bound, by default one for which float64 products are exact; `option` is what set it.
-
-    Raises
-    ------
-    InputError
-        It is no prime, or too large.
-    """
+    """p, when it is a prime below a bound, by default one for which float64 products are exact; `option` is what set it."""
     if not isinstance(p, (int, np.integer)) or isinstance(p, bool):
         raise InputError(f"{option} must be an integer, not {p!r}")
     if p >= below or not is_prime(int(p)):
@@ -127,13 +121,8 @@ def primes_below(
 def prime_for(numbers: GivenNumbers, *, chosen: int | None, default: int, option: str = "--prime") -> int:
     """The prime to compute with: the chosen one, or else the default or the next below it that divides nothing given.
 
-    Raises
-    ------
-    InputError
-        The chosen prime divides something that was given; the message names a prime that does not.
+    A chosen prime that divides something that was given is refused; the message names a prime that does not.
 
-    Examples
-    --------
     >>> prime_for(GivenNumbers([32003]), chosen=None, default=32003)
     31991
     """

@@ -36,13 +36,7 @@ def residue(value: int | Fraction, p: int) -> int:
 
 
 def integer_matrix(matrix: Any) -> NDArray[Any]:
-    """A two-dimensional array of exact integers (int64 or Python integers).
-
-    Raises
-    ------
-    InputError
-        For floats and other inexact entries, and for arrays that are not two-dimensional.
-    """
+    """A two-dimensional array of exact integers (int64 or Python integers); floats and other inexact entries are refused."""
     array = np.asarray(matrix)
     if array.ndim != 2:
         raise InputError(f"a matrix has two axes, this array has {array.ndim}")
@@ -50,19 +44,15 @@ def integer_matrix(matrix: Any) -> NDArray[Any]:
         if not all(isinstance(entry, (int, np.integer)) for entry in array.flat):
             raise InputError("an exact rank needs integer entries")
         return array
-    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
-        return array.astype(object)
     if array.size and array.dtype.kind not in "iu":
         raise InputError(f"an exact rank needs integer entries, not {array.dtype}")
-    return array.astype(np.int64)
+    return array.astype(object if array.dtype == np.uint64 else np.int64)
 
 
 @dataclass(frozen=True)
 class Field:
     """F_p for a prime p < 2^23, on float64 arrays of balanced residues.
 
-    Examples
-    --------
     >>> field = Field(7)
     >>> field.matmul(field.residues([[3, 5]]), field.residues([[4], [6]])).tolist()
     [[0.0]]
@@ -101,15 +91,16 @@ class Field:
         """Bring integers of absolute value below 2^53 - 2p to balanced residues, in place where it can be."""
         if array.ndim == 0:
             return self.reduce(array.reshape(1)).reshape(())
-        flat = array.reshape(-1) if array.flags.c_contiguous else array  # pieces that stay near the processor
-        wide = flat.size > _CHUNK and flat.ndim <= 2
-        rows = max(1, _CHUNK // (flat.size // len(flat))) if wide else max(1, len(flat))
-        for start in range(0, len(flat), rows):
-            piece = flat[start : start + rows]
+        pieces = [array]
+        flat = array.reshape(-1) if array.flags.c_contiguous else array
+        if array.size > _CHUNK and flat.ndim <= 2:  # pieces that stay near the processor
+            rows = max(1, _CHUNK // (flat.size // len(flat)))
+            pieces = [flat[start : start + rows] for start in range(0, len(flat), rows)]
+        for piece in pieces:
             quotient = np.multiply(piece, 1.0 / self.p)
             np.rint(quotient, out=quotient)
             quotient *= self.p
-            piece -= quotient
+            np.subtract(piece, quotient, out=piece)
         return array
 
     def matmul(self, left: Any, right: Any) -> Any:
@@ -153,8 +144,6 @@ class Field:
 class LargeField(Field):
     """F_p for a prime 2^23 <= p < 2^31, on int64 arrays of residues in 0..p-1: slower, for those who ask for such a prime.
 
-    Examples
-    --------
     >>> field = LargeField(2147483647)
     >>> field.matmul(field.residues([[-1, 5]]), field.residues([[4], [-6]])).tolist()
     [[2147483613]]
@@ -207,8 +196,6 @@ def rational(residue: int, modulus: int) -> Fraction | None:
 class Mod(NDArrayOperatorsMixin):
     """An exact array over F_p, for a prime p < 2^31, with + - * @ and indexing: what weights and results of programs travel in.
 
-    Examples
-    --------
     >>> x = Mod([[1, 2], [3, 4]], 7)
     >>> (x @ x - 3 * x).values.tolist()
     [[4, 4], [6, 3]]

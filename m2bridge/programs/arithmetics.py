@@ -112,6 +112,9 @@ class Residues(Floats):
     def integers(self, array: Any) -> Array:
         return self.field.residues(array)
 
+    def zeros(self, shape: Shape) -> Array:
+        return np.zeros(shape, dtype=self.field.dtype)
+
     def tidy(self, array: Any) -> Array:
         return self.field.reduce(np.asarray(array))
 

@@ -34,10 +34,6 @@ class Form:
     def shape(self) -> Shape:
         return tuple(self.coefficients.shape[1:])
 
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
     def like(self, coefficients: Array) -> Form:
         return Form(self.exponents, coefficients)
 
@@ -81,17 +77,11 @@ class InputPolynomials(Floats):
     def scale(self, factor: Fraction, array: Form) -> Form:
         return array.like(self.over.scale(factor, array.coefficients))
 
-    def negative(self, array: Form) -> Form:
-        return array.like(self.over.negative(array.coefficients))
-
     def sum(self, array: Form, axes: tuple[int, ...]) -> Form:
         return array.like(self.over.sum(array.coefficients, tuple(axis + 1 for axis in axes)))
 
     def broadcast(self, array: Form, shape: Shape) -> Form:
         return array.like(self.over.broadcast(array.coefficients, (len(array.exponents), *shape)))
-
-    def spread(self, array: Form, places: np.ndarray, size: int) -> Form:
-        return array.like(self.over.spread(array.coefficients, places, size))
 
     def add(self, left: Form, right: Form) -> Form:
         shape = np.broadcast_shapes(left.shape, right.shape)
@@ -117,9 +107,12 @@ class InputPolynomials(Floats):
         """For one monomial of the smaller factor, all its products are distinct monomials."""
         flipped = len(left.exponents) > len(right.exponents)
         small, large = (right, left) if flipped else (left, right)
-        self._check_work(
-            len(small.exponents) * len(large.exponents) * max(prod(left.shape), prod(right.shape))
-        )
+        needed = len(small.exponents) * len(large.exponents) * max(prod(left.shape), prod(right.shape))
+        if self.most_products is not None and needed > self.most_products:
+            raise OutOfReachError(
+                f"a product of coefficients has {needed} terms, more than {self.most_products}",
+                estimate=needed,
+            )
         sums = small.exponents[:, None, :] + large.exponents[None, :, :]
         whole, places = _distinct(sums.reshape(-1, self.variables))
         total: Array = None
@@ -130,13 +123,6 @@ class InputPolynomials(Floats):
                 total = self.over.zeros((len(whole), *part.shape[1:]))
             total[rows] = self.over.add(total[rows], part)
         return Form(whole, total)
-
-    def _check_work(self, needed: int) -> None:
-        if self.most_products is not None and needed > self.most_products:
-            raise OutOfReachError(
-                f"a product of coefficients has {needed} terms, more than {self.most_products}",
-                estimate=needed,
-            )
 
     def exp(self, array: Form, axis: int = 0) -> NoReturn:
         raise NotPolynomialError("a network with exponentials or divisions in it has no coefficients")
@@ -168,12 +154,9 @@ def monomials(variables: int, degree: int) -> np.ndarray:
     >>> monomials(2, 2).tolist()
     [[2, 0], [1, 1], [0, 2]]
     """
-    chosen = list(combinations_with_replacement(range(variables), degree))
-    exponents = np.zeros((len(chosen), variables), dtype=np.int64)
-    for row, factors in enumerate(chosen):
-        for variable in factors:
-            exponents[row, variable] += 1
-    return exponents
+    chosen = combinations_with_replacement(range(variables), degree)
+    rows = [np.bincount(np.array(factors, dtype=np.int64), minlength=variables) for factors in chosen]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), variables)
 
 
 def output_forms(
@@ -186,10 +169,7 @@ def output_forms(
 ) -> list[Lettered | None]:
     """The outputs as polynomials in the input entries, or with `directions` their derivatives in these; None is zero.
 
-    Raises
-    ------
-    OutOfReachError
-        An instruction would multiply more than `most_products` coefficients.
+    An instruction that would multiply more than `most_products` coefficients is an OutOfReachError.
     """
     polynomials = InputPolynomials(over, program.input_count, most_products)
     given = {name: Lettered(value.lead, polynomials.lift(value.array)) for name, value in weights.items()}

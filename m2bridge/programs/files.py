@@ -50,13 +50,7 @@ def is_program_file(text: str) -> bool:
 def save_program(
     program: Program, path: str | Path, *, name: str | None = None, notes: Sequence[str] = ()
 ) -> None:
-    """Write a program to a file, whole or not at all; an existing file is replaced.
-
-    Raises
-    ------
-    InputError
-        The name is no short line of text, or the file cannot be written.
-    """
+    """Write a program to a .toml file, whole or not at all; an existing file is replaced."""
     file = Path(path)
     title = _checked_name(file.stem if name is None else name, file)
     lines = [
@@ -79,49 +73,29 @@ def save_program(
 
 
 def load_program(path: str | Path) -> ProgramFile:
-    """The program in a file.
-
-    Raises
-    ------
-    InputError
-        There is no such file, or it is too large.
-    ParseError
-        The file is not TOML, has a wrong, missing or unknown key, holds no program, or its hash is not that of the program.
-    """
+    """The program in a file; a ParseError for wrong, missing or unknown keys, and for a hash that is not that of the program."""
     file = Path(path)
     _, document = read_document(file, LARGEST_FILE)
     for key in document:
-        if key not in _KEYS:
-            raise _wrong(file, f"there is no key {key[:40]!r}; a program file has {', '.join(_KEYS)}")
+        _need(key in _KEYS, file, f"there is no key {key[:40]!r}; a program file has {', '.join(_KEYS)}")
     for key in _KEYS:
-        if key not in document:
-            raise _wrong(file, f"the key {key!r} is missing")
-    if document["format"] != FORMAT:
-        raise _wrong(file, f"format should be {FORMAT!r}")
-    notes = document["notes"]
-    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise _wrong(file, "notes should be a list of texts")
-    if not isinstance(document["program"], str):
-        raise _wrong(file, "program should be a text")
+        _need(key in document, file, f"the key {key!r} is missing")
+    name, notes, text = document["name"], document["notes"], document["program"]
+    _need(document["format"] == FORMAT, file, f"format should be {FORMAT!r}")
+    listed = isinstance(notes, list) and all(isinstance(note, str) for note in notes)
+    _need(listed, file, "notes should be a list of texts")
+    _need(isinstance(text, str), file, "program should be a text")
     try:
-        program = parse_program(document["program"])
+        program = parse_program(text)
     except ProgramError as error:
         raise _wrong(file, f"program: {error.message}") from None
-    if document["sha256"] != program.sha256:
-        raise _wrong(file, f"sha256 is not the hash of the program, which is {program.sha256}")
-    return ProgramFile(program, _checked_name(document["name"], file), tuple(notes))
+    fits = document["sha256"] == program.sha256
+    _need(fits, file, f"sha256 is not the hash of the program, which is {program.sha256}")
+    return ProgramFile(program, _checked_name(name, file), tuple(notes))
 
 
 def read_document(file: Path, largest: int) -> tuple[str, dict[str, Any]]:
-    """The text of a TOML or JSON file and what it says, at most `largest` bytes.
-
-    Raises
-    ------
-    InputError
-        There is no such file, or it is too large.
-    ParseError
-        It is not TOML or JSON in UTF-8; fields `source`, and for JSON `line` and `column`.
-    """
+    """The text of a TOML or JSON file of at most `largest` bytes, and what it says; a ParseError says where it is wrong."""
     try:
         if not file.is_file():
             raise InputError(f"{file}: there is no such file")
@@ -152,10 +126,15 @@ def _wrong(file: Path, message: str) -> ParseError:
     return ParseError(f"{file}: {message}", source=str(file))
 
 
+def _need(condition: bool, file: Path, message: str) -> None:
+    if not condition:
+        raise _wrong(file, message)
+
+
 def _checked_name(name: Any, file: Path) -> str:
-    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 200:
-        raise _wrong(file, "name should be a short line of text")
-    return name
+    fits = isinstance(name, str) and name.isprintable() and 0 < len(name) <= 200
+    _need(fits, file, "name should be a short line of text")
+    return str(name)
 
 
 def _quoted(text: str) -> str:

@@ -81,24 +81,12 @@ class Instruction:
 
 # -- words ---------------------------------------------------------------------------------------------
 
-
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """How a part of an instruction is written: its pattern, the constants (or the shape) that it means, and back."""
-
-    pattern: str
-    read: Callable[[str], tuple[Any, ...]]
-    write: Callable[[tuple[Any, ...]], str]
-
-
-_RATIONAL = r"(?:0|-?[1-9][0-9]{0,5000})(?:/[1-9][0-9]{0,5000})?"
-_SLICE = r"(?:0|[1-9][0-9]{0,9}):[1-9][0-9]{0,9}:-?[1-9][0-9]{0,9}"
+_RATIONAL = re.compile(r"-?[0-9]+(/[0-9]+)?")
 
 
 def _rationals(text: str) -> tuple[Fraction, ...]:
     words = text.split(" ")
-    fits = all(re.fullmatch(_RATIONAL, word) for word in words)
-    need(fits, "constant: its entries are rational numbers in lowest terms")
+    need(all(map(_RATIONAL.fullmatch, words)), "its entries are rational numbers in lowest terms")
     return tuple(map(Fraction, words))
 
 
@@ -115,24 +103,25 @@ def _joined(values: Sequence[Any], between: str = ",") -> str:
     return between.join(map(str, values))
 
 
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A part of an instruction: the constants (or the shape) that a text means, and the one way to write them."""
+
+    read: Callable[[str], tuple[Any, ...]]
+    write: Callable[[tuple[Any, ...]], str] = _joined
+
+
 _WORDS = {
-    "name": _Word(NAME.pattern, lambda word: (word,), _joined),
-    "shape": _Word(
-        r"\[(?:[0-9]{1,10}(?:,[0-9]{1,10})*)?\]",
-        lambda word: _integers(word[1:-1]),
-        lambda shape: f"[{_joined(shape)}]",
-    ),
-    "rational": _Word(_RATIONAL, lambda word: (Fraction(word),), _joined),
-    "rationals": _Word("[0-9/ -]+", _rationals, lambda values: _joined(values, " ")),
-    "exponent": _Word("[1-9][0-9]{0,6}", _integers, _joined),
-    "axis": _Word("[0-9]{1,2}", _integers, _joined),
-    "indices": _Word("[0-9]{1,10}(?:,[0-9]{1,10})*", _integers, _joined),
+    "name": _Word(lambda text: (text,)),
+    "shape": _Word(lambda text: _integers(text.strip("[]")), lambda shape: f"[{_joined(shape)}]"),
+    "rational": _Word(_rationals),
+    "rationals": _Word(_rationals, lambda values: _joined(values, " ")),
+    "integers": _Word(_integers),
     "slices": _Word(
-        rf"{_SLICE}(?:,{_SLICE})*",
-        lambda word: tuple(_integers(part, ":") for part in word.split(",")),
+        lambda text: tuple(_integers(part, ":") for part in text.split(",")),
         lambda parts: _joined([_joined(part, ":") for part in parts]),
     ),
-    "terms": _Word(r"[a-z]*(?:,[a-z]*)?->[a-z]*", _terms, lambda given: f"{_joined(given[0])}->{given[1]}"),
+    "terms": _Word(_terms, lambda given: f"{_joined(given[0])}->{given[1]}"),
 }
 
 
@@ -152,44 +141,41 @@ _OPERATIONS = {
     "add": _Operation((), (2,), "two operands and no constants"),
     "scale": _Operation(("rational",), (1,), "a rational and an operand"),
     "multiply": _Operation((), (2,), "two operands and no constants"),
-    "power": _Operation(("exponent",), (1,), "an exponent of at least 2"),
+    "power": _Operation(("integers",), (1,), "an exponent of at least 2"),
     "einsum": _Operation(("terms",), (1, 2), "one term for each operand, with letters in the order a, b, c, ..."),
     "reshape": _Operation(("shape",), (1,), "the same number of entries"),
     "slice": _Operation(("slices",), (1,), "start:count:step for each axis, inside of the array"),
-    "gather": _Operation(("shape", "indices"), (1,), "as many indices, inside of the array, as the shape has entries"),
-    "concatenate": _Operation(("axis",), range(2, 10**7), "an axis; the other axes have the same lengths"),
-    "softmax": _Operation(("axis",), (1,), "an axis of the operand"),
+    "gather": _Operation(("shape", "integers"), (1,), "as many indices, inside of the array, as the shape has entries"),
+    "concatenate": _Operation(("integers",), range(2, 10**7), "an axis; the other axes have the same lengths"),
+    "softmax": _Operation(("integers",), (1,), "an axis of the operand"),
     "exp": _Operation((), (1,), "no constants"),
     "reciprocal": _Operation((), (1,), "no constants"),
 }  # fmt: skip
-_LINE = re.compile(r"%(0|[1-9][0-9]{0,6}) = ([a-z]+)((?: .*)?)")
-_BEHIND = {
-    name: re.compile(
-        "".join(f" ({_WORDS[kind].pattern})" for kind in operation.words) + "((?: %(?:0|[1-9][0-9]{0,6}))*)"
-    )
-    for name, operation in _OPERATIONS.items()
-}
 
 
 def read_instruction(line: str, before: Sequence[Instruction]) -> Instruction:
-    """The instruction in a line ``%3 = einsum ab,b->a %0 %2``, which comes after those before it."""
-    match = _LINE.fullmatch(line)
-    if not match or int(match[1]) != len(before):
-        raise ProgramError(f"{line[:60]!r} is not instruction %{len(before)}")
-    operation = match[2]
+    """The instruction in a line ``%3 = einsum ab,b->a %0 %2``, which comes after those before it, and is written canonically."""
+    start, _, text = line.partition(" = ")
+    need(start == f"%{len(before)}", f"{line[:60]!r} is not instruction %{len(before)}")
+    operation, *words = text.split(" ")
     need(operation in _OPERATIONS, f"{operation!r} is not an instruction")
-    behind = _BEHIND[operation].fullmatch(match[3])
-    if not behind:
-        raise ProgramError(f"{line[:60]!r}: {operation} is not written like this")
-    *words, references = behind.groups()
     kinds = _OPERATIONS[operation].words
-    read = {kind: _WORDS[kind].read(word) for kind, word in zip(kinds, words, strict=True)}
-    shape = read.pop("shape", ())
-    places = tuple(int(word[1:]) for word in references.split())
-    for place in places:
-        need(place < len(before), f"'%{place}' is not an earlier instruction")
-    constants = next(iter(read.values()), ())
-    return instruction(operation, constants, places, tuple(before[k].shape for k in places), shape)
+    count = next((k for k, word in enumerate(words) if word[:1] == "%"), len(words))
+    parts = " ".join(words[:count]).split(
+        " ", max(len(kinds) - 1, 0)
+    )  # only the last word may have blanks in it
+    try:
+        read = {kind: _WORDS[kind].read(part) for kind, part in zip(kinds, parts, strict=False)}
+        shape = read.pop("shape", ())
+        places = tuple(int(word[1:]) for word in words[count:])
+        for place in places:
+            need(0 <= place < len(before), f"'%{place}' is not an earlier instruction")
+        constants = next(iter(read.values()), ())
+        made = instruction(operation, constants, places, tuple(before[k].shape for k in places), shape)
+    except (ValueError, ZeroDivisionError):
+        raise ProgramError(f"{line[:60]!r}: {operation} is not written like this") from None
+    need(made.text == text, f"{line[:60]!r}: {operation} is written {made.text[:60]!r}")
+    return made
 
 
 # -- shapes --------------------------------------------------------------------------------------------
@@ -202,13 +188,7 @@ def instruction(
     shapes: tuple[Shape, ...],
     shape: Shape = (),
 ) -> Instruction:
-    """An instruction whose result has the right shape; `shape` is needed by weight, input, constant, reshape and gather.
-
-    Raises
-    ------
-    ProgramError
-        The constants or the shapes of the operands do not fit.
-    """
+    """An instruction whose result has the right shape; `shape` is needed by weight, input, constant, reshape and gather."""
     need(operation in _OPERATIONS, f"{operation!r} is not an instruction")
     need(len(shapes) in _OPERATIONS[operation].counts, f"{operation}: {len(shapes)} operands")
     result = _result_shape(operation, constants, shapes, shape)

@@ -11,7 +11,6 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from inspect import Signature, signature
 from itertools import accumulate
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -57,9 +56,9 @@ def entrywise(
     """What a ufunc, its reduction, its accumulation or its outer product makes of recorded arrays."""
     (target,) = kwargs.pop("out", (None,))
     kwargs.pop("dtype", None)
-    if method in ("reduce", "accumulate") and ufunc in FOLDS:
+    if (ufunc, method) in FOLDS:
         axis = kwargs.pop("axis", inputs[1] if len(inputs) > 1 else 0)
-        result = called(recorder, FOLDS[ufunc][method == "accumulate"], [inputs[0], axis], kwargs)
+        result = called(recorder, FOLDS[ufunc, method], [inputs[0], axis], kwargs)
     elif method == "outer" and ufunc in BINARY and not kwargs:
         first, second = (as_recorded(recorder, array) for array in inputs)
         result = BINARY[ufunc](first.reshape([*first.shape, *([1] * second.ndim)]), second)
@@ -91,8 +90,8 @@ def total(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
 
 
 def mean(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Any:
-    count = prod(a.shape[k] for k in a.axes(axis))
-    return total(a, axis, keepdims=keepdims) * Fraction(1, count)
+    sums = total(a, axis, keepdims=keepdims)
+    return sums * Fraction(sums.size, a.size)
 
 
 def product(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
@@ -133,11 +132,6 @@ def diff(a: Recorded, n: int = 1, axis: int = -1) -> Any:
     return a
 
 
-def vander(x: Recorded, N: int | None = None, increasing: bool = False) -> Any:
-    powers = np.arange(x.size if N is None else N)
-    return x[:, None] ** (powers if increasing else powers[::-1])
-
-
 def matrix_power(a: Recorded, exponent: int) -> Any:
     if exponent < 0:
         raise not_polynomial("an inverse matrix; a program has no inverses of matrices")
@@ -146,12 +140,9 @@ def matrix_power(a: Recorded, exponent: int) -> Any:
     return reduce(lambda x, y: x @ y, [a] * exponent)
 
 
-def dot(a: Recorded, b: Recorded) -> Any:
-    return tensordot(a, b, ([-1], [-2 if b.ndim > 1 else -1])) if a.ndim and b.ndim else a * b
-
-
-def inner(a: Recorded, b: Recorded) -> Any:
-    return tensordot(a, b, ([-1], [-1])) if a.ndim and b.ndim else a * b
+def dot(a: Recorded, b: Recorded, *, axis: int = -2) -> Any:
+    """Sums over the last axis of the first, and over the second to last of the second unless it is a vector."""
+    return tensordot(a, b, ([-1], [axis if b.ndim > 1 else -1])) if a.ndim and b.ndim else a * b
 
 
 def tensordot(a: Recorded, b: Recorded, axes: Any = 2) -> Recorded:
@@ -280,11 +271,6 @@ def pad(a: Recorded, pad_width: Any, mode: str = "constant", constant_values: An
     return concatenate(a.recorder, [a.ravel(), np.array([constant_values], dtype=object)])[flat]
 
 
-def filled(a: Recorded, value: Any, **_: Any) -> Any:
-    """An array of objects, so that recorded numbers may be assigned into it."""
-    return np.full(a.shape, value, dtype=object)
-
-
 def concatenate(recorder: Recorder, arrays: Sequence[Any], axis: int | None = 0) -> Recorded:
     parts = [as_recorded(recorder, array) for array in arrays]
     if axis is None:
@@ -347,6 +333,11 @@ def _widened(function: Any) -> Rule:
     return lambda a, *more: [function(array) for array in (a, *more)] if more else a.moved(function)
 
 
+def _filled(a: Recorded, value: Any) -> Any:
+    """An array of objects, so that recorded numbers may be assigned into it."""
+    return np.full(a.shape, value, dtype=object)
+
+
 def _written(rule: Callable[..., int]) -> Rule:
     """An operation of the recorder on places."""
     return lambda a, *others: a.new(rule(a.recorder, a.place, *(b.place for b in others)))
@@ -361,16 +352,15 @@ UNARY: dict[Any, Rule] = {
     **{function: _permuting(function) for function in (np.transpose, np.moveaxis, np.rollaxis, np.swapaxes)},
     **{function: _triangle(function) for function in (np.triu, np.tril)},
     **{function: _widened(function) for function in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
+    **dict.fromkeys((np.positive, np.conjugate, np.real, np.copy), lambda a, *_, **__: a),
+    **dict.fromkeys((np.power, np.float_power), lambda a, b: a**b),
+    **dict.fromkeys((np.zeros_like, np.empty_like), lambda a, *_, **__: _filled(a, 0)),
+    np.ones_like: lambda a, *_, **__: _filled(a, 1),
+    np.full_like: lambda a, value, **_: _filled(a, value),
     np.negative: _written(Recorder.negative),
-    np.positive: lambda a: a,
-    np.conjugate: lambda a: a,
-    np.real: lambda a: a,
-    np.copy: lambda a, *_, **__: a,
     np.square: lambda a: a**2,
     np.reciprocal: _written(Recorder.reciprocal),
     np.exp: _written(Recorder.exp),
-    np.power: lambda a, b: a**b,
-    np.float_power: lambda a, b: a**b,
     np.sum: total,
     np.mean: mean,
     np.average: mean,
@@ -382,7 +372,9 @@ UNARY: dict[Any, Rule] = {
     np.cumprod: cumprod,
     np.diff: diff,
     np.polyval: lambda a, point: reduce(lambda value, c: value * point + c, a),
-    np.vander: vander,
+    np.vander: lambda a, N=None, increasing=False: (
+        a[:, None] ** np.arange(N or a.size)[:: 1 if increasing else -1]
+    ),
     np.linalg.matrix_power: matrix_power,
     np.ravel: lambda a, order="C": a.reshape(a.size, order=order),
     np.reshape: lambda a, shape=None, order="C", *, newshape=None: a.reshape(
@@ -391,10 +383,6 @@ UNARY: dict[Any, Rule] = {
     np.broadcast_to: broadcast_to,
     np.diag: diag,
     np.pad: pad,
-    np.zeros_like: lambda a, *_, **__: filled(a, 0),
-    np.empty_like: lambda a, *_, **__: filled(a, 0),
-    np.ones_like: lambda a, *_, **__: filled(a, 1),
-    np.full_like: filled,
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: np.size(np.broadcast_to(0, a.shape), axis),
@@ -407,7 +395,7 @@ BINARY: dict[Any, Rule] = {
     np.matmul: _written(contractions.product),
     np.dot: dot,
     np.vdot: lambda a, b: dot(a.ravel(), b.ravel()),
-    np.inner: inner,
+    np.inner: lambda a, b: dot(a, b, axis=-1),
     np.outer: lambda a, b: tensordot(a.ravel(), b.ravel(), 0),
     np.tensordot: tensordot,
     np.kron: kron,
@@ -439,10 +427,13 @@ for _name, _table, _rule in (  # newer than the oldest NumPy that is supported
 if hasattr(np.linalg, "trace"):
     UNARY[np.linalg.trace] = lambda a, offset=0: trace(a, offset, -2, -1)
     BINARY[np.linalg.matmul] = lambda a, b: a @ b
-FOLDS: dict[Any, tuple[Any, Any]] = {
-    np.add: (np.sum, np.cumsum), np.multiply: (np.prod, np.cumprod), np.maximum: (np.max, None),
-}  # fmt: skip
-"""The functions that are the reduction and the accumulation of a ufunc."""
+FOLDS: dict[tuple[Any, str], Any] = {
+    (np.add, "reduce"): np.sum,
+    (np.add, "accumulate"): np.cumsum,
+    (np.multiply, "reduce"): np.prod,
+    (np.multiply, "accumulate"): np.cumprod,
+    (np.maximum, "reduce"): np.max,
+}
 
 _POLYNOMIAL = "a polynomial activation is written with * and **, for example x**2 or a*x**2 + b*x"
 _HINTS = {

@@ -48,14 +48,9 @@ HEADER = "m2bridge program 1"
 class Program:
     """A network, or a map given by its coordinates when it has no inputs.
 
-    Attributes
-    ----------
-    instructions: weights, inputs, then the computation; operands refer to earlier places.
-    outputs: names and places of the results.
-    vanishing: places of polynomials in the weights that are zero on the source; empty when weights are free.
+    `outputs` are names and places of the results; `vanishing` are places of polynomials in the weights that are zero on the
+    source, none when weights are free.
 
-    Examples
-    --------
     >>> text = "m2bridge program 1\\n%0 = weight w [2]\\n%1 = power 2 %0\\noutput y %1\\n"
     >>> program = parse_program(text)
     >>> program.parameters, program.text == text
@@ -139,13 +134,7 @@ class Program:
 
 
 def parse_program(text: str) -> Program:
-    """The program with this canonical text.
-
-    Raises
-    ------
-    ProgramError
-        The text is not canonical: an unknown word, a blank too many, a shape that does not fit. The line is named.
-    """
+    """The program with this canonical text; what is not canonical, or does not fit, is refused with its line."""
     lines = text.split("\n")
     if lines[0] != HEADER or lines[-1] != "":
         raise ProgramError(f"a program begins with {HEADER!r} and ends with a line break")
@@ -198,7 +187,7 @@ class Builder:
 
     def __init__(self) -> None:
         self.instructions: list[Instruction] = []
-        self._known: dict[tuple[object, ...], int] = {}
+        self._known: dict[Instruction, int] = {}
 
     def shape(self, place: int) -> Shape:
         return self.instructions[place].shape
@@ -207,11 +196,10 @@ class Builder:
         """The place of an instruction, which is made unless the same one is there already."""
         shapes = tuple(self.instructions[k].shape for k in operands)
         made = instruction(operation, constants, tuple(operands), shapes, shape)
-        key = (made.operation, made.constants, made.operands, made.shape)
-        if key not in self._known:
-            self._known[key] = len(self.instructions)
+        if made not in self._known:
+            self._known[made] = len(self.instructions)
             self.instructions.append(made)
-        return self._known[key]
+        return self._known[made]
 
     def needed(self, results: Sequence[int]) -> set[int]:
         """All places that the results are computed from, and their own."""
@@ -266,13 +254,7 @@ def degree_in(program: Program, *kinds: str) -> int:
 
 
 def program_for_macaulay2(program: Program) -> dict[str, object]:
-    """The instructions as words and integers for the partial ``_program``: no name of a user reaches a script.
-
-    Raises
-    ------
-    NotPolynomialError
-        The program has an analytic instruction.
-    """
+    """The instructions as words and integers for the partial ``_program``: no name of a user reaches a script."""
     if not program.polynomial:
         raise NotPolynomialError("Macaulay2 interprets polynomial programs only")
     return {

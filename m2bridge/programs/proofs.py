@@ -38,11 +38,23 @@ class Probe:
         self.inputs = draw_inputs(program, p, seed + 1, _SAMPLES)
         given = entered(self.arithmetic, self.weights) | entered(self.arithmetic, self.inputs, "N")
         self.values = evaluate(program, self.arithmetic, given)
+        self._samples = _SAMPLES if program.inputs else 1
 
     def changes(self, directions: Sequence[Mapping[str, Integers]]) -> list[bool]:
         """For each direction of the weights, whether an output moves in it, by the forward rules: one pass for all of them."""
-        if not directions:
-            return []
+        return [bool(moved.any()) for moved in self._moved(directions)] if directions else []
+
+    def outputs(self) -> list[list[int]]:
+        """The flat outputs at each input; one list for a map without inputs."""
+        listed: list[list[int]] = self._flat(self.values, "N", (self._samples,)).tolist()
+        return listed
+
+    def derivatives(self, direction: Mapping[str, Integers]) -> list[list[int]]:
+        """The derivative of the flat outputs in a direction of the weights, at each input, by the forward rules."""
+        listed: list[list[int]] = self._moved([direction])[0].tolist()
+        return listed
+
+    def _moved(self, directions: Sequence[Mapping[str, Integers]]) -> Integers:
         tables = {}
         for name, shape in self.program.parameters.items():
             if any(name in direction for direction in directions):
@@ -50,37 +62,19 @@ class Probe:
                 tables[name] = np.stack([direction.get(name, zero) for direction in directions])
         moved = entered(self.arithmetic, tables, "T")
         found = tangents(self.program, self.arithmetic, self.values, moved)
-        changed = np.zeros(len(directions), dtype=bool)
-        for _, place in self.program.outputs:
-            item = found[place]
-            if item is not None:
-                table = self._numbers(item, "TN", len(item.core))
-                changed |= table.reshape(len(table), -1).any(axis=1)
-        return [bool(change) for change in changed]
+        return self._flat(found, "TN", (len(directions), self._samples))
 
-    def outputs(self) -> list[list[int]]:
-        """The flat outputs at each input; one list for a map without inputs."""
-        return self._by_input(self.values)
-
-    def derivatives(self, direction: Mapping[str, Integers]) -> list[list[int]]:
-        """The derivative of the flat outputs in a direction of the weights, at each input, by the forward rules."""
-        moved = entered(self.arithmetic, direction)
-        return self._by_input(tangents(self.program, self.arithmetic, self.values, moved))
-
-    def _by_input(self, items: Sequence[Lettered | None]) -> list[list[int]]:
-        samples = _SAMPLES if self.program.inputs else 1
+    def _flat(self, items: Sequence[Lettered | None], lead: str, sizes: tuple[int, ...]) -> Integers:
+        """The flat outputs behind the axes `lead`."""
         parts = []
         for _, place in self.program.outputs:
             item, size = items[place], self.program.instructions[place].size
-            flat = np.zeros((1, size), dtype=np.int64)
+            flat = np.zeros((*sizes, size), dtype=np.int64)
             if item is not None:
-                flat = self._numbers(item, "N", len(item.core)).reshape(-1, size)
-            parts.append(np.broadcast_to(flat, (samples, size)))
-        listed: list[list[int]] = np.concatenate(parts, axis=1).tolist()
-        return listed
-
-    def _numbers(self, item: Lettered, lead: str, ndim: int) -> Integers:
-        return self.arithmetic.field.canonical(aligned(item, lead, ndim))
+                table = self.arithmetic.field.canonical(aligned(item, lead, len(item.core)))
+                flat = np.broadcast_to(table.reshape(*table.shape[: len(lead)], size), flat.shape)
+            parts.append(flat)
+        return np.concatenate(parts, axis=-1)
 
     def random_direction(self) -> dict[str, Integers]:
         rng = np.random.default_rng([self.seed, self.p, 11])
@@ -107,8 +101,9 @@ class Probe:
             if item is not None:
                 letters = LETTERS[: len(program.parameters[name])]
                 pulled = pulled + item.contract(letters, moved[name], letters, "")
-        both = np.broadcast_arrays(*(self._numbers(part, "NR", 0).reshape(-1) for part in (pushed, pulled)))
-        return both[0].tolist(), both[1].tolist()
+        both = [arithmetic.field.canonical(aligned(part, "NR", 0)).reshape(-1) for part in (pushed, pulled)]
+        one, other = (part.tolist() for part in np.broadcast_arrays(*both))
+        return one, other
 
 
 FLOAT_BITS = 53

@@ -93,7 +93,7 @@ def record_call(
         raise
     except Exception as error:
         raise located(error) from error
-    recorder.check_maxima([place for _, place in outputs])
+    recorder.check_maxima([*zeros, *(place for _, place in outputs)])
     return Recording(recorder.finished(outputs, zeros), _notes(recorder))
 
 
@@ -407,9 +407,6 @@ def _stacked_numbers(recorder: Recorder, places: Sequence[int], shape: Shape) ->
         root, flat = recorder.traced_back(place, np.zeros(1, dtype=np.int64))
         used = taken.setdefault(root, {})
         found.append((root, used.setdefault(int(flat[0]), len(used))))
-    if len(taken) == 1 and not constants:
-        ((root, used),) = taken.items()
-        return recorder.gather(root, np.array([list(used)[k] for _, k in found]).reshape(shape))
     pieces = {root: recorder.gather(root, np.array(list(used))) for root, used in taken.items()}
     if constants:
         pieces[-1] = recorder.constant(list(constants))

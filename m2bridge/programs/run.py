@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,16 +82,12 @@ class Lettered:
         x = x.transpose(*plan.left_order) if plan.left_order else x
         y = y.transpose(*plan.right_order) if plan.right_order else y
         stack, inner = plan.stack, plan.inner
-        outer, rows, columns = (
-            x.shape[:stack],
-            x.shape[stack : len(x.shape) - inner],
-            y.shape[stack + inner :],
-        )
+        outer, rows = x.shape[:stack], x.shape[stack : len(x.shape) - inner]
+        columns = y.shape[stack + inner :]
         if inner:
-            m, k, n = prod(rows), prod(y.shape[stack : stack + inner]), prod(columns)
-            depth = (prod(outer),) if stack else ()
-            product = arithmetic.matmul(x.reshape((*depth, m, k)), y.reshape((*depth, k, n)))
-            product = product.reshape((*outer, *rows, *columns))
+            k, depth = prod(y.shape[stack : stack + inner]), (prod(outer),) if stack else ()
+            left, right = x.reshape((*depth, prod(rows), k)), y.reshape((*depth, k, prod(columns)))
+            product = arithmetic.matmul(left, right).reshape((*outer, *rows, *columns))
         else:
             wide = x.reshape((*outer, *rows, *(1,) * len(columns)))
             product = arithmetic.multiply(wide, y.reshape((*outer, *(1,) * len(rows), *columns)))
@@ -151,8 +148,7 @@ def aligned(item: Lettered, lead: str, ndim: int) -> Array:
     return array.reshape(shape) if tuple(array.shape) != shape else array
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(NamedTuple):
     """How an einsum of two arrays becomes a product of matrices; an empty order leaves the axes as they are.
 
     After sums over letters that occur once the left axes are (stack, rows, inner), the right ones (stack, inner, columns).
@@ -177,15 +173,8 @@ def _plan(a: str, b: str, out: str) -> _Plan:
     inner = [letter for letter in a if letter in b and letter not in out]
     rows = [letter for letter in a if letter not in b]
     columns = [letter for letter in b if letter not in a]
-    return _Plan(
-        left_sums,
-        right_sums,
-        _order(a, [*stack, *rows, *inner]),
-        _order(b, [*stack, *inner, *columns]),
-        _order([*stack, *rows, *columns], out),
-        len(stack),
-        len(inner),
-    )
+    orders = (_order(a, stack + rows + inner), _order(b, stack + inner + columns))
+    return _Plan(left_sums, right_sums, *orders, _order(stack + rows + columns, out), len(stack), len(inner))
 
 
 def _order(before: Sequence[str], after: Sequence[str]) -> tuple[int, ...]:

@@ -34,8 +34,7 @@ from m2bridge.models import (
 from m2bridge.programs import jacobians as reverse
 from m2bridge.programs import proofs as programs_checks
 from m2bridge.questions.boundary import exact
-from m2bridge.questions.critical_points import counting, losses
-from m2bridge.questions.critical_points import strata as landscape_strata
+from m2bridge.questions.critical_points import charts, counting, losses
 from m2bridge.questions.fiber import fiber
 from m2bridge.questions.singular_locus import layer, strata
 
@@ -323,8 +322,8 @@ def forgotten_target(patch: Patch) -> None:
 
 def squares_only(patch: Patch) -> None:
     """The rank one stratum has only squares of linear forms."""
-    original = landscape_strata._rank_one
-    patch.setattr(landscape_strata, "_rank_one", lambda model, **_: original(model, square=True))
+    original = charts._rank_one
+    patch.setattr(charts, "_rank_one", lambda model, **_: original(model, square=True))
 
 
 def repeated_output(patch: Patch) -> None:
@@ -353,7 +352,7 @@ def weights_of_the_stratum(patch: Patch) -> None:
     original = counting.Counter.values_in_weights
 
     def mutated(self: counting.Counter, model: Lightning, *rest: Any) -> Any:
-        return original(self, landscape_strata._rank_one(model), *rest)
+        return original(self, charts._rank_one(model), *rest)
 
     patch.setattr(counting.Counter, "values_in_weights", mutated)
 

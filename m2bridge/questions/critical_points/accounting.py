@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from m2bridge.models import Model
-from m2bridge.questions.critical_points.charts import Source
+from m2bridge.questions.critical_points.charts import Source, known_strata
 from m2bridge.questions.critical_points.counting import Count, Counter, second_prime
 from m2bridge.questions.critical_points.result import StratumPoints
-from m2bridge.questions.critical_points.strata import known_strata
 from m2bridge.questions.kernel import Asking
 
 MOST_WEIGHTS = 9

@@ -27,10 +27,9 @@ from m2bridge.errors import M2BridgeError
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, given_numbers, primes_below
 from m2bridge.models import Model
 from m2bridge.questions.closure import closure
-from m2bridge.questions.critical_points.charts import Chart, Source, whole_space
+from m2bridge.questions.critical_points.charts import Chart, Source, orbit_pairs_dim, whole_space
 from m2bridge.questions.critical_points.losses import Loss
 from m2bridge.questions.critical_points.result import Family
-from m2bridge.questions.critical_points.strata import orbit_pairs_dim
 from m2bridge.questions.kernel import Asking
 
 TEMPLATE, BUNDLE, CONORMAL = "critical_points", "critical_points_bundle", "critical_points_conormal"
