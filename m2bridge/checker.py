@@ -913,10 +913,9 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
     """
     kind = argument.get("kind") if type(argument) is dict else None
     need(type(kind) is str and kind in LOWER, "the lower bound is of no kind that the format knows")
-    names = ("kind", "weights", "samples", "inputs", "rows", "columns", *LOWER[str(kind)])
-    _, weights, samples, inputs, rows, columns, number, *layer = fields(
-        argument, f"the lower bound: {kind}", *names
-    )
+    names = ("weights", "samples", "inputs", "rows", "columns", *LOWER[str(kind)])
+    values = fields(argument, f"the lower bound: {kind}", "kind", *names)
+    _, weights, samples, inputs, rows, columns, number, *layer = values
     p = bits = 0
     rings: list[Any]
     if kind == "intervals":
@@ -932,29 +931,10 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
     pairs = [integers(row, 0, 10**9, "a row", 2) for row in listed(rows, "rows")]
     conditions = range(circuit.size(*circuit.vanishing))
     need(len(pairs) + len(conditions) == len(columns), "a minor has as many rows as columns")
-    z, added = -1, 0
+    z, t, added = -1, 1, 0
     tokens: list[int] = []
     if layer:
-        name, given, *heights = layer
-        z, height, t = last_layer(circuit, name)
-        width, flat = circuit.size(z) // t, circuit.flat[name]
-        tokens = different(given, len(samples) * t, "a token")
-        if (
-            kind == "last layer"
-        ):  # rows (r, token): with those for the tokens, and the columns of these rows of V
-            need(not any(c in flat for c in columns), "a column is in the last layer")
-            need(not {x for _, x in pairs} & set(tokens), "a row's token is one of the independent ones")
-            used = sorted({r for r, _ in pairs})
-            need(all(r < height for r in used), "there is no such row")
-            pairs = [[x // t, r * t + x % t] for r, x in [*((r, x) for r in used for x in tokens), *pairs]]
-            columns += [flat.start + r * width + b for r in used for b in range(width)]
-            own = set(range(height)) - set(used)
-        else:
-            own = set(different(heights[0], height, "a row of the last layer"))
-            need(not any(e // t in own for _, e in pairs), "a row is an output of the last layer's own rows")
-            inside = any(c in flat and (c - flat.start) // width in own for c in columns)
-            need(not inside, "a column is in those rows")
-        added = len(own) * len(tokens)
+        z, t, tokens, added = read_layer(circuit, layer, len(samples), pairs, columns)
     need(all(n < len(samples) for n, _ in pairs), "there is no such sample")
     for ring in rings:
         run = Run(circuit, ring)
@@ -962,9 +942,8 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
         try:
             if conditions:
                 values = run.values(real[0], real[1])
-                need(
-                    not any(x for k in circuit.vanishing for x in values[k]), "the point is not on the source"
-                )
+                on_it = not any(x for k in circuit.vanishing for x in values[k])
+                need(on_it, "the point is not on the source")
             if tokens:
                 afford(circuit.work * len(tokens))
                 at = {n: run.values(real[0], real[1 + n])[z] for n in {x // t for x in tokens}}
@@ -977,6 +956,34 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
         except Rejected as reason:
             last = reason
     raise last
+
+
+def read_layer(
+    circuit: Circuit, layer: list[Any], samples: int, pairs: list[list[int]], columns: list[int]
+) -> tuple[int, int, list[int], int]:
+    """For the output V Z: the place of Z, its number of columns, independent tokens, and what own rows of V add.
+
+    Own rows are listed by `intervals`. In a `last layer` they are those that do not occur: its rows (r, token) become outputs,
+    together with (r, token) for all independent tokens, and the entries of these rows of V become columns.
+    """
+    name, given, *heights = layer
+    z, height, t = last_layer(circuit, name)
+    width, flat = circuit.size(z) // t, circuit.flat[name]
+    tokens = different(given, samples * t, "a token")
+    if not heights:
+        need(not any(c in flat for c in columns), "a column is in the last layer")
+        need(not {x for _, x in pairs} & set(tokens), "a row's token is one of the independent ones")
+        used = sorted({r for r, _ in pairs})
+        need(all(r < height for r in used), "there is no such row")
+        every = [*((r, x) for r in used for x in tokens), *pairs]
+        pairs[:] = [[x // t, r * t + x % t] for r, x in every]
+        columns += [flat.start + r * width + b for r in used for b in range(width)]
+        return z, t, tokens, (height - len(used)) * len(tokens)
+    own = different(heights[0], height, "a row of the last layer")
+    need(not any(e // t in own for _, e in pairs), "a row is an output of the last layer's own rows")
+    inside = any(c in flat and (c - flat.start) // width in own for c in columns)
+    need(not inside, "a column is in those rows")
+    return z, t, tokens, len(own) * len(tokens)
 
 
 def last_layer(circuit: Circuit, name: Any) -> tuple[int, int, int]:

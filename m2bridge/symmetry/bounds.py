@@ -113,16 +113,15 @@ class Bounds:
         inner, second = (
             self.best(part.program, _restricted(part, fields)) for part in (cut.inner, cut.second)
         )
-        sides = [set(cut.inner.flat), set(cut.second.flat)]
-        across = [field for field in fields if not any(side.issuperset(field.involved) for side in sides)]
+        parts = (cut.inner, cut.second)
+        across = [
+            field for field, seen in fields.items() if not any(_lives_in(part, field, seen) for part in parts)
+        ]
         behind = _behind_hypersurface(program, cut)
-        for bound, moving, parts in (
-            (behind, list(fields), [cut.inner]),
-            (second, across, [cut.inner, cut.second]),
-        ):
+        for bound, moving, moved in ((behind, list(fields), parts[:1]), (second, across, parts)):
             if bound is not None:
                 least = inner.value + bound.value - len(moving)
-                yield least, partial(self._composed, program, cut, inner, bound, moving, parts)
+                yield least, partial(self._composed, program, cut, inner, bound, moving, moved)
 
     def _composed(
         self,
@@ -174,13 +173,18 @@ class Bounds:
         return np.concatenate(columns, axis=1), samples
 
 
+def _lives_in(part: Part, field: VectorField, carried: frozenset[int]) -> bool:
+    """Whether a field is a symmetry of a part: all that was looked at to verify it is in the part."""
+    return bool(carried) and field.involved.issubset(part.flat) and carried.issubset(part.places)
+
+
 def _restricted(part: Part, fields: Fields) -> Fields:
-    """The fields that live in a part and are symmetries of it: all that was looked at to verify them is in the part."""
+    """The fields that are symmetries of a part, on its weights and places."""
     weight = {flat: k for k, flat in enumerate(part.flat)}
     place = {whole: k for k, whole in enumerate(part.places) if whole is not None}
     found = {}
     for field, carried in fields.items():
-        if carried and weight.keys() >= field.involved and place.keys() >= carried:
+        if _lives_in(part, field, carried):
             terms = tuple((weight[i], c, tuple(weight[j] for j in m)) for i, c, m in field.terms)
             found[VectorField(terms)] = frozenset(place[k] for k in carried)
     return found

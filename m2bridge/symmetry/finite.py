@@ -69,6 +69,11 @@ def _symmetric(n: int, acts_on: Sequence[str]) -> FiniteSymmetry:
 
 def permutations(program: Program) -> list[FiniteSymmetry]:
     """Symmetric groups that permute equal slices."""
+    return [_symmetric(n, [f"{name} axis {k}" for name, k in axes]) for n, axes in permuted_axes(program)]
+
+
+def permuted_axes(program: Program) -> list[tuple[int, list[tuple[str, int]]]]:
+    """Axes of weights along which one permutation of all of them changes no output: their length, and which they are."""
     parents: dict[Axis, Axis] = {}
 
     def root(axis: Axis) -> Axis:
@@ -85,15 +90,15 @@ def permutations(program: Program) -> list[FiniteSymmetry]:
         pinned.update(held)
         for a, b in ties:
             parents[root(a)] = root(b)
-    classes: dict[Axis, list[str]] = {}
+    classes: dict[Axis, list[tuple[str, int]]] = {}
     lengths: dict[Axis, int] = {}
     for name, place in program.weights.items():
         for k, n in enumerate(program.instructions[place].shape):
             if n > 1:
-                classes.setdefault(root((place, k)), []).append(f"{name} axis {k}")
+                classes.setdefault(root((place, k)), []).append((name, k))
                 lengths[root((place, k))] = n
     fixed = {root(axis) for axis in pinned}
-    return [_symmetric(lengths[axis], names) for axis, names in classes.items() if axis not in fixed]
+    return [(lengths[axis], axes) for axis, axes in classes.items() if axis not in fixed]
 
 
 def _ties(program: Program, place: int, item: Instruction) -> tuple[list[tuple[Axis, Axis]], list[Axis]]:

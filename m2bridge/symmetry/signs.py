@@ -12,11 +12,12 @@ from math import prod
 
 import numpy as np
 
+from m2bridge.models.symmetries import SignedPermutation
 from m2bridge.programs.arithmetics import Objects, object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, evaluate
-from m2bridge.symmetry.finite import FiniteSymmetry
+from m2bridge.symmetry.finite import FiniteSymmetry, permuted_axes
 from m2bridge.symmetry.names import entry_name, slice_name
 
 MOST_SIGNED_WEIGHTS = 2000
@@ -56,7 +57,35 @@ class _Parity:
 
 
 def signs(program: Program) -> list[FiniteSymmetry]:
-    """Generators of the group of signs of weights that change no output: those of whole arrays first, then of slices."""
+    """Generators of the group of signs of weights that change no output."""
+    return [
+        FiniteSymmetry(group="sign", order=2, acts_on=_moved(program, mask), verified=True)
+        for mask in _sign_changes(program)
+    ]
+
+
+def finite_group(program: Program, *, most: int) -> tuple[SignedPermutation, ...]:
+    """Elements of the group that permutations of slices and signs generate: the identity first, at most so many."""
+    size = program.parameter_count
+    same, plus = np.arange(size), np.ones(size, dtype=np.int64)
+    masks = [np.array([mask >> k & 1 for k in range(size)]) for mask in _sign_changes(program)]
+    generators = [(same, 1 - 2 * mask) for mask in masks]
+    for n, axes in permuted_axes(program):
+        for moved in ([1, 0, *range(2, n)], [*range(1, n), 0])[: n - 1]:
+            order = same.copy()
+            for name, shape, part in flat_parts(program.parameters):
+                for axis in (k for other, k in axes if other == name):
+                    order[part] = np.take(order[part].reshape(shape), moved, axis=axis).reshape(-1)
+            generators.append((order, plus))
+    elements = [SignedPermutation(tuple(order.tolist()), tuple(sign.tolist())) for order, sign in generators]
+    found = [SignedPermutation(tuple(same.tolist()), tuple(plus.tolist()))]
+    for element in found:
+        found += [new for step in elements if (new := step.after(element)) not in found][: most - len(found)]
+    return tuple(found)
+
+
+def _sign_changes(program: Program) -> list[int]:
+    """Sets of weights, as masks, whose signs can change together, generators of them all: whole arrays first, then slices."""
     size = program.parameter_count
     if size > MOST_SIGNED_WEIGHTS:
         return []
@@ -71,9 +100,7 @@ def signs(program: Program) -> list[FiniteSymmetry]:
     for mask in (*arrays, *_short_kernel(even, size)):
         if _rest(mask, _echelon(found)):
             found.append(mask)
-    return [
-        FiniteSymmetry(group="sign", order=2, acts_on=_moved(program, mask), verified=True) for mask in found
-    ]
+    return found
 
 
 def _moved(program: Program, mask: int) -> tuple[str, ...]:

@@ -175,6 +175,17 @@ def test_residual_blocks() -> None:
     assert checked(found.certificate) == 0
 
 
+def test_a_symmetry_of_the_whole_counts_though_its_weights_are_in_one_part() -> None:
+    """|V T'T x|^2 with two rows is a quadric of rank two in three variables, dimension 5: six entries of V T'T, and O(2)."""
+
+    def quadric(T: Any, V: Any, x: Any) -> Any:
+        return ((V @ (T.T @ (T @ x))) ** 2).sum()
+
+    found = dimension(from_callable(quadric, {"T": (3, 3), "V": (2, 3)}, inputs={"x": (3,)}), engine=False)
+    assert (found.image_dim, found.certainty.value) == (5, "proved")
+    assert checked(found.certificate) == 0
+
+
 def test_forms_of_programs() -> None:
     assert one_hidden_layer(parse_spec("mlp(widths=[3,2,4],r=3)").program) == (3, 2, 4, 3)
     assert one_hidden_layer(parse_spec("mlp(widths=[3,2,4,1],r=3)").program) is None

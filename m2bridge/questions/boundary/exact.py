@@ -14,7 +14,7 @@ forms, alpha_m the columns of A and nu_n the rows of V. Its flattenings along m 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import gcd, isqrt
@@ -46,13 +46,13 @@ class Decision:
     """
 
     where: Where
-    A: np.ndarray | None
-    V: np.ndarray | None
-    rank_a: int
-    rank_v: int
+    reason: str
+    A: np.ndarray | None = None
+    V: np.ndarray | None = None
+    rank_a: int = 0
+    rank_v: int = 0
     rank_s: int | None = None
     e2: Fraction | None = None
-    reason: str
 
 
 def decide(model: Lightning, coordinates: Sequence[Fraction]) -> Decision:
@@ -74,20 +74,14 @@ def decide(model: Lightning, coordinates: Sequence[Fraction]) -> Decision:
     if rank_a == 0:
         where: Where = "boundary" if model.d >= 2 else "image"
         reason = "the zero function, a limit of multiples of any point that is only in the closure"
-        zero_a, zero_v = (np.zeros((rows, model.d), dtype=object) for rows in (model.d, model.dp))
-        return Decision(where=where, A=zero_a, V=zero_v, rank_a=0, rank_v=0, reason=reason)
+        A, V = (np.zeros((rows, model.d), dtype=object) for rows in (model.d, model.dp))
+        return Decision(where=where, reason=reason, A=A, V=V)
     decision = _rank_one(model, z) if rank_a * rank_v == 1 else _unique(model, z, rank_a, rank_v)
-    if decision.A is not None and not evaluates_to(model, decision.A, decision.V, coordinates):
-        raise AssertionError(f"weights found for {list(map(str, coordinates))} do not give it back")
-    return decision
-
-
-def evaluates_to(
-    model: Lightning, A: np.ndarray, V: np.ndarray | None, coordinates: Sequence[Fraction]
-) -> bool:
-    """Whether the network's own definition takes (A, V) to the point, exactly."""
-    point = model.coordinates({"A": as_surds(A), "V": as_surds(V)})
-    return all(ours == Fraction(c) for ours, c in zip(point, coordinates, strict=True))
+    if decision.A is not None:  # the network's own definition takes (A, V) to the point, exactly
+        point = model.coordinates({"A": as_surds(decision.A), "V": as_surds(decision.V)})
+        if any(ours != Fraction(c) for ours, c in zip(point, coordinates, strict=True)):
+            raise AssertionError(f"weights found for {list(map(str, coordinates))} do not give it back")
+    return replace(decision, rank_a=rank_a, rank_v=rank_v)
 
 
 def as_surds(matrix: np.ndarray | None) -> np.ndarray:
@@ -95,33 +89,29 @@ def as_surds(matrix: np.ndarray | None) -> np.ndarray:
     return elementwise(as_surd, np.asarray(matrix, dtype=object))
 
 
-def _outside(rank_a: int, rank_v: int, reason: str, rank_s: int | None = None) -> Decision:
-    ranks = {"rank_a": rank_a, "rank_v": rank_v, "rank_s": rank_s}
-    return Decision(where="outside", A=None, V=None, reason=reason, **ranks)  # type: ignore[arg-type]
-
-
 def _unique(model: Lightning, z: Table, rank_a: int, rank_v: int) -> Decision:
     """rk A * rk V >= 2: one of V, A from the kernel of a linear map, the other by division."""
     d, dp = model.d, model.dp
     if rank_a > model.attention_rank:
-        return _outside(rank_a, rank_v, f"weights would need rk A = {rank_a}, above {model.attention_rank}")
+        reason = f"weights would need rk A = {rank_a}, above {model.attention_rank}"
+        return Decision(where="outside", reason=reason)
     by_value = rank_v >= 2
     rows = z if by_value else np.moveaxis(z, 1, 0)  # the factor that is found first has one row a form
     name, other = ("V", "A") if by_value else ("A", "V")
     first = _common_forms(rows, d)
     if first is None:
         reason = f"no {name}, not even a complex one, makes the quadrics multiples of its forms"
-        return _outside(rank_a, rank_v, reason)
+        return Decision(where="outside", reason=reason)
     system = np.concatenate([multiplication(form, 1, d) for form in first])
     right = np.concatenate([row.T for row in rows])
     second = over_q.solve(system, right)
     if second is None:
         reason = f"the only possible {name} leaves a linear system for {other} without a solution"
-        return _outside(rank_a, rank_v, reason)
+        return Decision(where="outside", reason=reason)
     # columns of `second` are the forms of the other factor: columns of A, or rows of V
     A, V = (second, first) if by_value else (first.T, second.T)
     reason = f"rk A = {rank_a}, rk V = {rank_v}: the weights are unique up to scaling, hence real"
-    return Decision(where="image", A=A, V=V.reshape(dp, d), rank_a=rank_a, rank_v=rank_v, reason=reason)
+    return Decision(where="image", reason=reason, A=A, V=V.reshape(dp, d))
 
 
 def _common_forms(rows: np.ndarray, d: int) -> np.ndarray | None:
@@ -149,7 +139,8 @@ def _rank_one(model: Lightning, z: Table) -> Decision:
     S = quadric_matrix(z[n0, m0], model.d)
     rank_s, second = over_q.rank(S), e2(S)
     if rank_s > 2:
-        return _outside(1, 1, f"the quadric has rank {rank_s}: it is no product of linear forms", rank_s)
+        reason = f"the quadric has rank {rank_s}: it is no product of linear forms"
+        return Decision(where="outside", reason=reason, rank_s=rank_s)
     k, v = split(S)
     A, V = k[:, None] * q[None, :], h[:, None] * v[None, :]
     if rank_s == 1:
@@ -160,7 +151,7 @@ def _rank_one(model: Lightning, z: Table) -> Decision:
     else:
         where = "closure-only"
         reason = f"e2 = {second} > 0: the factors of the quadric are a complex-conjugate pair"
-    return Decision(where=where, A=A, V=V, rank_a=1, rank_v=1, rank_s=rank_s, e2=second, reason=reason)
+    return Decision(where=where, reason=reason, A=A, V=V, rank_s=rank_s, e2=second)
 
 
 def split(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

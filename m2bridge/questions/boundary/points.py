@@ -41,7 +41,11 @@ def written_point(text: str, how: str) -> tuple[Any, str]:
     """
     source = f"--point {text[:60]!r}"
     path = Path(text)
-    if _is_file(path):
+    try:
+        is_file = path.is_file()
+    except (OSError, ValueError):
+        is_file = False
+    if is_file:
         source = f"--point {path}"
         try:
             text = path.read_text(encoding="utf-8")
@@ -58,13 +62,6 @@ def written_point(text: str, how: str) -> tuple[Any, str]:
         return json.loads(stripped, parse_float=Fraction, parse_constant=_no_constant), source
     except (ValueError, RecursionError) as error:
         raise InputError(f"{source} is not JSON: {error}; {how}") from None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _no_constant(name: str) -> Any:
@@ -168,7 +165,8 @@ class Example:
 def draw_examples(model: Lightning, seed: int) -> tuple[Example, ...]:
     """One point of each kind that this size has: generic, with two real factors, irrational ones, one, complex ones, none."""
     rng = np.random.default_rng([seed, 11])
-    found = [Example("generic", "image", _weights_point(model, *_generic(model, rng)))]
+    generic = model.coordinates(_generic(model, rng))
+    found = [Example("generic", "image", tuple(Fraction(int(c)) for c in generic))]
     if model.d >= 2:
         k, v = _independent(model.d, rng)
         h, q = _vector(model.dp, rng), _vector(model.d, rng)
@@ -191,20 +189,14 @@ def separated(model: Lightning, h: np.ndarray, q: np.ndarray, hessian: np.ndarra
     return tuple(int(hn) * int(qm) * c for hn in h for qm in q for c in quadric)
 
 
-def _weights_point(model: Lightning, A: np.ndarray, V: np.ndarray) -> Coordinates:
-    return tuple(Fraction(int(c)) for c in model.coordinates({"A": A, "V": V}))
-
-
-def _generic(model: Lightning, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    r, s = model.attention_rank, min(model.d, model.dp)
+def _generic(model: Lightning, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    d, r, s = model.d, model.attention_rank, min(model.d, model.dp)
     while True:
-        A = rng.integers(-_LARGEST, _LARGEST + 1, (model.d, r)) @ rng.integers(
-            -_LARGEST, _LARGEST + 1, (r, model.d)
-        )
-        V = rng.integers(-_LARGEST, _LARGEST + 1, (model.dp, model.d))
-        joint = np.linalg.matrix_rank(np.hstack([A, V.T]))
-        if np.linalg.matrix_rank(A) == r and np.linalg.matrix_rank(V) == s and joint == min(model.d, r + s):
-            return A, V
+        left, right, V = (rng.integers(-_LARGEST, _LARGEST + 1, n) for n in ((d, r), (r, d), (model.dp, d)))
+        A = left @ right
+        ranks = [np.linalg.matrix_rank(matrix) for matrix in (A, V, np.hstack([A, V.T]))]
+        if ranks == [r, s, min(d, r + s)]:
+            return {"A": A, "V": V}
 
 
 def _outside(model: Lightning, rng: np.random.Generator) -> Coordinates:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 
@@ -52,54 +53,37 @@ def search(
     Raises no error when nothing comes close: the distance says so.
     """
     free = model.free
-    problem = _Problem(free, model, coordinates, rng)
-    scale = np.cbrt(problem.norm) if len(free.parameters) == 3 else np.sqrt(problem.norm)
-    flat = rng.standard_normal((starts, free.parameter_count)) * scale
-    floor = (1e-11 * problem.norm) ** 2
-    flat, cost = descended(
-        problem.residuals, problem.jacobian, flat, floor=floor, steps=_STEPS, all_of_them=False
-    )
-    best = int(np.argmin(cost))
-    distance = float(np.sqrt(cost[best])) / problem.norm if problem.norm else 0.0
-    height = max(abs(int(c)) for c in exact.primitive(coordinates)) if any(coordinates) else 0
-    return RealSearch(distance=distance, starts=starts, weights=free.unflatten(flat[best]), height=height)
+    samples = model.coordinate_count // model.dp + 6
+    tokens = rng.standard_normal((samples, model.d, 2)) / np.sqrt(model.d)
+    both = np.zeros((samples, model.d, model.t))
+    both[:, :, :2] = tokens
+    alone = both.copy()
+    alone[:, :, 1] = 0.0
+    i, j = np.triu_indices(model.d)
+    monomials = tokens[:, i, 1] * tokens[:, j, 1]
+    table = exact.table_of(model, coordinates).astype(np.float64)
+    target = np.einsum("nmp,sm,sp->sn", table, tokens[:, :, 0], monomials)
+    norm = float(np.linalg.norm(target))
 
-
-class _Problem:
-    """The least squares problem: the first output token's part that is linear in token one and quadratic in token two."""
-
-    def __init__(
-        self, free: Lightning, model: Lightning, coordinates: Sequence[Fraction], rng: np.random.Generator
-    ) -> None:
-        self.model = free
-        samples = model.coordinate_count // model.dp + 6
-        tokens = rng.standard_normal((samples, model.d, 2)) / np.sqrt(model.d)
-        self.both = np.zeros((samples, model.d, model.t))
-        self.both[:, :, :2] = tokens
-        self.alone = self.both.copy()
-        self.alone[:, :, 1] = 0.0
-        table = exact.table_of(model, coordinates).astype(np.float64)
-        i, j = np.triu_indices(model.d)
-        monomials = tokens[:, i, 1] * tokens[:, j, 1]
-        target = np.einsum("nmp,sm,sp->sn", table, tokens[:, :, 0], monomials)
-        self.norm = float(np.linalg.norm(target))
-        self.target = target.ravel()
-
-    def outputs(self, weights: dict[str, np.ndarray]) -> np.ndarray:
-        """Values at the samples, flat in the last axis; leading axes are batches."""
+    def outputs(weights: dict[str, np.ndarray]) -> np.ndarray:
+        """The first output token's part that is linear in token one and quadratic in token two; leading axes are batches."""
         batched = {name: value[..., None, :, :] for name, value in weights.items()}
-        both, alone = (self.model.forward(batched, x)[..., 0] for x in (self.both, self.alone))
-        difference = np.asarray(both - alone)
+        difference = np.asarray(free.forward(batched, both)[..., 0] - free.forward(batched, alone)[..., 0])
         return difference.reshape(*difference.shape[:-2], -1)
 
-    def residuals(self, flat: np.ndarray) -> np.ndarray:
-        return np.asarray(self.outputs(self.model.unflatten(flat)) - self.target)
+    def residuals(flat: np.ndarray) -> np.ndarray:
+        return np.asarray(outputs(free.unflatten(flat)) - target.ravel())
 
-    def jacobian(self, flat: np.ndarray) -> np.ndarray:
-        """Derivatives, with axes (start, weight, value)."""
-        weights = {name: value[:, None] for name, value in self.model.unflatten(flat).items()}
-        parts = []
-        for name, shape in self.model.parameters.items():
-            unit = np.eye(int(np.prod(shape))).reshape(1, -1, *shape)
-            parts.append(self.outputs({**weights, name: unit}))
-        return np.concatenate(parts, axis=1)
+    def jacobian(flat: np.ndarray) -> np.ndarray:
+        weights = {name: value[:, None] for name, value in free.unflatten(flat).items()}
+        units = {name: np.eye(prod(shape)).reshape(1, -1, *shape) for name, shape in free.parameters.items()}
+        return np.concatenate([outputs({**weights, name: unit}) for name, unit in units.items()], axis=1)
+
+    scale = np.cbrt(norm) if len(free.parameters) == 3 else np.sqrt(norm)
+    flat = rng.standard_normal((starts, free.parameter_count)) * scale
+    floor = (1e-11 * norm) ** 2
+    flat, cost = descended(residuals, jacobian, flat, floor=floor, steps=_STEPS, all_of_them=False)
+    best = int(np.argmin(cost))
+    distance = float(np.sqrt(cost[best])) / norm if norm else 0.0
+    height = max(abs(int(c)) for c in exact.primitive(coordinates)) if any(coordinates) else 0
+    return RealSearch(distance=distance, starts=starts, weights=free.unflatten(flat[best]), height=height)

@@ -9,13 +9,16 @@ equal dimensions show an open orbit and nothing more, because its complement may
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import factorial, prod
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model
+from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.own import OwnNetwork
+from m2bridge.models.symmetries import FoundSymmetries, LinearField
+from m2bridge.programs.program import Program
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computed import ComputedFiber, here, plain
 from m2bridge.questions.fiber.deep import coarser, factored, lifted, wants_factors
@@ -40,11 +43,14 @@ from m2bridge.questions.point import (
     good_prime,
     one_of,
     random_point,
+    rank_prime,
     resolve,
     stratum_point,
 )
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
+from m2bridge.symmetry.search import Search
+from m2bridge.symmetry.signs import finite_group
 
 __all__ = [
     "Fiber", "FiberComponent", "Point", "RealPoint", "counterexample", "fiber", "given_point", "random_point",
@@ -59,6 +65,12 @@ _MOST_WEIGHTS = 40
 _PLAIN_LIGHTNING_WEIGHTS = 20
 _PLAIN_WEIGHTS_BEFORE_SLICE = 12
 _MULTI_HEAD_WEIGHTS = 12
+_SEARCH_SECONDS = 20.0
+"""So long linear symmetries of a user's own model are searched."""
+_MOST_ELEMENTS = 200
+"""So many elements of their finite group are used."""
+_PATIENCE = 120.0
+"""So long one Groebner basis is waited for; --force waits as long as the question lasts."""
 _UNDECIDED = "the components of the fiber were not computed, and dimensions at this point do not decide"
 
 
@@ -92,10 +104,12 @@ def fiber(
     """
     prime = MACAULAY2_PRIME if ask.prime is None else ask.prime
     asked, model = model, _by_coordinates(model)
+    if isinstance(model, OwnNetwork | PolynomialMap) and model.polynomial and not model.constraints:
+        model = replace(model, found=_found_symmetries(ask, model, asked.program))
     point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
     p, note = good_prime(point, prime)
     ask.require_engine()
-    ask.announce("symmetries")
+    ask.announce("dimensions")
     dims = dimensions_of(point, ask.seed)
     argument = all_orbits(point)
     computed = ComputedFiber(method="jacobian")
@@ -114,7 +128,7 @@ def fiber(
         Fiber, model=asked.spec, options=options, at=at_weights,
         fiber_dim=computed.fiber_dim if by_argument is None else by_argument,
         degree=computed.degree, components=computed.components, component_count=computed.component_count,
-        dim_at_point=dims.orbit_dim if dims.tangent_upper == dims.orbit_dim else computed.dim_at_point,
+        dim_at_point=computed.dim_at_point if dims.dim_at_point is None else dims.dim_at_point,
         known_symmetry_dim=dims.orbit_dim, orbits=verdict.orbits,
         generic_fiber_dim=dims.generic_fiber_dim, image_dim=dims.image_dim,
         verdict=verdict.word, explanation=verdict.reason, probability=verdict.probability, certainty=verdict.certainty,
@@ -129,6 +143,21 @@ def _by_coordinates(model: Model) -> Model:
         with suppress(OutOfReachError):
             return model.as_map
     return model
+
+
+def _found_symmetries(ask: Asking, model: Model, written: Program) -> FoundSymmetries:
+    """Linear symmetries of a user's own model, which names none; finite ones are read off the program as it was written."""
+    ask.announce("linear symmetries")
+    left = ask.clock.remaining
+    seconds = _SEARCH_SECONDS if left is None else min(_SEARCH_SECONDS, left / 4)
+    search = Search(model.program, p=rank_prime(model), seed=ask.seed, seconds=seconds, all_affine=True).run(
+        1
+    )
+    linear = [field for field in search.fields if all(len(monomial) == 1 for _, _, monomial in field.terms)]
+    return FoundSymmetries(
+        fields=tuple(LinearField(tuple((i, m[0], c) for i, c, m in field.terms)) for field in linear),
+        finite=finite_group(written, most=_MOST_ELEMENTS),
+    )
 
 
 def _argued(point: Point, argument: Orbits | None, computed: ComputedFiber) -> list[Evidence]:
@@ -183,21 +212,21 @@ def _compute(ask: Asking, point: Point, p: int, seed: int, *, force: bool) -> Co
     notes: list[str] = []
     if wants_factors(model):
         found = factored(ask, point, p, seed)
-        if found.components is not None or found.limit is not None:
-            return _unconstrained(point, found)
+        if found.inputs is not None or found.limit is not None:  # the factors decided, or time is over
+            return found
         notes = found.notes
+    reason = None
     try:
         rank_places(model)
     except NotPolynomialError as error:
-        return ComputedFiber(method="jacobian", notes=[*notes, str(error)])
+        reason = str(error)
     if isinstance(model, OwnNetwork) and model.input_shape is not None:
-        return ComputedFiber(
-            method="jacobian", notes=["its coordinates are too many to be expanded: dimensions only"]
-        )
-    if not force and not in_reach(model, p, seed):
+        reason = "its coordinates are too many to be expanded: dimensions only"
+    if reason is None and not force and not in_reach(model, p, seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
+    if reason is not None:
         return ComputedFiber(method="jacobian", notes=[*notes, reason])
-    found = plain(ask, point, p, seed, cut=_wants_slice(point, seed))
+    found = plain(ask, point, p, seed, cut=_wants_slice(point, seed), seconds=None if force else _PATIENCE)
     found.notes = notes + found.notes
     return found
 
@@ -205,29 +234,18 @@ def _compute(ask: Asking, point: Point, p: int, seed: int, *, force: bool) -> Co
 def _wants_slice(point: Point, seed: int) -> bool:
     """Whether to cut the scalings away: there are many weights, and every block that a slice cuts is non-zero at the point."""
     model = point.model
-    deep_perceptron = isinstance(model, MLP) and model.layers > 2
-    if isinstance(model, Lightning) or not (
-        deep_perceptron or model.parameter_count > _PLAIN_WEIGHTS_BEFORE_SLICE
-    ):
+    many = model.parameter_count > _PLAIN_WEIGHTS_BEFORE_SLICE or (
+        isinstance(model, MLP) and model.layers > 2
+    )
+    if isinstance(model, Lightning) or not many:
         return False
     return slice_of(model, seed) is not None and all(array.any() for array in point.weights.values())
-
-
-def _unconstrained(point: Point, found: ComputedFiber) -> ComputedFiber:
-    """Virtual weights through narrow layers satisfy equations that were not imposed: only a single orbit is surely the fiber."""
-    model = point.model
-    if isinstance(model, DeepLightning) and model.constrained and not found.one_orbit:
-        found.notes.append(
-            "the virtual weights satisfy equations that were not imposed: the fiber may be smaller"
-        )
-        found.forget("fiber_dim", "orbits", "dim_at_point")
-    return found
 
 
 # -- the verdict, in one word ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """The verdict with its reason and certainty; `orbits` when all of them are counted."""
 
@@ -245,7 +263,7 @@ def judged(point: Point, found: ComputedFiber, argument: Orbits | None, dims: Di
         or _from_components(point, found, dims)
         or _from_the_differential(found, dims)
         or _from_generic_ranks(dims)
-        or Judgement(word="undecided", reason=_UNDECIDED, certainty=Certainty.PROBABLE)
+        or Judgement("undecided", _UNDECIDED, Certainty.PROBABLE)
     )
 
 
@@ -254,10 +272,8 @@ def _from_argument(argument: Orbits | None, dims: Dimensions) -> Judgement | Non
         return None
     word: Identifiability
     if not argument.finite and dims.orbit_dim in (dims.tangent_upper, argument.fiber_dim):
-        word, words = (
-            "open-orbit",
-            "the orbit is open in the fiber, which contains infinitely many other orbits",
-        )
+        word = "open-orbit"
+        words = "the orbit is open in the fiber, which contains infinitely many other orbits"
     elif not argument.finite:
         word, words = "not-identifiable", "the fiber is an infinite union of orbits of the known symmetries"
     elif argument.count == 1:
@@ -265,8 +281,7 @@ def _from_argument(argument: Orbits | None, dims: Dimensions) -> Judgement | Non
     else:
         count = "finitely many" if argument.count is None else str(argument.count)
         word, words = "finite-up-to-symmetry", f"the fiber is {count} orbits of the known symmetries"
-    reason = f"{words}: {argument.reason}"
-    return Judgement(word=word, reason=reason, certainty=Certainty.PROVED, orbits=argument.count)
+    return Judgement(word, f"{words}: {argument.reason}", Certainty.PROVED, argument.count)
 
 
 def _from_components(point: Point, found: ComputedFiber, dims: Dimensions) -> Judgement | None:
@@ -275,11 +290,11 @@ def _from_components(point: Point, found: ComputedFiber, dims: Dimensions) -> Ju
     if large is not None:
         orbit = dims.generic_orbit_dim if large.orbit_dim is None else large.orbit_dim
         reason = f"the fiber has a component of dimension {large.dim}, the orbits in it {orbit}"
-        return Judgement(word="not-identifiable", reason=reason, certainty=sure)
+        return Judgement("not-identifiable", reason, sure)
     least = found.least_dim
     if least is not None and dims.generic_orbit_dim is not None and least > dims.generic_orbit_dim:
         reason = f"the fiber has dimension {least} or more, the orbits of the known symmetries {dims.generic_orbit_dim}"
-        return Judgement(word="not-identifiable", reason=reason, certainty=sure)
+        return Judgement("not-identifiable", reason, sure)
     if not found.orbits_full:
         return None
     count = found.orbits
@@ -290,10 +305,10 @@ def _from_components(point: Point, found: ComputedFiber, dims: Dimensions) -> Ju
             reason = f"the fiber is {count} orbits {each}{_explained(point, count)}"
         elif any(c.reduced is False for c in components):
             reason += "; its equations count it more than once"
-        return Judgement(word="identifiable-up-to-symmetry", reason=reason, certainty=sure, orbits=count)
+        return Judgement("identifiable-up-to-symmetry", reason, sure, count)
     number = "finitely many" if count is None else str(count)
     reason = f"the fiber is {number} orbits {each}, not all of them explained by the known symmetries"
-    return Judgement(word="finite-up-to-symmetry", reason=reason, certainty=sure, orbits=count)
+    return Judgement("finite-up-to-symmetry", reason, sure, count)
 
 
 def infinite(component: FiberComponent, generic_orbit_dim: int | None) -> bool:
@@ -304,13 +319,14 @@ def infinite(component: FiberComponent, generic_orbit_dim: int | None) -> bool:
 
 
 def _from_the_differential(found: ComputedFiber, dims: Dimensions) -> Judgement | None:
-    open_orbit = f"the orbit of the known symmetries is open in the fiber, both of dimension {dims.orbit_dim} at the point"
-    rest = "; what else is in the fiber was not shown"
-    if dims.tangent_upper == dims.orbit_dim:
-        return Judgement(word="open-orbit", reason=open_orbit + rest, certainty=Certainty.PROVED)
-    if found.dim_at_point == dims.orbit_dim:
-        return Judgement(word="open-orbit", reason=open_orbit + rest, certainty=Certainty.PROBABLE)
-    return None
+    if dims.orbit_dim not in (dims.tangent_upper, found.dim_at_point):
+        return None
+    reason = (
+        f"the orbit of the known symmetries is open in the fiber, both of dimension {dims.orbit_dim} at the point; what else is "
+        "in the fiber was not shown"
+    )
+    sure = Certainty.PROVED if dims.tangent_upper == dims.orbit_dim else Certainty.PROBABLE
+    return Judgement("open-orbit", reason, sure)
 
 
 def _from_generic_ranks(dims: Dimensions) -> Judgement | None:
@@ -319,9 +335,7 @@ def _from_generic_ranks(dims: Dimensions) -> Judgement | None:
     if generic is None or orbit is None or generic <= orbit or not dims.irreducible_source:
         return None
     reason = f"every fiber has dimension {generic} or more, as generic ones have, orbits of the known symmetries at most {orbit}"
-    return Judgement(
-        word="not-identifiable", reason=reason, certainty=dims.generic_certainty, probability=dims.probability
-    )
+    return Judgement("not-identifiable", reason, dims.generic_certainty, probability=dims.probability)
 
 
 def _explained(point: Point, orbits: int) -> str:

@@ -133,6 +133,7 @@ def read(values: Values, p: int) -> Factored:
 
 def factored(ask: Asking, point: Point, p: int, seed: int) -> ComputedFiber:
     """The fiber in virtual weights by unique factorization; no components when several primes do not decide."""
+    assert isinstance(point.model, DeepLightning)
     result = ComputedFiber(method="structured")
     for prime in _promising([p, *other_primes(point, p, _CANDIDATES)], point)[: 1 + _MORE_PRIMES]:
         sent = _parameters(point, prime, seed)
@@ -168,6 +169,11 @@ def factored(ask: Asking, point: Point, p: int, seed: int) -> ComputedFiber:
         result.orbits_full = True
         result.orbits = result.component_count = sum(s.count for s in found.solutions)
         result.say("orbits", how, result.orbits, prime)
+    if point.model.constrained and not result.one_orbit:  # only a single orbit is surely the fiber
+        result.notes.append(
+            "the virtual weights satisfy equations that were not imposed: the fiber may be smaller"
+        )
+        result.forget("fiber_dim", "orbits", "dim_at_point")
     return result
 
 

@@ -148,7 +148,7 @@ class Sent:
     def says(self, quantity: str, value: Any, method: str) -> Evidence:
         """What Macaulay2 says, exact over its field."""
         if self.p:
-            return says(quantity, value, "macaulay2", f"{method}", prime=self.p)
+            return says(quantity, value, "macaulay2", method, prime=self.p)
         return proves(quantity, value, "macaulay2", f"{method}, over QQ")
 
 

@@ -6,19 +6,19 @@ Macaulay2 found; whether the image lies on one of them is compared with the verd
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, islice
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from m2bridge.linear.residues import residue
 from m2bridge.models.base import Model
-from m2bridge.models.polynomials import Polynomial, parse_polynomial
+from m2bridge.models.polynomials import parse_polynomial
 from m2bridge.questions import over_q
 from m2bridge.questions.closure import Closure
+from m2bridge.questions.closure.result import equation
 from m2bridge.questions.dimension import Dimension
 from m2bridge.questions.fiber.partners import partners
 from m2bridge.questions.kernel import Asking
@@ -67,7 +67,7 @@ def _place(
     model, weights = stratum.point.model, stratum.point.weights
     first = np.array(first_order_images(model, weights), dtype=object)
     rank = over_q.rank(first)
-    image = over_q.rank(stratum.directions @ first) if len(stratum.directions) else 0
+    image = over_q.rank(stratum.directions @ first)
     fiber = [weights, *(model.unflatten(other) for _, other in partners(stratum.point))]
     if rank < size.image_dim:
         fiber += flat_neighbours(model, weights, first)
@@ -103,107 +103,81 @@ def _components_at(point: Point, found: Closure, components: Sequence[Component]
     p = found.characteristic
     image = point.image(p)
     names = [f"z{i}" for i in range(len(image))]
-    inside = []
-    for number, part in enumerate(components, start=1):
-        system = [parse_polynomial(text, names, source="a component") for text in part.equations or ()]
-        if all(_value(f, image, p) == 0 for f in system):
-            inside.append(number)
-    return inside
 
+    def vanishes(text: str) -> bool:
+        terms = parse_polynomial(text, names, source="a component")
+        value = equation(terms, range(len(names)), p=p).at(image)
+        return not (value % p if p else value)
 
-def _value(f: Polynomial, point: Sequence[Any], p: int) -> Any:
-    total: Any = 0
-    for exponents, c in f.items():
-        term: Any = residue(c, p) if p else Fraction(c)
-        for x, e in zip(point, exponents, strict=True):
-            term = term * x**e if e else term
-        total = total + term
-    return total % p if p else total
+    return [n for n, part in enumerate(components, start=1) if all(map(vanishes, part.equations or ()))]
 
 
 # -- which strata ----------------------------------------------------------------------------------------------------------------
 
 
+Move = Callable[[np.ndarray], np.ndarray]
+"""A linear projection of the arrays of one weight onto those of a stratum."""
+
+
 def declared_strata(model: Model, seed: int) -> list[WeightStratum]:
     """Random weights; for every matrix each smaller rank, a zero row, equal rows; zero and equal variables of a map; zero."""
     rng = np.random.default_rng([seed, 31])
-    found = [_stratum(model, "random weights", None, rng)]
-    for part in _parts(model):
-        if len(found) <= _MOST_STRATA:
-            found.append(_stratum(model, part[1], part, rng))
-    return found
+    parts = islice(_parts(model), _MOST_STRATA)
+    return [_stratum(model, *part, rng) for part in (((), "random weights", 0), *parts)]
 
 
-Part = tuple[str, str, str, tuple[int, ...]]
-"""Weight, sentence, kind and numbers."""
-
-
-def _parts(model: Model) -> Iterator[Part]:
+def _parts(model: Model) -> Iterator[tuple[tuple[str, ...], str, Move | int]]:
+    """Which weights are special, in words, and how: by a projection, or by their rank."""
     for name, shape in model.parameters.items():
         if len(shape) == 2:
             rows, columns = shape
             for k in range(min(rows, columns) - 1, 0, -1):
-                yield name, f"rk {name} = {k}", "rank", (k,)
+                yield (name,), f"rk {name} = {k}", k
             if rows == columns > 1:
-                yield name, f"{name} skew-symmetric", "skew", ()
+                yield (name,), f"{name} skew-symmetric", lambda w: np.triu(w, 1) - np.triu(w, 1).T
             if rows > 1:
-                yield name, f"a zero row of {name}", "zero", (0,)
-                yield name, f"two equal rows of {name}", "equal", (0, 1)
+                yield (name,), f"a zero row of {name}", _equal(0)
+                yield (name,), f"two equal rows of {name}", _equal(1, 0)
             if columns > 1:
-                yield name, f"a zero column of {name}", "zero column", (0,)
+                yield (name,), f"a zero column of {name}", lambda w: _equal(0)(w.T).T
         elif len(shape) == 1:
             names = getattr(model, "variables", [f"{name}[{i}]" for i in range(shape[0])])
             for i in range(shape[0]) if shape[0] > 1 else ():
-                yield name, f"{names[i]} = 0", "zero", (i,)
+                yield (name,), f"{names[i]} = 0", _equal(i)
             for i, j in combinations(range(min(shape[0], 4)), 2):
-                yield name, f"{names[i]} = {names[j]}", "equal", (i, j)
-        yield name, f"{name} = 0" if len(model.parameters) > 1 else "all weights 0", "nothing", ()
-    if len(model.parameters) > 1:
-        yield "", "all weights 0", "nothing", ()
+                yield (name,), f"{names[i]} = {names[j]}", _equal(j, i)
+        if len(model.parameters) > 1:
+            yield (name,), f"{name} = 0", lambda w: 0 * w
+    yield tuple(model.parameters), "all weights 0", lambda w: 0 * w
 
 
-def _stratum(model: Model, name: str, part: Part | None, rng: np.random.Generator) -> WeightStratum:
+def _equal(i: int, j: int | None = None) -> Move:
+    """Row i made equal to row j, or to zero."""
+
+    def moved(w: np.ndarray) -> np.ndarray:
+        found = w.copy()
+        found[i] = 0 if j is None else w[j]
+        return found
+
+    return moved
+
+
+def _stratum(
+    model: Model, special: Sequence[str], name: str, how: Move | int, rng: np.random.Generator
+) -> WeightStratum:
     weights = {n: rng.integers(1, _SPREAD, size=shape) * rng.choice([-1, 1], size=shape)
                for n, shape in model.parameters.items()}  # fmt: skip
-    blocks: list[np.ndarray] = []
+    still = {n: np.zeros(shape, dtype=object) for n, shape in model.parameters.items()}
+    directions = []
     for n, shape in model.parameters.items():
-        size = int(np.prod(shape))
-        own = np.eye(size, dtype=object).reshape(size, *shape)
-        if part is not None and part[0] in (n, ""):
-            weights[n], own = _special(weights[n], own, part[2], part[3], rng)
-        blocks.append(own.reshape(len(own), size))
-    total = sum(block.shape[1] for block in blocks)
-    rows = np.zeros((sum(map(len, blocks)), total), dtype=object)
-    r = c = 0
-    for block in blocks:
-        rows[r : r + len(block), c : c + block.shape[1]] = block
-        r, c = r + len(block), c + block.shape[1]
+        along: Any = np.eye(prod(shape), dtype=object).reshape(-1, *shape)
+        if n in special and not isinstance(how, int):
+            weights[n], along = how(weights[n]), map(how, along)
+        elif n in special and isinstance(how, int):  # a product of rank k
+            left, right = (rng.integers(1, _SPREAD, size=size) for size in ((shape[0], how), (how, shape[1])))
+            lefts, rights = (np.eye(m.size, dtype=object).reshape(-1, *m.shape) for m in (left, right))
+            weights[n], along = left @ right, [*(lefts @ right), *(left @ rights)]
+        directions += [model.flatten({**still, n: direction}) for direction in along]
     exact = {n: fractions_of(w) for n, w in weights.items()}
-    return WeightStratum(
-        name=name, point=Point(model=model, kind="stratum", weights=exact, detail=name), directions=rows
-    )
-
-
-def _special(
-    weight: np.ndarray, units: np.ndarray, kind: str, numbers: tuple[int, ...], rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """The weight moved into its stratum, and the directions along it."""
-    if kind == "rank":
-        (k,), (rows, columns) = numbers, weight.shape
-        left, right = (rng.integers(1, _SPREAD, size=shape) for shape in ((rows, k), (k, columns)))
-        lefts = np.eye(rows * k, dtype=object).reshape(-1, rows, k) @ right.astype(object)
-        rights = left.astype(object) @ np.eye(k * columns, dtype=object).reshape(-1, k, columns)
-        return left @ right, np.concatenate([lefts, rights])
-    if kind == "skew":
-        return np.triu(weight, 1) - np.triu(weight, 1).T, units - np.swapaxes(units, 1, 2)
-    weight, units = weight.copy(), units.copy()
-    if kind == "zero":
-        weight[numbers[0]], units[:, numbers[0]] = 0, 0
-    elif kind == "zero column":
-        weight[:, numbers[0]], units[:, :, numbers[0]] = 0, 0
-    elif kind == "equal":
-        i, j = numbers
-        weight[j], units[:, j] = weight[i], units[:, i]
-    else:
-        return weight * 0, units[:0]
-    return weight, units
+    point = Point(model=model, kind="stratum", weights=exact, detail=name)
+    return WeightStratum(name=name, point=point, directions=np.array(directions, dtype=object))
