@@ -110,24 +110,22 @@ class Bounds:
     # -- cuts ---------------------------------------------------------------------------------------------
 
     def _at_cut(self, program: Program, fields: Fields, cut: Cut) -> Iterator[Argument]:
-        inner, second = (
-            self.best(part.program, _restricted(part, fields)) for part in (cut.inner, cut.second)
-        )
-        parts = (cut.inner, cut.second)
+        parts = (cut.first, cut.second)
+        first, second = (self.best(part.program, _restricted(part, fields)) for part in parts)
         across = [
             field for field, seen in fields.items() if not any(_lives_in(part, field, seen) for part in parts)
         ]
         behind = _behind_hypersurface(program, cut)
         for bound, moving, moved in ((behind, list(fields), parts[:1]), (second, across, parts)):
             if bound is not None:
-                least = inner.value + bound.value - len(moving)
-                yield least, partial(self._composed, program, cut, inner, bound, moving, moved)
+                least = first.value + bound.value - len(moving)
+                yield least, partial(self._composed, program, cut, first, bound, moving, moved)
 
     def _composed(
         self,
         program: Program,
         cut: Cut,
-        inner: Bound,
+        first: Bound,
         second: Bound,
         fields: Sequence[VectorField],
         parts: Sequence[Part],
@@ -135,18 +133,12 @@ class Bounds:
         """The sum of the bounds of both sides minus the rank with which the fields move these parts."""
         moved, samples = self._moved(program, fields, parts)
         used, rank = self._independent(fields, moved)
-        first = inner.document
-        if (
-            first is not None and cut.early != cut.late
-        ):  # the inner part and a function without weights behind it
-            place = cut.first.places.index(cut.early)
-            first = self._composition(place, first, {"kind": "parameters"}, [], 1)
         document = None
-        if first is not None and second.document is not None:
-            document = self._composition(cut.late, first, second.document, used, samples)
-        sizes = f"{inner.value} + {second.value} - {rank}"
-        method = f"({inner.method}) + ({second.method}) - {rank} at %{cut.late}: {sizes}"
-        return Bound(value=inner.value + second.value - rank, method=method, document=document)
+        if first.document is not None and second.document is not None:
+            document = self._composition(cut.place, first.document, second.document, used, samples)
+        sizes = f"{first.value} + {second.value} - {rank}"
+        method = f"({first.method}) + ({second.method}) - {rank} at %{cut.place}: {sizes}"
+        return Bound(value=first.value + second.value - rank, method=method, document=document)
 
     def _composition(
         self, cut: int, first: Document, second: Document, used: Sequence[VectorField], samples: int

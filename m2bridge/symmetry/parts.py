@@ -34,15 +34,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a program is cut: `early` and `late` have the same weights before them, and `late` is computed from `early` alone.
+    """Where a program is cut: `first` ends in this place, and `second` begins with it."""
 
-    `first` ends in `late`, `inner` in `early`, and `second` begins with `late`.
-    """
-
-    early: int
-    late: int
+    place: int
     first: Part
-    inner: Part
     second: Part
 
 
@@ -63,13 +58,8 @@ def cuts(program: Program) -> list[Cut]:
             groups.setdefault(before[k], []).append(k)
     found = []
     for split, places in groups.items():
-        early, late = places[0], places[-1]
-        if split == weights:
-            late = early
-        elif not split or not _computed_from(program, late, early):
-            early = late
-        first, inner = part(program, [late], None), part(program, [early], None)
-        found.append(Cut(early, late, first, inner, part(program, outputs, late)))
+        place = places[0] if split == weights else places[-1]
+        found.append(Cut(place, part(program, [place], None), part(program, outputs, place)))
     return found
 
 
@@ -104,19 +94,6 @@ def _weights_before(program: Program) -> list[frozenset[int]]:
         own = frozenset([k]) if item.operation == "weight" else frozenset[int]()
         found.append(own.union(*(found[j] for j in item.operands)))
     return found
-
-
-def _computed_from(program: Program, late: int, early: int) -> bool:
-    """Whether `late` uses nothing but `early` and constants."""
-    waiting, seen = [late], {early}
-    while waiting:
-        k = waiting.pop()
-        if k not in seen:
-            seen.add(k)
-            if program.instructions[k].operation in ("weight", "input"):
-                return False
-            waiting += program.instructions[k].operands
-    return True
 
 
 # -- pieces ----------------------------------------------------------------------------------------------

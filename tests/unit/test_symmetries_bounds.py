@@ -119,7 +119,7 @@ def test_no_bound_is_below_the_rank(widths: tuple[int, ...], r: int) -> None:
     program = MLP(widths=widths, r=r).program
     bounds = Bounds(p=P)
     bounds.best(program, search(program, p=P, degree=1).fields)
-    parts = [part.program for cut in cuts(program) for part in (cut.first, cut.inner, cut.second)]
+    parts = [part.program for cut in cuts(program) for part in (cut.first, cut.second)]
     for part in [program, *parts]:
         fields = search(part, p=P).fields
         assert bounds.best(part, fields).value >= generic_rank(part, p=P).rank
@@ -183,6 +183,18 @@ def test_a_symmetry_of_the_whole_counts_though_its_weights_are_in_one_part() -> 
 
     found = dimension(from_callable(quadric, {"T": (3, 3), "V": (2, 3)}, inputs={"x": (3,)}), engine=False)
     assert (found.image_dim, found.certainty.value) == (5, "proved")
+    assert checked(found.certificate) == 0
+
+
+def test_a_symmetry_of_the_first_part_counts_inside_it() -> None:
+    """|V x|^2 times T'T w: three numbers of a quadric and two of a vector, up to a factor; O(2) is in the first part."""
+
+    def quadric(V: Any, w: Any, T: Any, x: Any) -> Any:
+        return T.T @ (T @ (w * ((V @ x) ** 2).sum()))
+
+    shapes = {"V": (2, 2), "w": (2,), "T": (2, 2)}
+    found = dimension(from_callable(quadric, shapes, inputs={"x": (2,)}), engine=False)
+    assert (found.image_dim, found.certainty.value) == (4, "proved")
     assert checked(found.certificate) == 0
 
 
