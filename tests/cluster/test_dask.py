@@ -62,7 +62,7 @@ def test_the_runner_is_killed_and_started_again(dask_cluster: Any, trial: Make, 
 
 
 def test_a_worker_without_macaulay2_is_excluded(dask_cluster: Any, trial: Make, left: Make) -> None:
-    run = trial(1)
+    run = trial(9)  # enough that the others are still at work when it has failed three times
     dask_cluster.start_workers(1, M2BRIDGE_M2="/nonexistent/M2")
     said = run.answered(run.start("dask", *dask_cluster.options, workers=3))
     assert "a worker is not used:" in said
