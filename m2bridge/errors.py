@@ -43,23 +43,10 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-_IN_ASCII = str.maketrans(
-    {
-        "≥": ">=",
-        "≤": "<=",
-        "→": "->",
-        "↦": "->",
-        "…": "...",
-        "–": "-",
-        "—": "-",
-        "×": "x",
-        "⊗": "(x)",
-        "∩": "meet",
-        "·": "*",
-        "─": "-",
-        "│": "|",
-    }
-)
+_IN_ASCII = str.maketrans({
+    "≥": ">=", "≤": "<=", "→": "->", "↦": "->", "…": "...", "–": "-", "—": "-", "×": "x", "⊗": "(x)", "∩": "meet", "·": "*",
+    "─": "-", "│": "|",
+})  # fmt: skip
 
 
 def in_ascii(error: UnicodeError) -> tuple[str, int]:

@@ -166,6 +166,8 @@ class _Expanded:
         for k, f in enumerate(self.terms):
             unit = [-int(i == k) for i in range(count)]
             rows += [[*m, *unit] for m in f]
+        if not rows:  # all coordinates are 0
+            return []
         basis, _, _ = kernel_mod(np.array(rows, dtype=np.int64) % PRIME, PRIME)
         found = []
         for row in basis.tolist():

@@ -130,16 +130,9 @@ Check = Callable[[Size, Context], Verdict]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """What is wrong with a printed statement and what repairs it.
-
-    Attributes
-    ----------
-    smallest: the smallest failing instance, in words.
-    witness: the exact witness over QQ, in words that a reader can check by hand.
-    macaulay2: a script of a few lines that shows it, to be run as it stands.
-    reason: why the statement fails.
-    unaffected: what of the paper does not depend on it.
-    repaired: the repaired statement; `claim` is the id of the claim that checks it.
+    """What is wrong with a printed statement and what repairs it: the smallest failing instance, the exact witness over QQ in words that
+    a reader can check by hand, a script of a few lines that shows it and runs as it stands, why the statement fails, what of the
+    paper does not depend on it, the repaired statement, and the id of the claim that checks that.
     """
 
     smallest: str

@@ -19,6 +19,8 @@ import flint
 import numpy as np
 
 from m2bridge.models import Softmax
+from m2bridge.programs.arithmetics import elementwise
+from m2bridge.questions import over_q
 
 Matrix = np.ndarray
 """An array of exact numbers (integers or Fractions), dtype object."""
@@ -103,9 +105,7 @@ def germ(model: Softmax, weights: dict[str, Matrix], kernel: str) -> Germ:
         with _precision(order + 1):
             S = _composed(flint.fmpq_series([exact(c) for c in KERNELS[kernel](order + 1)]))
             s = flint.fmpq_series([0, 1])
-            X = np.empty(U.shape, dtype=object)
-            for (j, a), entry in np.ndenumerate(U):
-                X[j, a] = Kernelled(exact(x[j] + entry) * s, S)
+            X = elementwise(lambda entry: Kernelled(exact(entry) * s, S), U + x[:, None])
             mean = model.network(weights, X).sum(axis=1) / U.shape[1]
             rows = [[fraction(m.value[k]) for k in range(order + 1)] for m in mean]
         return np.array(rows, dtype=object)
@@ -117,10 +117,9 @@ def virtual_germ(M: Sequence[Matrix], L: Matrix, t: int, kernel: str) -> Germ:
     """The network of virtual weights: the same program with hidden layers of full width and identities for values."""
     d = L.shape[1]
     model = Softmax(d=(d,) * len(M) + (len(L),), a=(d,) * len(M), t=t, parametrization="attention")
-    values = [np.eye(d, dtype=int).astype(object)] * (len(M) - 1) + [L]
-    weights = {f"A{i}": m for i, m in enumerate(M, start=1)} | {
-        f"V{i}": v for i, v in enumerate(values, start=1)
-    }
+    values = [*[np.eye(d, dtype=int).astype(object)] * (len(M) - 1), L]
+    layers = list(enumerate(zip(M, values, strict=True), start=1))
+    weights = {f"A{i}": m for i, (m, _) in layers} | {f"V{i}": v for i, (_, v) in layers}
     return germ(model, weights, kernel)
 
 
@@ -183,25 +182,18 @@ def recovered(
                 raise NotDeterminedError(
                     f"a coefficient of order below {order} is not explained by M_1, ..., M_{i - 1}"
                 )
-            columns.append(
-                _solution(
-                    np.concatenate([first_term(M, L, U, slope(kernel)) for U in draws]),
-                    np.concatenate([difference[:, order] for difference in differences]),
-                    f"M_{i}",
-                )
-            )
+            first = np.concatenate([first_term(M, L, U, slope(kernel)) for U in draws])
+            seen = np.concatenate([difference[:, order] for difference in differences])
+            columns.append(_solution(first, seen, f"M_{i}"))
         M.append(np.stack(columns))  # M_i^T e_j is row j of M_i
     return M, L
 
 
 def _solution(B: Matrix, y: Matrix, name: str) -> Matrix:
     """The w with B w = y; an error unless there is exactly one."""
-    table = flint.fmpq_mat(*B.shape, [exact(x) for x in B.ravel()])
-    gram = table.transpose() * table
-    if gram.det() == 0:
+    if over_q.rank(B) < B.shape[1]:
         raise NotDeterminedError(f"the first terms of {name} do not determine it")
-    right = flint.fmpq_mat(len(y), 1, [exact(x) for x in y])
-    w = gram.solve(table.transpose() * right)
-    if table * w != right:
+    w = over_q.solve(B, y[:, None])
+    if w is None:
         raise NotDeterminedError(f"no {name} explains the coefficients at its order")
-    return np.array([fraction(x) for x in w.entries()], dtype=object)
+    return w[:, 0]

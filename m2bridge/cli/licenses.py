@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata, resources
@@ -29,7 +29,7 @@ _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _LONGEST_NAME = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Licensed:
     """Something with a licence of its own; `texts` are files that hold the licence's words."""
 
@@ -81,15 +81,10 @@ def _print_texts(parts: list[Licensed]) -> None:
 
 def python_parts() -> Iterator[Licensed]:
     """Python, m2bridge, and the distributions that it depends on, as far as they are installed."""
-    stdlib = Path(sys.modules["os"].__file__ or "").parent
-    yield Licensed(
-        kind="python",
-        name="Python",
-        version=platform.python_version(),
-        license="PSF-2.0",
-        home="https://www.python.org",
-        texts=tuple(str(stdlib / "LICENSE.txt") for _ in "1" if (stdlib / "LICENSE.txt").is_file()),
-    )
+    text = Path(os.__file__).parent / "LICENSE.txt"
+    texts = (str(text),) if text.is_file() else ()
+    home = "https://www.python.org"
+    yield Licensed("python", "Python", platform.python_version(), "PSF-2.0", home, texts)
     seen: set[str] = set()
     waiting = ["m2bridge"]
     while waiting:
@@ -102,14 +97,8 @@ def python_parts() -> Iterator[Licensed]:
         except metadata.PackageNotFoundError:
             continue
         waiting += _requirements(found, _EXTRAS if name == "m2bridge" else ())
-        yield Licensed(
-            kind="python",
-            name=found.metadata["Name"],
-            version=found.version,
-            license=_license(found),
-            home=_home(found),
-            texts=_texts(found),
-        )
+        name = found.metadata["Name"]
+        yield Licensed("python", name, found.version, _license(found), _home(found), _texts(found))
 
 
 def _requirements(found: metadata.Distribution, extras: tuple[str, ...]) -> list[str]:
@@ -158,10 +147,7 @@ def engine_parts() -> Iterator[Licensed]:
     known = json.loads(resources.files("m2bridge").joinpath("data/engine_parts.json").read_text("utf-8"))
     for origin, binary in places():
         if not str(binary).endswith(str(WHEEL_BINARY)):
-            license_ = known["Macaulay2"]["license"]
-            yield Licensed(
-                kind="engine", name="Macaulay2", version=origin, license=license_, home=str(binary)
-            )
+            yield Licensed("engine", "Macaulay2", origin, known["Macaulay2"]["license"], str(binary))
             continue
         root = binary.parents[2]
         present = [f"bin/{path.name}" for path in sorted(binary.parent.iterdir())]
@@ -171,11 +157,9 @@ def engine_parts() -> Iterator[Licensed]:
             present = [file for file in present if file not in files]
             if files:
                 version = ", ".join(dict.fromkeys(filter(None, map(_library_version, files))))
-                yield Licensed(
-                    kind="engine", name=name, version=version, license=about["license"], home=about["home"]
-                )
+                yield Licensed("engine", name, version, about["license"], about["home"])
         for file in present:
-            yield Licensed(kind="engine", name=file, version="", license=UNKNOWN)
+            yield Licensed("engine", file, "", UNKNOWN)
         return
 
 
@@ -194,6 +178,4 @@ def system_parts() -> Iterator[Licensed]:
     if not Path("/.m2bridge-image").exists():
         return
     for path in sorted(_DEBIAN.glob("*/copyright")):
-        yield Licensed(
-            kind="system", name=path.parent.name, version="", license="see its text", texts=(str(path),)
-        )
+        yield Licensed("system", path.parent.name, "", "see its text", texts=(str(path),))

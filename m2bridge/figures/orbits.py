@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -53,18 +53,11 @@ def nodes(locus: SingularLocus, edge: Boundary | None) -> tuple[OrbitNode, ...]:
         tangent = upper if upper == str(s.tangent_lower) else f"{s.tangent_lower}–{upper}"
         found.append(
             OrbitNode(
-                rank_a=s.rank_a,
-                rank_v=s.rank_v,
-                meet=s.meet,
-                orbit_dim=s.orbit_dim,
-                tangent=tangent,
-                verdict=s.verdict,
-                boundary=places.get((s.rank_a, s.rank_v, s.meet)) == "boundary",
-                printed=printed,
-                fails=applies and s.verdict not in ("undecided", printed),
-                covers=tuple(sorted(covers)),
+                rank_a=s.rank_a, rank_v=s.rank_v, meet=s.meet, orbit_dim=s.orbit_dim, tangent=tangent, verdict=s.verdict,
+                boundary=places.get((s.rank_a, s.rank_v, s.meet)) == "boundary", printed=printed,
+                fails=applies and s.verdict not in ("undecided", printed), covers=tuple(sorted(covers)),
             )
-        )
+        )  # fmt: skip
     return tuple(found)
 
 
@@ -171,16 +164,16 @@ def _diagram(
         if node.fails:
             boxes = plotting.library("matplotlib.offsetbox")
             area = boxes.DrawingArea(14, 14, 0, 0)
-            area.add_artist(
-                plotting.library("matplotlib.lines").Line2D(
-                    [7], [7], marker="X", markersize=9, color=plotting.VERMILION, markeredgecolor="white"
-                )
-            )
-            axes.add_artist(
-                boxes.AnnotationBbox(
-                    area, (x, y), xybox=(28, 11), boxcoords="offset points", frameon=False, pad=0, zorder=5
-                )
-            )
+            cross = {"marker": "X", "markersize": 9, "color": plotting.VERMILION, "markeredgecolor": "white"}
+            area.add_artist(plotting.library("matplotlib.lines").Line2D([7], [7], **cross))
+            beside = {
+                "xybox": (28, 11),
+                "boxcoords": "offset points",
+                "frameon": False,
+                "pad": 0,
+                "zorder": 5,
+            }
+            axes.add_artist(boxes.AnnotationBbox(area, (x, y), **beside))
     xs = [x for x, _ in places.values()]
     axes.set_xlim(min(xs) - 0.66, max(xs) + 0.66)
     axes.set_ylim(-0.5, len(levels) - 0.4)
@@ -206,10 +199,9 @@ def _legend(figure: Any, drawn: Sequence[OrbitNode], centre: float, height: floa
         handles.append(
             lines([], [], marker="X", color=plotting.VERMILION, linestyle="none", label="printed theorem fails", markersize=8)
         )  # fmt: skip
-    figure.legend(
-        handles=handles, loc="lower center", bbox_to_anchor=(centre, 0.26 / height), ncols=2 if len(handles) == 4 else 3,
-        frameon=False, columnspacing=1.2, borderaxespad=0, borderpad=0,
-    )  # fmt: skip
+    plotting.legend_below(
+        figure, handles, (centre, 0.26 / height), ncols=2 if len(handles) == 4 else 3, handlelength=None
+    )
     figure.text(
         centre, 0.08 / height, "(rk A, rk V, dim(col A ∩ row V)); dim of the orbit, T of its tangent spaces",
         ha="center", va="bottom", fontsize=6,
@@ -243,30 +235,15 @@ def svg(locus: SingularLocus) -> str:
 
 def _svg_box(node: OrbitNode, x: float, y: float) -> str:
     name, _ = node.label.split("\n")
-    mark = (
-        f'<text class="fails" x="{x + 42:.0f}" y="{y - 10:.0f}">\N{MULTIPLICATION SIGN}</text>'
-        if node.fails
-        else ""
-    )
+    cross = f'<text class="fails" x="{x + 42:.0f}" y="{y - 10:.0f}">\N{MULTIPLICATION SIGN}</text>'
     return (
         f'<rect x="{x - 46:.0f}" y="{y - 20:.0f}" width="92" height="38" rx="8" class="{node.verdict}"/>'
         f'<text class="in" x="{x:.0f}" y="{y - 4:.0f}">{name}</text>'
-        f'<text class="in" x="{x:.0f}" y="{y + 12:.0f}">T {node.tangent}</text>{mark}'
+        f'<text class="in" x="{x:.0f}" y="{y + 12:.0f}">T {node.tangent}</text>{cross if node.fails else ""}'
     )
 
 
-COLUMNS = (
-    "rank_a",
-    "rank_v",
-    "meet",
-    "orbit_dim",
-    "tangent",
-    "verdict",
-    "boundary",
-    "printed",
-    "fails",
-    "covers",
-)
+COLUMNS = tuple(field.name for field in fields(OrbitNode))
 
 
 def data(locus: SingularLocus, edge: Boundary | None) -> tuple[dict[str, Any], list[list[Any]]]:

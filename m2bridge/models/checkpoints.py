@@ -69,36 +69,31 @@ def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkp
         found = readers[path.suffix](path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    how = "taken exactly as they stand"
+    if given.bits is not None:
+        how = f"rounded to the nearest fractions with denominators up to 2^{given.bits}"
     if path.suffix == ".json":
-        return Checkpoint(weights=_rounded_lists(found, given.bits), note=_said(path, "numbers", given.bits))
+        return Checkpoint(weights=_rounded_lists(found, given.bits), note=f"{path.name}, numbers {how}")
     named, ignored = _by_name(found, parameters)
     weights = {name: _exact(path, name, array, given.bits) for name, array in named.items()}
-    return Checkpoint(weights=weights, note=_said(path, "binary floats", given.bits), ignored=ignored)
-
-
-def _said(path: Path, what: str, bits: int | None) -> str:
-    if bits is None:
-        return f"{path.name}, {what} taken exactly as they stand"
-    return f"{path.name}, {what} rounded to the nearest fractions with denominators up to 2^{bits}"
+    return Checkpoint(weights=weights, note=f"{path.name}, binary floats {how}", ignored=ignored)
 
 
 def _by_name(
     found: Mapping[str, np.ndarray], parameters: Mapping[str, Shape]
 ) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
     """Arrays under the names of the model's weights, and the names that it does not have."""
-    named, ignored = {}, []
-    for key, array in found.items():
+
+    def name_of(key: str) -> str | None:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", key)
-        name = next((n for n in (key, plain, f"p{plain}") if n in parameters), None)
-        if name is None:
-            ignored.append(key)
-        else:
-            named[name] = array
+        return next((name for name in (key, plain, f"p{plain}") if name in parameters), None)
+
+    named = {name: array for key, array in found.items() if (name := name_of(key)) is not None}
     if not named:
         raise InputError(
             f"the file has {', '.join(list(found)[:6]) or 'nothing'}; the model's weights are {', '.join(list(parameters)[:6])}"
         )
-    return named, tuple(ignored)
+    return named, tuple(key for key in found if name_of(key) is None)
 
 
 def _exact(path: Path, name: str, array: np.ndarray, bits: int | None) -> np.ndarray:

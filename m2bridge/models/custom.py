@@ -30,6 +30,7 @@ from m2bridge.models.polynomials import (
     whole,
 )
 from m2bridge.models.spec import suggestion
+from m2bridge.models.symmetries import FoundSymmetries
 from m2bridge.models.systems import (
     PolynomialSystem,
     expected_codimension,
@@ -55,6 +56,8 @@ class OwnModel(Model):
     name: str
     polynomials: tuple[Terms, ...]
     constraints: tuple[Terms, ...]
+    found: FoundSymmetries
+    """Symmetries that were searched and verified; a model as the user gave it has none."""
 
     @property
     def own_name(self) -> str | None:
@@ -96,6 +99,7 @@ class PolynomialMap(OwnModel):
     variables: tuple[str, ...]
     polynomials: tuple[Terms, ...]
     constraints: tuple[Terms, ...] = ()
+    found: FoundSymmetries = field(default=FoundSymmetries(), compare=False, repr=False)
 
     def check(self) -> None:
         if not self.variables or not self.polynomials:

@@ -23,6 +23,7 @@ from m2bridge.models.custom import OwnModel, read_map, terms_of
 from m2bridge.models.evaluation import input_forms
 from m2bridge.models.polynomials import Terms
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
+from m2bridge.models.symmetries import FoundSymmetries
 from m2bridge.models.systems import PolynomialSystem, polynomial_program
 from m2bridge.programs import Program, parse_program
 from m2bridge.programs.coefficients import support
@@ -58,6 +59,7 @@ class OwnNetwork(OwnModel):
     name: str = field(default=unnamed, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
     declared: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
+    found: FoundSymmetries = field(default=FoundSymmetries(), compare=False)
 
     def __hash__(self) -> int:
         return hash(self.recorded.sha256)

@@ -34,6 +34,8 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9']*(?:_(?:\d+|[A-Za-z][A-Za-z0-9]*|\(\s*\d
 
 _TOKEN = re.compile(rf"\s*(?:(?P<number>\d+)|(?P<name>{NAME.pattern})|(?P<sign>\*\*|[-+*/^()]))")
 
+_FACTOR = "a number, a variable or '('"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseLimits:
@@ -56,51 +58,34 @@ def parse_polynomial(
     column: int = 1,
     limits: ParseLimits | None = None,
 ) -> dict[Exponents, Coefficient]:
-    """The sparse polynomial that a text means.
+    """The sparse polynomial that a text means; exponents are in the order of `variables`, the names that it may use.
 
-    Parameters
-    ----------
-    text, variables
-        The text, and the names it may use; exponents are in the order of `variables`.
-    source, line, column
-        Where the text begins, for error messages.
-
-    Raises
-    ------
-    ParseError
-        With fields `source`, `line` and `column`: a character that does not belong, unbalanced parentheses,
-        a variable that was not declared, an exponent or a polynomial that is too large.
+    A ParseError has the fields `source`, `line` and `column`: where the text begins, as it is told, and how far it was read.
     """
     return _Parser(text, variables, (source, line, column), limits or ParseLimits()).polynomial()
 
 
 class _Parser:
+    """Sums of products of factors, read from left to right, with one token ahead: its `kind`, `token` and `start`."""
+
     def __init__(
         self, text: str, variables: Sequence[str], origin: tuple[str, int, int], limits: ParseLimits
     ) -> None:
         self.text, self.origin, self.limits = text, origin, limits
         self.variables = [_canonical(name) for name in variables]
         self.index = {name: i for i, name in enumerate(self.variables)}
-        self.one: Exponents = (0,) * len(self.variables)
-        self.depth = self.products = 0
+        self.depth = self.products = self.start = self.at = 0
         if len(text) > limits.characters:
             self.fail(f"the text has {len(text)} characters, more than {limits.characters}", 0)
-        self.at = 0
-        self.kind = self.token = ""
-        self.start = 0
         self.advance()
 
     def fail(self, message: str, position: int | None = None) -> NoReturn:
-        position = self.start if position is None else position
         source, line, column = self.origin
-        before = self.text[:position]
-        breaks = before.count("\n")
-        column = position - before.rfind("\n") if breaks else column + position
-        line += breaks
-        prefix = f"{source}, " if source else ""
-        raise ParseError(
-            f"{prefix}line {line}, column {column}: {message}", source=source, line=line, column=column
-        )
+        before = self.text[: self.start if position is None else position]
+        column = len(before) - before.rfind("\n") if "\n" in before else column + len(before)
+        line += before.count("\n")
+        where = (f"{source}, " if source else "") + f"line {line}, column {column}"
+        raise ParseError(f"{where}: {message}", source=source, line=line, column=column)
 
     def advance(self) -> None:
         match = _TOKEN.match(self.text, self.at)
@@ -115,18 +100,20 @@ class _Parser:
         self.token = match.group(self.kind)
         self.start, self.at = match.start(self.kind), match.end()
 
-    def found(self) -> str:
-        return repr(self.token) if self.token else "the end of the text"
+    def unexpected(self, wanted: str) -> NoReturn:
+        hint = "; a ')' too many" if self.token == ")" and wanted == "an operator" else ""
+        if wanted != _FACTOR and (self.kind in ("number", "name") or self.token == "("):
+            hint = "; write a product with '*'"
+        elif wanted == _FACTOR and self.token in ("+", "-"):
+            hint = "; one sign too many"
+        found = repr(self.token) if self.token else "the end of the text"
+        self.fail(f"expected {wanted}, found {found}{hint}")
 
     def polynomial(self) -> dict[Exponents, Coefficient]:
         result = self.expression()
         if self.kind != "end":
-            hint = "; a ')' too many" if self.token == ")" else ""
-            self.fail(f"expected an operator, found {self.found()}{hint}" + self.product_hint())
+            self.unexpected("an operator")
         return result
-
-    def product_hint(self) -> str:
-        return "; write a product with '*'" if self.kind in ("number", "name") or self.token == "(" else ""
 
     def expression(self) -> dict[Exponents, Coefficient]:
         total: dict[Exponents, Coefficient] = {}
@@ -140,19 +127,15 @@ class _Parser:
                     total.pop(exponents, None)
             if len(total) > self.limits.terms:
                 self.fail(f"the polynomial has more than {self.limits.terms} terms")
-            if not self.signed():
+            if self.token not in ("+", "-"):
                 return {exponents: whole(value) for exponents, value in total.items()}
             sign = self.sign()
 
-    def signed(self) -> bool:
-        return self.kind == "sign" and self.token in "+-"
-
     def sign(self) -> int:
         """The sign that follows, 1 if none does."""
-        if not self.signed():
-            return 1
         value = -1 if self.token == "-" else 1
-        self.advance()
+        if self.token in ("+", "-"):
+            self.advance()
         return value
 
     def term(self, sign: int) -> dict[Exponents, Coefficient]:
@@ -164,7 +147,10 @@ class _Parser:
             coefficient *= self.sign()
             place = self.start
             if self.kind == "number":
-                coefficient *= self.power_of(self.integer(), place)
+                value, exponent = self.integer(), self.exponent()
+                if value.bit_length() * exponent > 4 * self.limits.digits:
+                    self.fail(f"a number has more than {self.limits.digits} digits", place)
+                coefficient *= value**exponent
             elif self.kind == "name":
                 variable = self.variable()
                 exponents[variable] += self.exponent()
@@ -175,13 +161,12 @@ class _Parser:
                 for _ in range(self.exponent(place)):
                     rest = factor if rest is None else self.product(rest, factor, place)
             else:
-                hint = "; one sign too many" if self.signed() else ""
-                self.fail(f"expected a number, a variable or '(', found {self.found()}{hint}")
+                self.unexpected(_FACTOR)
             while self.token == "/":
                 coefficient = Fraction(coefficient) / self.divisor()
             if Fraction(coefficient).numerator.bit_length() > 16 * self.limits.digits:
                 self.fail("a coefficient is too large", place)
-            if self.token != "*" or self.kind != "sign":
+            if self.token != "*":
                 break
             self.advance()
         if not coefficient:
@@ -196,17 +181,11 @@ class _Parser:
         self.advance()
         return value
 
-    def power_of(self, value: int, place: int) -> int:
-        exponent = self.exponent()
-        if value.bit_length() * exponent > 4 * self.limits.digits:
-            self.fail(f"a number has more than {self.limits.digits} digits", place)
-        return int(value**exponent)
-
     def divisor(self) -> int:
         self.advance()
+        place, found = self.start, repr(self.token) if self.token else "the end of the text"
         if self.kind != "number":
-            self.fail(f"a polynomial is divided by integers only, found {self.found()} after '/'")
-        place = self.start
+            self.fail(f"a polynomial is divided by integers only, found {found} after '/'")
         value = self.integer()
         if value == 0:
             self.fail("a division by zero", place)
@@ -221,15 +200,16 @@ class _Parser:
 
     def exponent(self, place: int | None = None) -> int:
         """The exponent that follows, 1 if none does; a power of parentheses (at `place`) is at least 1."""
-        if self.kind != "sign" or self.token not in ("^", "**"):
+        if self.token not in ("^", "**"):
             return 1
         self.advance()
         if self.kind != "number":
-            self.fail(f"an exponent is a number without sign, found {self.found()}")
+            found = repr(self.token) if self.token else "the end of the text"
+            self.fail(f"an exponent is a number without sign, found {found}")
         if len(self.token) > 9 or int(self.token) > self.limits.exponent:
             self.fail(f"the exponent {self.token[:20]} is above {self.limits.exponent}")
         value = self.integer()
-        if self.token in ("^", "**") and self.kind == "sign":
+        if self.token in ("^", "**"):
             self.fail("a power of a power: put parentheses")
         if value == 0 and place is not None:
             self.fail("a power 0 of parentheses is written 1", place)
@@ -242,10 +222,10 @@ class _Parser:
             self.fail(f"parentheses are nested more than {self.limits.nesting} deep")
         self.advance()
         inner = self.expression()
+        if self.kind == "end":
+            self.fail("this '(' is never closed", opening)
         if self.token != ")":
-            if self.kind == "end":
-                self.fail("this '(' is never closed", opening)
-            self.fail(f"expected ')', found {self.found()}" + self.product_hint())
+            self.unexpected("')'")
         self.depth -= 1
         self.advance()
         return inner

@@ -161,35 +161,30 @@ class _Traced:
             self.module = copy.deepcopy(module).cpu()
         except Exception as error:
             raise InputError(f"the module cannot be copied: {first_line(error)}") from error
-        self._say_precision()
+        kinds = sorted({str(p.dtype).removeprefix("torch.") for p in self.module.parameters()})
+        if half := next((kind for kind in kinds if kind in ("bfloat16", "float16")), None):
+            self.notes.append(
+                f"The module is in {half}; it is read in float64, without the roundings of {half}."
+            )
         self.module.double()
         self.kept: list[int] = []
-        arguments = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
-        self.exported = self._export(arguments)
+        self.exported = self._export([torch.randn(shape, dtype=torch.float64) for shape in shapes])
         signature = self.exported.graph_signature
         self._check_mutations(signature)
         self.weights = self._named_weights(signature)
-        self.inputs = self._named_inputs(signature)
-
-    def _say_precision(self) -> None:
-        kinds = sorted({str(p.dtype).removeprefix("torch.") for p in self.module.parameters()})
-        if half := [kind for kind in kinds if kind in ("float16", "bfloat16")]:
-            self.notes.append(
-                f"The module is in {half[0]}; it is read in float64, without the roundings of {half[0]}."
-            )
+        taken = [name for name, _ in self.weights.values()]
+        self.inputs: dict[str, str] = {}  # placeholder -> name of the input
+        for placeholder in signature.user_inputs:
+            self.inputs[placeholder] = free_name(str(placeholder), [*taken, *self.inputs.values()])
 
     def _export(self, arguments: list[Any]) -> Any:
         torch = self.torch
+        table = torch.export.default_decompositions()
+        for operation in [key for key in table.keys() if operation_name(key) in _WHOLE]:  # noqa: SIM118
+            table.pop(operation)
         try:
             with torch.no_grad():
                 copy.deepcopy(self.module)(*[a.clone() for a in arguments])
-        except Exception as error:
-            raise self._explained(error) from error
-        table = torch.export.default_decompositions()
-        for operation in list(table.keys()):
-            if operation_name(operation) in _WHOLE:
-                table.pop(operation)
-        try:
             exported = torch.export.export(self.module, tuple(arguments), strict=False)
             return exported.run_decompositions(table)
         except Exception as error:
@@ -236,22 +231,14 @@ class _Traced:
             )
         return found
 
-    def _named_inputs(self, signature: Any) -> dict[str, str]:
-        """Placeholder -> name of the input."""
-        taken = [name for name, _ in self.weights.values()]
-        found: dict[str, str] = {}
-        for placeholder in signature.user_inputs:
-            found[placeholder] = free_name(str(placeholder), [*taken, *found.values()])
-        return found
-
     # -- playing the graph ------------------------------------------------------------------------------
 
     def recorded(self) -> Recording:
         weights = {name: tuple(parameter.shape) for name, parameter in self.weights.values()}
         inputs = dict(zip(self.inputs.values(), self.shapes, strict=True))
-        used = {node.name for node in self.exported.graph.nodes if node.op == "placeholder" and node.users}
-        unused = [name for p, (name, _) in self.weights.items() if p not in used]
-        if unused := [n for n in unused if n not in {m for p, (m, _) in self.weights.items() if p in used}]:
+        nodes = [node.name for node in self.exported.graph.nodes if node.op == "placeholder" and node.users]
+        used = {self.weights[name][0] for name in nodes if name in self.weights}
+        if unused := [name for name in weights if name not in used]:
             self.notes.append(f"forward does not use {', '.join(unused)}.")
         return record_call(self._played, weights, inputs)
 
@@ -275,10 +262,8 @@ class _Traced:
         raise AssertionError("a graph ends with its output")
 
     def _constants(self) -> dict[str, Any]:
-        signature, state = (
-            self.exported.graph_signature,
-            {**self.exported.state_dict, **self.exported.constants},
-        )
+        signature = self.exported.graph_signature
+        state = {**self.exported.state_dict, **self.exported.constants}
         places = {
             **signature.inputs_to_parameters,
             **signature.inputs_to_buffers,
@@ -309,7 +294,9 @@ class _Traced:
         if base.startswith(("_assert", "sym_")):
             return None
         try:
-            result = applied(base, *arrays((args, kwargs), self.torch))
+            result = applied(
+                base, *mapped((args, kwargs), lambda a: a.detach().cpu().numpy(), self.torch.Tensor)
+            )
         except M2BridgeError as error:
             kind = NotPolynomialError if isinstance(error, NotPolynomialError) else InputError
             raise kind(f"{place_of_node(node)}: {error.message.rpartition(chr(10))[2]}") from None
@@ -356,7 +343,7 @@ def operation_name(target: Any) -> str:
 
 
 def mapped(value: Any, of: Callable[[Any], Any], kind: type) -> Any:
-    """Nested arguments of a node with the values of other nodes put in."""
+    """Nested arguments of a node with something else for all that is of a kind."""
     if isinstance(value, kind):
         return of(value)
     if isinstance(value, (list, tuple)):
@@ -373,11 +360,6 @@ def holds_recorded(value: Any) -> bool:
     if isinstance(value, dict):
         return any(holds_recorded(item) for item in value.values())
     return isinstance(value, (Recorded, Masked))
-
-
-def arrays(value: Any, torch: Any) -> Any:
-    """Nested arguments with NumPy arrays for tensors."""
-    return mapped(value, lambda tensor: tensor.detach().cpu().numpy(), torch.Tensor)
 
 
 def place_of_node(node: Any) -> str:

@@ -1,6 +1,4 @@
-"""A model run over polynomials (an identity proved once holds for all weights) and over
-balls.
-"""
+"""A model run over polynomials: an identity proved once holds for all weights."""
 
 from __future__ import annotations
 
@@ -12,7 +10,6 @@ import numpy as np
 from flint import Ordering, fmpq_mpoly_ctx, fmpz_mpoly_ctx
 
 from m2bridge.models.base import Model
-from m2bridge.models.polynomials import Polynomial
 from m2bridge.programs.arithmetics import object_array
 
 
@@ -55,8 +52,3 @@ def variable_array(variables: list[Any], shape: tuple[int, ...]) -> np.ndarray:
     """The next ``prod(shape)`` variables as an array, taken from the front of the list."""
     taken = [variables.pop(0) for _ in range(prod(shape))]
     return object_array(taken, shape)
-
-
-def degree(polynomial: Polynomial) -> int:
-    """The total degree; -1 for the zero polynomial."""
-    return max((sum(exponents) for exponents in polynomial), default=-1)

@@ -19,6 +19,46 @@ from m2bridge.programs.instructions import Shape
 Label = int | Literal["*"]
 
 
+@dataclass(frozen=True, slots=True)
+class LinearField:
+    """A vector field that does not change the function: flat weight i moves by c times flat weight j, for each (i, j, c)."""
+
+    terms: tuple[tuple[int, int, int], ...]
+
+    def generators(self, weights: Mapping[str, Any]) -> Any:
+        """How it moves given weights (Mod arrays, integers or objects): one row."""
+        flat = np.concatenate([weight.reshape(-1) for weight in weights.values()])
+        matrix = np.zeros((flat.shape[0], flat.shape[0]), dtype=np.int64)
+        for i, j, c in self.terms:
+            matrix[i, j] += c
+        return (matrix @ flat).reshape(1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedPermutation:
+    """Flat weight i becomes ``signs[i]`` times flat weight ``order[i]``, and the function stays the same."""
+
+    order: tuple[int, ...]
+    signs: tuple[int, ...]
+
+    def __call__(self, vector: Any) -> Any:
+        return np.asarray(vector)[list(self.order)] * np.array(self.signs)
+
+    def after(self, first: SignedPermutation) -> SignedPermutation:
+        """This one, applied to what the first one gives."""
+        order = tuple(first.order[i] for i in self.order)
+        signs = tuple(s * first.signs[i] for s, i in zip(self.signs, self.order, strict=True))
+        return SignedPermutation(order, signs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundSymmetries:
+    """Symmetries that were searched and verified: linear vector fields, and elements of a finite group, the identity first."""
+
+    fields: tuple[LinearField, ...] = ()
+    finite: tuple[SignedPermutation, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symmetry:
     """A group acting on the weights without changing the function.
@@ -26,7 +66,6 @@ class Symmetry:
     Attributes
     ----------
     name, citation: what it is and where it is stated.
-    kind: ``gl``, ``torus`` or ``scaling``.
     size: n for GL(n) or a torus of rank n; 1 for a scaling.
     axes: labels of the axes of each weight that moves. For ``gl``: 1 where g acts, -1 where its inverse transpose acts, ``"*"``
         on an axis that counts copies of the group. For ``torus``: entry i along an axis with label k is multiplied by s_i^k.

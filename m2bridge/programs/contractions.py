@@ -24,15 +24,8 @@ Term = tuple[str, ...]
 
 def contraction(recorder: Recorder, terms: Sequence[Term], result: Term, operands: Sequence[int]) -> int:
     """The einsum of one or two operands, no axis of which occurs twice in a term."""
-    moved = []
-    for term, place in zip(terms, operands, strict=True):
-        item = recorder.instructions[place]
-        alone = len(terms) == 1 and item.operation == "einsum" and len(item.operands) == 1
-        if alone or recorder.is_transpose(item):
-            (inner,), outer = item.constants
-            names = dict(zip(outer, term, strict=True))
-            term, place = tuple(names.get(a, f"summed {a}") for a in inner), item.operands[0]  # noqa: PLW2901
-        moved.append((term, place))
+    pairs = zip(terms, operands, strict=True)
+    moved = [_further_in(recorder, term, place, sums=len(terms) == 1) for term, place in pairs]
     if len(moved) == 1 and moved[0][0] == result:
         return moved[0][1]
     lengths = {n: k for term, place in moved for n, k in zip(term, recorder.shape(place), strict=True)}
@@ -43,6 +36,17 @@ def contraction(recorder: Recorder, terms: Sequence[Term], result: Term, operand
     letter = dict(zip(lengths, LETTERS, strict=False))
     *written, output = ("".join(letter[n] for n in term) for term in (*(term for term, _ in moved), result))
     return recorder.write("einsum", [place for _, place in moved], tuple(written), output)
+
+
+def _further_in(recorder: Recorder, term: Term, place: int, *, sums: bool) -> tuple[Term, int]:
+    """What an operand is a transpose of, or with `sums` a sum of, and its axes."""
+    item = recorder.instructions[place]
+    summed = sums and item.operation == "einsum" and len(item.operands) == 1
+    if not summed and not recorder.is_transpose(item):
+        return term, place
+    (inner,), outer = item.constants
+    names = dict(zip(outer, term, strict=True))
+    return tuple(names.get(letter, f"summed {letter}") for letter in inner), item.operands[0]
 
 
 def transposed(recorder: Recorder, place: int, axes: Sequence[int]) -> int:

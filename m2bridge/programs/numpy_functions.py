@@ -443,6 +443,8 @@ _HINTS = {
     "sin cos": "make sine and cosine two weights, or rotate by constant angles with math.cos",
     "tanh sinh cosh exp2 expm1": "write it with np.exp, or use a polynomial activation",
     "linalg.inv linalg.solve linalg.pinv": "make the inverse a weight of the network",
+    "linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.svd linalg.qr linalg.cholesky":
+        "make the factors weights of the network, and multiply them",
     "linalg.det linalg.slogdet": "write the determinant out as a sum of products",
     "linalg.norm": "the squared norm is (x * x).sum()",
     "var std": "the variance is ((x - x.mean())**2).mean()",

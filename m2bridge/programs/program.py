@@ -42,6 +42,7 @@ from m2bridge.programs.instructions import (
 __all__ = ["Builder", "Instruction", "Program", "ProgramError", "Shape", "check_program", "parse_program"]
 
 HEADER = "m2bridge program 1"
+_RESULT = re.compile(rf"(?:output ({NAME.pattern})|vanishing) %([0-9]{{1,7}})")
 
 
 @dataclass(frozen=True)
@@ -143,11 +144,11 @@ def parse_program(text: str) -> Program:
     vanishing: list[int] = []
     for number, line in enumerate(lines[1:-1], start=2):
         try:
-            if line.startswith("output "):
-                name, place = _groups(line, rf"output ({NAME.pattern}) %([0-9]{{1,7}})")
-                outputs.append((name, int(place)))
-            elif line.startswith("vanishing ") and not outputs:
-                vanishing.append(int(_groups(line, r"vanishing %([0-9]{1,7})")[0]))
+            result = _RESULT.fullmatch(line)
+            if result and result[1]:
+                outputs.append((result[1], int(result[2])))
+            elif result and not outputs:
+                vanishing.append(int(result[2]))
             elif outputs or vanishing:
                 raise ProgramError("instructions come before outputs")
             else:
@@ -159,13 +160,6 @@ def parse_program(text: str) -> Program:
     if program.text != text:
         raise ProgramError("the text is not in canonical form")
     return program
-
-
-def _groups(line: str, pattern: str) -> tuple[str, ...]:
-    match = re.fullmatch(pattern, line)
-    if not match:
-        raise ProgramError(f"{line[:60]!r} is not an instruction")
-    return match.groups()
 
 
 def check_program(program: Program) -> None:

@@ -69,12 +69,11 @@ class Probe:
         parts = []
         for _, place in self.program.outputs:
             item, size = items[place], self.program.instructions[place].size
-            flat = np.zeros((*sizes, size), dtype=np.int64)
+            table = np.zeros((1,) * len(lead) + (size,), dtype=np.int64)
             if item is not None:
                 table = self.arithmetic.field.canonical(aligned(item, lead, len(item.core)))
-                flat = np.broadcast_to(table.reshape(*table.shape[: len(lead)], size), flat.shape)
-            parts.append(flat)
-        return np.concatenate(parts, axis=-1)
+            parts.append(np.broadcast_to(table.reshape(*table.shape[: len(lead)], size), (*sizes, size)))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
 
     def random_direction(self) -> dict[str, Integers]:
         rng = np.random.default_rng([self.seed, self.p, 11])

@@ -27,6 +27,13 @@ class Expense:
     megabytes: float
     rests_on: str
 
+    def estimate(self, question: str, without_engine: str) -> Estimate:
+        """The same for people, with what remains possible without Macaulay2."""
+        return Estimate(
+            question=question, seconds=float(f"{self.seconds:.3g}"), memory_bytes=int(self.megabytes * _MEGABYTE),
+            rests_on=self.rests_on, without_engine=without_engine,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
@@ -49,17 +56,6 @@ class Estimate:
         ]
 
 
-def estimate_of(question: str, expense: Expense, without_engine: str) -> Estimate:
-    """An estimate from a cost."""
-    return Estimate(
-        question=question,
-        seconds=float(f"{expense.seconds:.3g}"),
-        memory_bytes=int(expense.megabytes * _MEGABYTE),
-        rests_on=expense.rests_on,
-        without_engine=without_engine,
-    )
-
-
 _JACOBIAN_SECONDS = 2e-6
 """For each weight and multiplication of the program; 1.9 million, lightning(d=16,dp=16), took 4 to 16 s on two busy cores."""
 _START_SECONDS = {True: 3.5, False: 1.2}
@@ -74,11 +70,8 @@ def from_program(needs_engine: bool) -> Cost:
 
     def cost(model: Any, _: Mapping[str, Any]) -> Expense:
         if not isinstance(model, Model):
-            return Expense(
-                seconds=_START_SECONDS[True],
-                megabytes=_PYTHON_MEGABYTES,
-                rests_on="nothing but the start of Macaulay2",
-            )
+            start = "nothing but the start of Macaulay2"
+            return Expense(seconds=_START_SECONDS[True], megabytes=_PYTHON_MEGABYTES, rests_on=start)
         free = model.free
         weights, work = free.parameter_count, multiplications(free.program)
         search = 0.0 if free.symmetries else min(_SEARCH_SECONDS * weights**2, _MOST_SEARCH_SECONDS)

@@ -83,17 +83,10 @@ class TemplateValues(Result):
 
 
 def run_template(
-    path: Path,
-    parameters: Mapping[str, object] | None = None,
-    *,
-    model: Model | None = None,
-    prime: int | None = None,
-    engine: Engine | None = None,
-    seed: int = 0,
-    limits: Limits | None = None,
-    keep: Path | None = None,
+    path: Path, parameters: Mapping[str, object] | None = None, *, model: Model | None = None, prime: int | None = None,
+    engine: Engine | None = None, seed: int = 0, limits: Limits | None = None, keep: Path | None = None,
     progress: Callable[[str], None] | None = None,
-) -> TemplateValues:
+) -> TemplateValues:  # fmt: skip
     """Run a template of one's own and return what it emitted.
 
     Parameters
@@ -128,7 +121,7 @@ def run_template(
     return asking.answer(
         TemplateValues,
         model="none" if model is None else model.spec,
-        options={k: _plain(v) for k, v in given.items()},
+        options=json.loads(json.dumps(given, default=str)),
         certainty=Certainty.PROBABLE,
         limit=limit,
         template=path.name,
@@ -160,30 +153,22 @@ def parse_setting(text: str) -> tuple[str, object]:
     >>> parse_setting("n=[1,2]"), parse_setting('kind="odd"')
     (('n', [1, 2]), ('kind', 'odd'))
     """
-    name, equals, value = text.partition("=")
-    if not equals or not NAME.fullmatch(name.strip()):
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not NAME.fullmatch(name):
         raise InputError(f"--set {text!r}: write name=value")
     try:
         parsed = json.loads(value)
     except (ValueError, RecursionError):
-        raise InputError(_no_json(name.strip(), value.strip())) from None
+        how = ": write an integer, true, false, null, a list of these, or a string in double quotes"
+        if NAME.fullmatch(value):
+            how = f"; a string is written --set {name}='\"{value[:40]}\"'"
+        raise InputError(f"--set {name}={value[:40]}: the value is not JSON{how}") from None
     if _has_float(parsed):
         raise InputError(f"--set {text!r}: only exact values, no decimal fractions or objects")
-    return name.strip(), parsed
-
-
-def _no_json(name: str, value: str) -> str:
-    text = f"--set {name}={value[:40]}: the value is not JSON"
-    if NAME.fullmatch(value):
-        return f"{text}; a string is written --set {name}='\"{value[:40]}\"'"
-    return f"{text}: write an integer, true, false, null, a list of these, or a string in double quotes"
+    return name, parsed
 
 
 def _has_float(value: object) -> bool:
     if isinstance(value, list):
         return any(_has_float(item) for item in value)
     return isinstance(value, (float, dict))
-
-
-def _plain(value: object) -> Any:
-    return json.loads(json.dumps(value, default=str))

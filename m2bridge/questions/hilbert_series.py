@@ -30,14 +30,7 @@ _SPARE_POINTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HilbertSeries(Result):
-    """numerator(T) / (1 - T)^closure_dim.
-
-    Attributes
-    ----------
-    numerator: the coefficients of T^0, T^1, ...; None when a limit came first.
-    closure_dim: the dimension of the closure; None when a limit came first.
-    hilbert_function: the coefficients of T^0, T^1, ... of the series, in the degrees where points were evaluated.
-    """
+    """numerator(T) / (1 - T)^closure_dim, None when a limit came first, and its coefficients where points were evaluated."""
 
     ANALYSIS: ClassVar[str] = "hilbert-series"
     VERSION: ClassVar[int] = 1
@@ -92,9 +85,12 @@ def hilbert_series(
     ask.require_engine()
     ask.announce("points")
     source = model.free
-    top = _top_degree(source.coordinate_count, max_degree, max_monomials)
-    points = _image_points(source, comb(source.coordinate_count + top, top) + _SPARE_POINTS, ask.seed, p)
-    counted = hilbert_function_at(points, top, p)
+    count = source.coordinate_count
+    top = max([1, *(s for s in range(2, max_degree + 1) if comb(count + s, s) <= max_monomials)])
+    rng = np.random.default_rng(ask.seed)
+    drawn = [source.draw_weights(rng, p) for _ in range(comb(count + top, top) + _SPARE_POINTS)]
+    weights = {name: Mod(np.stack([w[name] for w in drawn]), p) for name in source.parameters}
+    counted = hilbert_function_at(source.coordinates(weights).values, top, p)
     ask.say("hilbert_function", list(counted), "modular", "ranks of monomials at random points", prime=p)
     values, limit = ask.ask(TEMPLATE, {"p": p}, source)
     dim, numerator = values.get("closure_dim"), values.get("numerator")
@@ -111,19 +107,6 @@ def hilbert_series(
         closure_dim=dim,
         hilbert_function=counted,
     )
-
-
-def _top_degree(count: int, max_degree: int, max_monomials: int) -> int:
-    """The largest degree with few enough monomials in `count` variables; 1 at least."""
-    return max([1, *(s for s in range(2, max_degree + 1) if comb(count + s, s) <= max_monomials)])
-
-
-def _image_points(model: Model, count: int, seed: int, p: int) -> NDArray[np.int64]:
-    rng = np.random.default_rng(seed)
-    drawn = [model.draw_weights(rng, p) for _ in range(count)]
-    weights = {name: Mod(np.stack([w[name] for w in drawn]), p) for name in model.parameters}
-    points: NDArray[np.int64] = model.coordinates(weights).values
-    return points
 
 
 def hilbert_function_at(points: NDArray[np.int64], top: int, p: int) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
 from m2bridge.questions.asking import Asking, LimitReached, Progress, prime_between, suitable_steps
-from m2bridge.questions.cost import Cost, Estimate, estimate_of, from_program
+from m2bridge.questions.cost import Cost, Estimate, from_program
 from m2bridge.results import RESULT_TYPES, Result, register_result
 from m2bridge.scripts import Script
 
@@ -156,18 +156,13 @@ class Question(Generic[S, R]):
         limits: Limits | None = None, timeout: float | str | None = None, memory: int | str | None = None,
         keep: Path | None = None, progress: Progress | None = None, **options: Any,
     ) -> R:  # fmt: skip
-        """The answer.
+        """The answer about `subject`, a model or its spec; `given` are own options that the question takes without their names.
 
-        Parameters
-        ----------
-        subject: what the question is about: a model or its spec.
-        given: the question's own options in order, where it takes them without their names: ``same(model, a, b)``.
-        engine: a Macaulay2 from :func:`m2bridge.open_engine`; None for the first that works; False for none.
-        prime: characteristic for what is computed over a finite field; by default one that divides nothing in the subject.
-        seed: of every random choice.
-        limits: time and memory of the whole question; `timeout` and `memory` are a shorter way to say it: ``"10m"``, ``"4G"``.
-        keep: a directory in which to leave every script with its raw output.
-        progress: told each step as it begins; without one, notebooks and interactive terminals show the step themselves.
+        `engine` is a Macaulay2 from :func:`m2bridge.open_engine`, None for the first that works, False for none. `prime` is the
+        characteristic of finite fields, by default one that divides nothing in the subject; `seed` that of every random choice.
+        `limits` are time and memory of the whole question; `timeout` and `memory` say the same: ``"10m"``, ``"4G"``. `keep` is a
+        directory in which to leave every script with its raw output. `progress` is told each step as it begins; without one,
+        notebooks and interactive terminals show the step themselves.
         """
         own = list(inspect.signature(self.function).parameters.values())[2:]
         places = [p.name for p in own if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
@@ -217,17 +212,13 @@ class Question(Generic[S, R]):
         '10 weights and 50 multiplications of the network'
         """
         self._check(options, prime)
-        expense = (self.cost or from_program(self.needs_engine))(self.subject.of(subject), options)
-        return estimate_of(self.name, expense, self._without_engine())
-
-    def _without_engine(self) -> str:
+        without = "nothing of this question"
         if not self.needs_engine:
-            return "the whole answer, with its proof where bounds meet; Macaulay2 is a further witness"
-        if self.subject is MODEL:
-            return (
-                "nothing of this question; m2bridge dimension --no-engine still proves the image's dimension"
-            )
-        return "nothing of this question"
+            without = "the whole answer, with its proof where bounds meet; Macaulay2 is a further witness"
+        elif self.subject is MODEL:
+            without += "; m2bridge dimension --no-engine still proves the image's dimension"
+        expense = (self.cost or from_program(self.needs_engine))(self.subject.of(subject), options)
+        return expense.estimate(self.name, without)
 
     def first_script(self, subject: S | str, **given: Any) -> Script:
         """The first script that the question would run; everything before it is computed."""

@@ -48,17 +48,13 @@ class Same(Result):
     certificate: Mapping[str, Value] | None
 
     def view(self) -> View:
-        answer = {
-            "same": "one function: both weights compute the same",
-            "different": "different functions",
-            "undecided": "undecided",
-        }[self.verdict]
+        words = {"same": "one function: both weights compute the same", "different": "different functions"}
         facts = []
         if self.example is not None:
-            words = [
+            shown = [
                 f"{key} {cut(str(value).replace(chr(39), ''), 80)}" for key, value in self.example.items()
             ]
-            facts.append(("they differ at", ", ".join(words)))
+            facts.append(("they differ at", ", ".join(shown)))
         for which, moves in (("first", self.first_moves), ("second", self.second_moves)):
             facts += [(f"{which}, {m.group}", cut(str(m.element).replace("'", ""), 100)) for m in moves]
         notes = {
@@ -67,6 +63,7 @@ class Same(Result):
             None: (),
         }[self.carried if self.verdict == "same" else None]
         to_prove = "all coefficients are too many to be compared, or the network is not polynomial"
+        answer = words.get(self.verdict, self.verdict)
         return View(answer=answer, facts=tuple(facts), notes=notes, to_prove=to_prove)
 
 

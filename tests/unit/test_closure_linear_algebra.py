@@ -71,13 +71,13 @@ def test_weight_spaces_partition_a_degree_and_carriers_carry() -> None:
     swap = np.array([0, 2, 1, 3])
     turn = np.array([3, 1, 2, 0])
     part = split_degree(grading, [swap, turn], 3)
-    sizes = [part.size(i) for i in range(len(part.weights))]
+    sizes = [len(part.space(i)) for i in range(len(part.weights))]
     assert sum(sizes) == 20
     assert part.orbit_sizes.sum() == len(part.weights)
     for index in range(len(part.weights)):
         representative = part.space(int(part.representative[index]))
-        moved = {tuple(sorted(row)) for row in part.carrier[index][representative.monomials].tolist()}
-        assert moved == {tuple(row) for row in part.space(index).monomials.tolist()}
+        moved = {tuple(sorted(row)) for row in part.carrier[index][representative].tolist()}
+        assert moved == {tuple(row) for row in part.space(index).tolist()}
 
 
 def test_rational_reconstruction() -> None:

@@ -178,6 +178,7 @@ def test_a_float_is_taken_exactly_and_said_once() -> None:
 REFUSED: list[tuple[Callable[..., Any], str]] = [
     (lambda W, x: np.linalg.inv(W) @ x, "make the inverse a weight"),
     (lambda W, x: np.linalg.solve(W, 2 * x), "make the inverse a weight"),
+    (lambda W, x: np.linalg.svd(W)[1] * x, "make the factors weights"),
     (lambda W, x: np.linalg.norm(W @ x), r"the squared norm is \(x \* x\).sum"),
     (lambda W, x: np.clip(W @ x, 0, 1), "relu is not a polynomial"),
     (lambda W, x: np.fft.fft(W @ x), "np.fft.fft cannot be recorded; complex numbers are two real ones"),

@@ -163,6 +163,54 @@ def test_an_affine_curve_and_a_dense_image(engine: Engine) -> None:
     )
 
 
+SEGRE = "map:a,b,c,d,e,f->a*c*e;a*c*f;a*d*e;a*d*f;b*c*e;b*c*f;b*d*e;b*d*f"
+MINORS = "map:a,b,c,d,e,f,g,h->a*f-b*e;a*g-c*e;a*h-d*e;b*g-c*f;b*h-d*f;c*h-d*g"
+
+
+@pytest.mark.parametrize(
+    ("spec", "dim", "degree", "counts"),
+    [
+        # dimensions are those of affine cones (Harris, Algebraic Geometry)
+        (SEGRE, 4, 6, {2: 9}),  # P^1 x P^1 x P^1: degree 3!, S^2(C^8) - S^2(C^2)^3 = 36 - 27 quadrics
+        (
+            "map:x,y,z->x^2;x*y;x*z;y^2;y*z;z^2",
+            3,
+            4,
+            {2: 6},
+        ),  # the Veronese surface: 2-minors of a symmetric matrix
+        (MINORS, 5, 2, {2: 1}),  # G(2,4): the Pluecker relation
+        # secants of the rational normal quintic: 3-minors of a 3 x 4 catalecticant, degree C(4, 2)
+        (
+            "map:a,b,c,d->a^5+c^5;a^4*b+c^4*d;a^3*b^2+c^3*d^2;a^2*b^3+c^2*d^3;a*b^4+c*d^4;b^5+d^5",
+            4,
+            6,
+            {3: 4},
+        ),
+        # tangents of the twisted cubic: the discriminant of a binary cubic
+        ("map:a,b,c,d->a^2*c;2*a*b*c+a^2*d;b^2*c+2*a*b*d;b^2*d", 3, 4, {4: 1}),
+        ("map:s,t->s^4;s^3*t;s*t^3;t^4", 2, 4, {2: 1, 3: 3}),  # the rational quartic in P^3
+        ("map:a,b,s,t->a*s;a*t;b*s^2;b*s*t;b*t^2", 3, 3, {2: 3}),  # the cubic scroll
+        ("map:x,y,z->y*z;x*z;x*y;x^2+y^2+z^2", 3, 4, {4: 1}),  # Steiner's surface
+        ("map:s->s^2;s^2;7;s^3", 1, 3, {3: 1}),  # a cusp, with a coordinate that repeats and a constant one
+        ("map:x,y->x;y;x+y|x*y", 1, 2, {2: 1}),  # two lines
+        ("map:x,y->x;y|x^2", 1, 1, {}),  # a double line is a line
+    ],
+)
+def test_known_varieties(engine: Engine, spec: str, dim: int, degree: int, counts: dict[int, int]) -> None:
+    found = closure(spec, field="QQ", engine=engine)
+    assert (found.image_dim, found.degree, dict(found.generator_counts)) == (dim, degree, counts)
+    assert (found.completeness, found.agreement) == ("complete", True)
+
+
+@pytest.mark.parametrize(("field", "distinct"), [(None, None), ("QQ", 3)])
+def test_points_of_a_section_are_told_apart_for_a_proof_only(
+    engine: Engine, field: Any, distinct: Any
+) -> None:
+    found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", field=field, engine=engine)
+    counted = [e.detail["distinct"] for e in found.evidence if e.witness == "parametrization"]
+    assert counted == [distinct]
+
+
 # -- wrong algebra is caught ------------------------------------------------------------------------------------
 
 

@@ -283,15 +283,17 @@ def test_render_from_the_command_line(capsys):
 
 
 def test_a_map_given_by_polynomials(engine):
-    """(s, t) -> (s^2, s t, t^2) is two to one: (s, t) and (-s, -t), and no symmetry is known of a map of one's own."""
+    """(s, t) -> (s^2, s t, t^2) is two to one: (s, t) and (-s, -t), a sign that is found in the program."""
     result = ask(engine, "map:s,t->s^2;s*t;t^2", {"x": [2, 3]})
-    assert (result.fiber_dim, result.degree, result.known_symmetry_dim) == (0, 2, 0)
-    assert result.verdict == "finite-up-to-symmetry"
+    assert (result.fiber_dim, result.degree, result.known_symmetry_dim, result.orbits) == (0, 2, 0, 2)
+    assert result.verdict == "identifiable-up-to-symmetry"
     assert result.agreement is True
 
 
 def test_a_map_with_larger_fibers(engine):
-    result = ask(engine, "map:s,t->s*t")
+    """A hyperbola is one orbit of a scaling that is found; a plane cubic has no symmetries."""
+    assert ask(engine, "map:s,t->s*t").verdict == "identifiable-up-to-symmetry"
+    result = ask(engine, "map:s,t->s^3+s*t^2+t^3+5*s*t")
     assert (result.fiber_dim, result.verdict) == (1, "not-identifiable")
 
 

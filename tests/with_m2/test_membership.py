@@ -44,6 +44,25 @@ KNOWN: list[tuple[str, Any, tuple[bool, bool, bool]]] = [
     # rk A = rk V = 1, z = q (x) S with S = x^2 + y^2 definite: a product of complex linear forms, not of real ones (Theorem 3.4)
     (LAYER, [1, 0, 1, 0, 0, 0], (True, True, False)),
     (LAYER, [1, 0, -1, 0, 0, 0], (True, True, True)),
+    # Whitney's umbrella x^2 = y^2 z: its handle x = y = 0 is real for z >= 0 only
+    ("map:s,t->s*t;s;t^2", [0, 0, -1], (True, True, False)),
+    ("map:s,t->s*t;s;t^2", [0, 0, "1/4"], (True, True, True)),
+    # the cone x z = y^2 without a line
+    ("map:s,t->s;s*t;s*t^2", [0, 0, 1], (True, False, False)),
+    # x^2 + (x y - 1)^2 is positive for real x, y, and takes every positive value
+    ("map:x,y->x^2+(x*y-1)^2", [0], (True, True, False)),
+    ("map:x,y->x^2+(x*y-1)^2", ["1/100"], (True, True, True)),
+    # a point, a constant coordinate, coordinates that repeat
+    ("map:s->3;5", [3, 5], (True, True, True)),
+    ("map:s->3;5", [3, 6], (False, False, False)),
+    ("map:s->s^2;7", [-1, 7], (True, True, False)),
+    ("map:s,t->s*t;s*t;s^2", [1, 1, 0], (True, False, False)),
+    # sums of two cubes of binary linear forms: x^2 y is a limit of such; x^3 - 3 x y^2, with 3 real zeros, is one over CC only
+    ("map:a,b,c,d->a^3+c^3;3*a^2*b+3*c^2*d;3*a*b^2+3*c*d^2;b^3+d^3", [0, 1, 0, 0], (True, False, False)),
+    ("map:a,b,c,d->a^3+c^3;3*a^2*b+3*c^2*d;3*a*b^2+3*c*d^2;b^3+d^3", [1, 0, -3, 0], (True, True, False)),
+    # sum and product of two numbers with x^2 + y^2 = 1: u^2 = 1 + 2 v, real for u^2 <= 2
+    ("map:x,y->x+y;x*y|x^2+y^2-1", [3, 4], (True, True, False)),
+    ("map:x,y->x+y;x*y|x^2+y^2-1", [1, 0], (True, True, True)),
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import m2bridge
-from m2bridge import records, scripts
+from m2bridge import protocol, records, scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, Limits, ProcessEngine
 from m2bridge.errors import ScriptError
@@ -21,7 +21,8 @@ from m2bridge.models import Lightning
 from m2bridge.models.polynomials import parse_polynomial
 from m2bridge.questions.closure.result import equation as equation_of
 from m2bridge.questions.orbits import Orbit
-from m2bridge.questions.singular_locus import singular_locus
+from m2bridge.questions.singular_locus import check_model, singular_locus
+from m2bridge.questions.singular_locus.layer import Sent
 from m2bridge.schemas import schema
 
 Mutate = Callable[[str, str, str], None]
@@ -254,3 +255,16 @@ def test_the_scheme_of_the_whitney_umbrella_hypersurface(engine: Engine) -> None
         where = dict(zip(names, point, strict=True))
         values = [eval(text.replace("^", "**"), {}, where) for text in result.singular_equations or ()]
         assert (not any(values)) is (stratum.verdict == "singular")
+
+
+@pytest.mark.parametrize("orbits", [[], [[0, 0, 0]]])
+def test_the_radical_of_the_scheme_does_not_rest_on_the_orbits(
+    engine: Engine, orbits: list[list[int]]
+) -> None:
+    """Primes are sought among closures of orbits; when some are forgotten the check of the radical notices it, and decomposes."""
+    sent = Sent.draw(check_model(Lightning(d=2, dp=1), 32003), 32003, 0)
+    values = {**sent.model.m2_parameters, **sent.parameters(), "orbits": orbits}
+    found = protocol.read(engine.run(scripts.render("singular_locus", values, partial=sent.model.m2_partial)))
+    assert [part[:2] for part in found["components"]] == [[4, 3]]
+    assert [part[:2] for part in found["embedded"]] == [[3, 4]]
+    assert found["singular_at"] == [True, True, True, False]

@@ -67,13 +67,19 @@ def _singular_witness(stratum: Stratum, image_dim: int) -> dict[str, Any]:
         if stratum.verdict == "singular"
         else f"equations leave a tangent space of {stratum.tangent_upper} = {image_dim} dimensions"
     )
+    printed = "singular" if predicts_singular(stratum) else "smooth"
+    said = {"printed": printed, "computed": stratum.verdict, "certainty": stratum.certainty.value}
+    return {**written_stratum(stratum, image_dim), **said, "reason": reason}
+
+
+def written_stratum(stratum: Stratum, image_dim: int) -> dict[str, Any]:
+    """An orbit with its representative and the bounds of its tangent spaces, as JSON."""
     copied = ("rank_a", "rank_v", "meet", "tangent_lower", "tangent_upper")
     return {
         **{name: getattr(stratum, name) for name in copied},
         **{name: [list(row) for row in rows] for name, rows in stratum.representative.items()},
-        "image_dim": image_dim, "printed": "singular" if predicts_singular(stratum) else "smooth",
-        "computed": stratum.verdict, "certainty": stratum.certainty.value, "reason": reason,
-    }  # fmt: skip
+        "image_dim": image_dim,
+    }
 
 
 def boundary_points(model: Model, answer: Boundary) -> dict[str, Any]:

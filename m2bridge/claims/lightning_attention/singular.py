@@ -29,7 +29,7 @@ from m2bridge.claims.base import (
     sizes,
 )
 from m2bridge.claims.lightning_attention import fibers
-from m2bridge.claims.lightning_attention.said import predicts_singular
+from m2bridge.claims.lightning_attention.said import predicts_singular, written_stratum
 from m2bridge.engine import Engine, Limits
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.numeric import numeric_rank
@@ -132,12 +132,7 @@ def check_singular(predicts: Callable[[Lightning, Stratum], bool]) -> Check:
         }
         for stratum in result.strata:
             if stratum.verdict != "undecided" and (stratum.verdict == "singular") != predicts(model, stratum):
-                copied = ("rank_a", "rank_v", "meet", "tangent_lower", "tangent_upper")
-                witness = {
-                    **{name: getattr(stratum, name) for name in copied},
-                    **{name: [list(row) for row in rows] for name, rows in stratum.representative.items()},
-                    "image_dim": result.image_dim,
-                }
+                witness = written_stratum(stratum, result.image_dim)
                 reason = f"computed {stratum.verdict} at rk A = {stratum.rank_a}, rk V = {stratum.rank_v}"
                 return fails(stratum.certainty, witness, reason, **computed)
         if left := [(s.rank_a, s.rank_v, s.meet) for s in result.strata if s.verdict == "undecided"]:

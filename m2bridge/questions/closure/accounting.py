@@ -100,12 +100,13 @@ def random_section(dim: int, codim: int, p: int, seed: int) -> Section:
 
 
 def section_degree(
-    asking: Asking, image: Image, span: Span, section: Section, p: int, seed: int, seconds: float
-) -> Evidence | None:
+    asking: Asking, image: Image, span: Span, section: Section, p: int, seed: int, seconds: float, *, apart: bool
+) -> Evidence | None:  # fmt: skip
     """The degree as the number of points in a random linear section of the parametrization, over that of the map.
 
     The linear space contains `section` as a hyperplane. `distinct` in the detail is the number of image points that were told
-    apart in it. None when Macaulay2 reached its limit, the random choice was special, or the weights satisfy constraints.
+    apart in it, if they are to be. None when Macaulay2 reached its limit, the random choice was special, or the weights satisfy
+    constraints.
     """
     if image.constrained:
         return None
@@ -116,10 +117,11 @@ def section_degree(
         "p": p, "point": [int(x) for w in weights.values() for x in w.reshape(-1)],
         "fixed": sorted(set(range(count)) - set(moving)), "chosen": list(span.basis),
         "forms": section.forms[: len(moving)].tolist(), "homogenized": image.homogenized,
+        "wantDistinct": apart,
     }  # fmt: skip
-    values, limit = asking.ask("closure_section", request, image.source, seconds=seconds)
+    values, _ = asking.ask("closure_section", request, image.source, seconds=seconds)
     met, fiber = values.get("section"), values.get("fiber")
-    if limit is not None or not met or not fiber or met % fiber:
+    if not met or not fiber or met % fiber:
         return None
     return said(
         "degree", met // fiber, "parametrization",

@@ -73,25 +73,6 @@ def _weight_hashes(grading: Matrix) -> Matrix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WeightSpace:
-    """The monomials of one degree and weight, in the order in which they are eliminated."""
-
-    weight: int
-    monomials: Matrix
-    keys: Keys
-    sorter: Matrix
-
-    def columns(self, keys: Keys) -> Matrix:
-        """Positions of monomials given by their keys; all must be in this weight space."""
-        places = np.searchsorted(self.keys, keys, sorter=self.sorter)
-        if len(keys) and (
-            places.max(initial=0) >= len(self.keys) or np.any(self.keys[self.sorter[places]] != keys)
-        ):
-            raise AssertionError("a monomial is not in its weight space: the grading is inconsistent")
-        return self.sorter[places]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DegreePart:
     """One degree of the polynomial ring, cut into weight spaces.
 
@@ -107,13 +88,18 @@ class DegreePart:
     representative: Matrix
     carrier: Matrix
 
-    def space(self, index: int) -> WeightSpace:
-        rows = slice(int(self.starts[index]), int(self.starts[index + 1]))
-        keys = self.keys[rows]
-        return WeightSpace(weight=index, monomials=self.monomials[rows], keys=keys, sorter=np.argsort(keys))
+    def space(self, index: int) -> Matrix:
+        """The monomials of one weight, in the order in which they are eliminated."""
+        return self.monomials[self.starts[index] : self.starts[index + 1]]
 
-    def size(self, index: int) -> int:
-        return int(self.starts[index + 1] - self.starts[index])
+    def columns(self, index: int, keys: Keys) -> Matrix:
+        """Positions in a weight space of monomials given by their keys; all must be there."""
+        own = self.keys[self.starts[index] : self.starts[index + 1]]
+        sorter = np.argsort(own)
+        found = sorter[np.minimum(np.searchsorted(own, keys, sorter=sorter), len(own) - 1)]
+        if np.any(own[found] != keys):
+            raise AssertionError("a monomial is not in its weight space: the grading is inconsistent")
+        return found
 
     def find(self, weight: int) -> int | None:
         """Index of a weight given by its hash, or None when no monomial has it."""
@@ -173,9 +159,10 @@ def _orbits(size: int, count: int, permutations: list[Matrix], images: list[Matr
 
 @dataclass(slots=True)
 class _Solved:
-    """The equations of one weight space: rows of `basis`, which are unit vectors in the columns `free`."""
+    """The equations of one weight: rows of `basis`, which are unit vectors in the columns `free`."""
 
-    space: WeightSpace
+    weight: int
+    monomials: Matrix
     basis: Matrix
     free: tuple[int, ...]
 
@@ -269,7 +256,7 @@ class Interpolation:
         part = split_degree(self.grading, self.permutations, degree, self.clock)
         orbit_sizes = part.orbit_sizes
         representatives = np.flatnonzero(orbit_sizes).tolist()
-        largest = max(map(part.size, representatives), default=0)
+        largest = max((len(part.space(i)) for i in representatives), default=0)
         self.clock.reserve(8 * 8 * largest * (largest + EXTRA_POINTS), f"linear algebra in degree {degree}")
         points = self.image.points(self.rng, largest + EXTRA_POINTS, self.p)[:, self.span.basis]
         rank_total, held = 0, 0
@@ -277,15 +264,15 @@ class Interpolation:
         new: dict[int, tuple[int, ...]] = {}
         for index in representatives:
             self.clock.check()
-            space = part.space(index)
-            values = _evaluate(points[: len(space.monomials) + EXTRA_POINTS], space.monomials, self.p)
+            monomials = part.space(index)
+            values = _evaluate(points[: len(monomials) + EXTRA_POINTS], monomials, self.p)
             basis, pivots, free = kernel_mod(values, self.p, self.clock.check)
             rank_total += int(orbit_sizes[index]) * len(pivots)
             if not free:
                 continue
             held += 4 * basis.size
             self.clock.reserve(held, f"the equations of degree {degree}")
-            solved[index] = _Solved(space, basis.astype(np.int32), free)
+            solved[index] = _Solved(index, monomials, basis.astype(np.int32), free)
             new[index] = self._new_columns(part, solved[index], degree)
         self.generators[degree] = tuple(self._translate(part, solved, new))
         self.hilbert_function = (*self.hilbert_function, rank_total)
@@ -320,14 +307,14 @@ class Interpolation:
     def _product(self, part: DegreePart, here: _Solved, variable: int) -> Matrix | None:
         """Products of a variable with the equations of one degree less that land in this weight space."""
         with np.errstate(over="ignore"):
-            below = self.previous.find(int(part.weights[here.space.weight] - self.hashes[variable]))
+            below = self.previous.find(int(part.weights[here.weight] - self.hashes[variable]))
         source = None if below is None else self.solved.get(int(self.previous.representative[below]))
         if source is None:
             return None
-        moved = self.previous.carrier[below][source.space.monomials]
+        moved = self.previous.carrier[below][source.monomials]
         keys = self.keys[moved].sum(axis=1, dtype=np.uint64) + self.keys[variable]
-        block = np.zeros((len(source.basis), len(here.space.monomials)), dtype=np.int64)
-        block[:, here.space.columns(keys)] = source.basis
+        block = np.zeros((len(source.basis), len(here.monomials)), dtype=np.int64)
+        block[:, part.columns(here.weight, keys)] = source.basis
         return block
 
     def _translate(
@@ -339,7 +326,7 @@ class Interpolation:
             if not new.get(representative):
                 continue
             source = solved[representative]
-            moved = part.carrier[index][source.space.monomials]
+            moved = part.carrier[index][source.monomials]
             exponents = np.zeros((len(moved), self.span.dim), dtype=np.int64)
             for column in moved.T:
                 np.add.at(exponents, (np.arange(len(moved)), column), 1)

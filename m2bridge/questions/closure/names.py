@@ -34,6 +34,8 @@ _MOST_FORMS = 800
 _MOST_MULTIPLES = 2000
 _LARGEST_MINOR = 5
 _SPARE = 4
+_SMALLEST_PRIME = 1000
+"""Over smaller fields ranks at random points are too often small by chance."""
 _COORDINATE = re.compile(r"(y\[[\d,]+\]): (.+)")
 _FACTOR = re.compile(r"x\[([\d,]+)\](?:\^(\d+))?")
 
@@ -124,16 +126,6 @@ class Family:
     left: Sizes = ()
     binary: int | None = None
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns, each monomial once."""
-        right = [k - i for k, i in zip(self.form.degrees, self.left, strict=True)]
-        rows, columns = (
-            prod(comb(n + k - 1, k) for n, k in zip(self.sizes[1:], side, strict=True))
-            for side in (self.left, right)
-        )
-        return self.sizes[0] * rows, columns
-
     def matrices(self, array: np.ndarray, rng: np.random.Generator, p: int) -> np.ndarray:
         """The matrix, or Sylvester's, of a general member at each point."""
         array = self.form.restricted(array, self.sizes, rng, p)
@@ -172,36 +164,30 @@ class Family:
     @property
     def words(self) -> str:
         """What the functions are, without the size of the minors."""
-        where = ""
+        where, single = "", len(self.sizes) == 2
         for token, (whole, size) in enumerate(zip(self.form.sizes, self.sizes, strict=True)):
+            what = "outputs" if token == 0 else "the inputs" if single else f"token {token}"
             if size < whole and token == 0:
-                where += (
-                    ", of every combination of outputs"
-                    if size == 1
-                    else f", of every {size} combinations of outputs"
-                )
+                where += f", of every {f'{size} combinations' if size > 1 else 'combination'} of {what}"
             elif size < whole:
-                what = f"token {token}" if len(self.sizes) > 2 else "the inputs"
                 where += (
-                    f", at every value of {what}"
-                    if size == 1
-                    else f", on every {size}-dimensional space of {what}"
+                    f", {f'on every {size}-dimensional space' if size > 1 else 'at every value'} of {what}"
                 )
         if self.binary is not None:
             return f"resultants of two binary forms of degree {self.form.degrees[self.binary]}{where}"
-        rows, columns = self.shape
-        right = [k - i for k, i in zip(self.form.degrees, self.left, strict=True)]
-        named = f"{_side(self.left, self.sizes, outputs=True)} by {_side(right, self.sizes)}"
-        return f"minors of the {rows} x {columns} matrix of {named}{where}"
+        right = tuple(k - i for k, i in zip(self.form.degrees, self.left, strict=True))
+        (rows, named), (columns, others) = self._side(self.left, self.sizes[0]), self._side(right, 1)
+        return f"minors of the {rows} x {columns} matrix of {named} by {others}{where}"
 
-
-def _side(degrees: Sequence[int], sizes: Sizes, *, outputs: bool = False) -> str:
-    said = ["outputs"] * (outputs and sizes[0] > 1)
-    for token, (k, size) in enumerate(zip(degrees, sizes[1:], strict=True), start=1):
-        if k and size > 1:
-            where = f" in token {token}" if len(degrees) > 1 else ""
-            said.append(f"monomials of degree {k}{where}" if k > 1 else f"inputs{where}")
-    return " and ".join(said) or "one"
+    def _side(self, degrees: Sizes, outputs: int) -> tuple[int, str]:
+        """How many rows or columns there are, each monomial once, and what they are."""
+        count, said = outputs, ["outputs"] * (outputs > 1)
+        for token, (k, size) in enumerate(zip(degrees, self.sizes[1:], strict=True), start=1):
+            count *= comb(size + k - 1, k)
+            if k and size > 1:
+                where = f" in token {token}" if len(degrees) > 1 else ""
+                said.append(f"monomials of degree {k}{where}" if k > 1 else f"inputs{where}")
+        return count, " and ".join(said) or "one"
 
 
 def families(form: Coefficients) -> Iterator[Family]:
@@ -210,9 +196,10 @@ def families(form: Coefficients) -> Iterator[Family]:
     choices = product(*(range(n, 0, -1) for n in whole))
     for sizes in sorted(choices, key=lambda sizes: sum(map(int.__ne__, sizes, whole))):
         for left in product(*(range(k + 1) for k in form.degrees)):
-            found = Family(form=form, sizes=sizes, left=left)
-            if min(found.shape) > 1:
-                yield found
+            rows = sizes[0] * prod(n**i for n, i in zip(sizes[1:], left, strict=True))
+            entries = sizes[0] * prod(n**k for n, k in zip(sizes[1:], form.degrees, strict=True))
+            if 1 < rows < entries:
+                yield Family(form=form, sizes=sizes, left=left)
         for token, k in enumerate(form.degrees):
             others = prod(
                 n**i for j, (n, i) in enumerate(zip(sizes[1:], form.degrees, strict=True)) if j != token
@@ -235,7 +222,7 @@ def named_generators(
         )
     except M2BridgeError:
         form = None
-    if form is None or not counts:
+    if form is None or not counts or p < _SMALLEST_PRIME:
         return ()
     rng = np.random.default_rng([seed, 61])
     points = image_of(model).points(rng, model.coordinate_count + 3, p)[:, : model.coordinate_count]

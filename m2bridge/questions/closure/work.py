@@ -154,8 +154,8 @@ class Work:
             return
         self.tell("degree of the parametrization")
         counted = accounting.section_degree(
-            self.asking, self.image, self.span, self.section, self.prime, self.seed, self.patience
-        )
+            self.asking, self.image, self.span, self.section, self.prime, self.seed, self.patience, apart=self.rational
+        )  # fmt: skip
         if counted is not None:
             self.evidence.append(counted)
         elif alone:

@@ -9,13 +9,16 @@ equal dimensions show an open orbit and nothing more, because its complement may
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import factorial, prod
 
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model
+from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.own import OwnNetwork
+from m2bridge.models.symmetries import FoundSymmetries, LinearField
+from m2bridge.programs.program import Program
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
 from m2bridge.questions.fiber.computed import ComputedFiber, here, plain
 from m2bridge.questions.fiber.deep import coarser, factored, lifted, wants_factors
@@ -40,11 +43,14 @@ from m2bridge.questions.point import (
     good_prime,
     one_of,
     random_point,
+    rank_prime,
     resolve,
     stratum_point,
 )
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
+from m2bridge.symmetry.finite import finite_group
+from m2bridge.symmetry.search import Search
 
 __all__ = [
     "Fiber", "FiberComponent", "Point", "RealPoint", "counterexample", "fiber", "given_point", "random_point",
@@ -59,6 +65,12 @@ _MOST_WEIGHTS = 40
 _PLAIN_LIGHTNING_WEIGHTS = 20
 _PLAIN_WEIGHTS_BEFORE_SLICE = 12
 _MULTI_HEAD_WEIGHTS = 12
+_SEARCH_SECONDS = 20.0
+"""So long linear symmetries of a user's own model are searched."""
+_MOST_ELEMENTS = 200
+"""So many elements of their finite group are used."""
+_PATIENCE = 120.0
+"""So long one Groebner basis is waited for; --force waits as long as the question lasts."""
 _UNDECIDED = "the components of the fiber were not computed, and dimensions at this point do not decide"
 
 
@@ -92,10 +104,12 @@ def fiber(
     """
     prime = MACAULAY2_PRIME if ask.prime is None else ask.prime
     asked, model = model, _by_coordinates(model)
+    if isinstance(model, OwnNetwork | PolynomialMap) and model.polynomial and not model.constraints:
+        model = replace(model, found=_found_symmetries(ask, model, asked.program))
     point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
     p, note = good_prime(point, prime)
     ask.require_engine()
-    ask.announce("symmetries")
+    ask.announce("dimensions")
     dims = dimensions_of(point, ask.seed)
     argument = all_orbits(point)
     computed = ComputedFiber(method="jacobian")
@@ -114,7 +128,7 @@ def fiber(
         Fiber, model=asked.spec, options=options, at=at_weights,
         fiber_dim=computed.fiber_dim if by_argument is None else by_argument,
         degree=computed.degree, components=computed.components, component_count=computed.component_count,
-        dim_at_point=dims.orbit_dim if dims.tangent_upper == dims.orbit_dim else computed.dim_at_point,
+        dim_at_point=computed.dim_at_point if dims.dim_at_point is None else dims.dim_at_point,
         known_symmetry_dim=dims.orbit_dim, orbits=verdict.orbits,
         generic_fiber_dim=dims.generic_fiber_dim, image_dim=dims.image_dim,
         verdict=verdict.word, explanation=verdict.reason, probability=verdict.probability, certainty=verdict.certainty,
@@ -129,6 +143,21 @@ def _by_coordinates(model: Model) -> Model:
         with suppress(OutOfReachError):
             return model.as_map
     return model
+
+
+def _found_symmetries(ask: Asking, model: Model, written: Program) -> FoundSymmetries:
+    """Linear symmetries of a user's own model, which names none; finite ones are read off the program as it was written."""
+    ask.announce("linear symmetries")
+    left = ask.clock.remaining
+    seconds = _SEARCH_SECONDS if left is None else min(_SEARCH_SECONDS, left / 4)
+    search = Search(model.program, p=rank_prime(model), seed=ask.seed, seconds=seconds, all_affine=True).run(
+        1
+    )
+    linear = [field for field in search.fields if all(len(monomial) == 1 for _, _, monomial in field.terms)]
+    return FoundSymmetries(
+        fields=tuple(LinearField(tuple((i, m[0], c) for i, c, m in field.terms)) for field in linear),
+        finite=finite_group(written, most=_MOST_ELEMENTS),
+    )
 
 
 def _argued(point: Point, argument: Orbits | None, computed: ComputedFiber) -> list[Evidence]:
@@ -197,7 +226,7 @@ def _compute(ask: Asking, point: Point, p: int, seed: int, *, force: bool) -> Co
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
     if reason is not None:
         return ComputedFiber(method="jacobian", notes=[*notes, reason])
-    found = plain(ask, point, p, seed, cut=_wants_slice(point, seed))
+    found = plain(ask, point, p, seed, cut=_wants_slice(point, seed), seconds=None if force else _PATIENCE)
     found.notes = notes + found.notes
     return found
 

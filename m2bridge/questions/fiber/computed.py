@@ -134,17 +134,31 @@ def over_the_closure(one: FiberComponent) -> list[FiberComponent]:
 
 
 def plain(
-    ask: Asking, point: Point, p: int, seed: int, *, cut: bool = False, again: bool = True
-) -> ComputedFiber:
-    """One Groebner basis of all equations, or of those on a slice of the scalings; `again` over a second field."""
+    ask: Asking, point: Point, p: int, seed: int, *, cut: bool = False, again: bool = True, seconds: float | None = None
+) -> ComputedFiber:  # fmt: skip
+    """One Groebner basis of all equations, or of those on a slice of the scalings; `again` over a second field.
+
+    `seconds` is how long it may take; where the question has more time left, reaching it is a note and no limit.
+    """
     ask.announce("how many inputs")
     span, first = equation_span(point.model, p, seed)
     request = FiberRequest.of(point, p, seed, first, cut=cut)
     sent: Any = request.parameters()
     asked = time.perf_counter()
-    values, limit = ask.ask(TEMPLATE, sent, point.model)
-    seconds = time.perf_counter() - asked
+    left = ask.clock.remaining
+    values, limit = ask.ask(TEMPLATE, sent, point.model, seconds=seconds)
     found = ComputedFiber(method="sliced" if cut else "plain", limit=limit)
+    if (
+        limit is not None
+        and seconds is not None
+        and (left is None or seconds < left)
+        and ask.last_seconds >= seconds
+    ):
+        found.limit = limit = None
+        found.notes.append(
+            f"the fiber's components were not computed in {seconds:.0f} s; --force takes the whole time of the question"
+        )
+    seconds = time.perf_counter() - asked
     torus = request.sliced.dim if request.sliced else 0
     if "outputs_at_point" in values:
         theirs = values["outputs_at_point"]

@@ -22,6 +22,7 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import MLP, DeepLightning, Lightning, Model
+from m2bridge.models.custom import OwnModel
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions.fiber.ranks import jacobian, outputs_at, sample_count
 from m2bridge.questions.fiber.result import RealPoint
@@ -59,7 +60,7 @@ def partners(point: Point) -> list[tuple[str, np.ndarray]]:
 
 
 def known_points(point: Point) -> tuple[list[np.ndarray], str | None]:
-    """The point and its images under the finite symmetries that are known: permutations of neurons and of heads.
+    """The point and its images under the finite symmetries that are known: permutations of neurons and of heads, or found ones.
 
     Returns the flattened points (the point itself first) and what the permutations are, or None when there are none.
     """
@@ -68,6 +69,8 @@ def known_points(point: Point) -> tuple[list[np.ndarray], str | None]:
         sizes, words = model.widths[1:-1], "permutations of the hidden neurons"
     elif isinstance(model, DeepLightning) and model.multi_head:
         sizes, words = model.heads, "permutations of the heads"
+    elif isinstance(model, OwnModel) and len(model.found.finite) > 1:
+        return [element(point.vector) for element in model.found.finite], "permutations and signs of weights"
     else:
         return [point.vector], None
     found = []
@@ -272,7 +275,8 @@ def _signature(model: Model, weights: Weights) -> np.ndarray | None:
     elif isinstance(model, MLP) and model.r > 1 and model.layers == 2:
         blocks = list(weights["W1"])
     else:
-        return None if model.symmetries else np.asarray(model.flatten(weights), dtype=np.float64)
+        known = model.symmetries or (isinstance(model, OwnModel) and model.found.fields)
+        return None if known else np.asarray(model.flatten(weights), dtype=np.float64)
     return np.concatenate([_projection(block) for block in blocks])
 
 

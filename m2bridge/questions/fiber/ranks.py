@@ -20,7 +20,7 @@ import numpy as np
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
-from m2bridge.models.custom import PolynomialMap
+from m2bridge.models.custom import OwnModel, PolynomialMap
 from m2bridge.models.evaluation import output_jacobian
 from m2bridge.programs.program import degrees
 from m2bridge.programs.ranks import generic_rank
@@ -113,15 +113,23 @@ def generic_ranks(model: Model, seed: int, p: int) -> tuple[int, int]:
     return image, symmetry_rank_mod(model, own, p)
 
 
+def symmetry_moves(model: Model, weights: Mapping[str, Any]) -> list[Any]:
+    """The infinitesimal action of the known symmetries, named or found, at a point: tables with one row a generator."""
+    tables = [symmetry.generators(weights) for symmetry in model.symmetries]
+    if isinstance(model, OwnModel):
+        tables += [field.generators(weights) for field in model.found.fields]
+    return tables
+
+
 def symmetry_rank_mod(model: Model, weights: Mapping[str, Mod], p: int) -> int:
     """Rank over F_p of the infinitesimal action of the known symmetries at a point: at most the dimension of its orbit."""
-    moves = [symmetry.generators(weights).values for symmetry in model.symmetries]
+    moves = [table.values for table in symmetry_moves(model, weights)]
     return rank_mod(np.concatenate(moves), p) if moves else 0
 
 
 def symmetry_dim(point: Point) -> int:
     """Dimension of the orbit of the known symmetries through the point: rank over QQ of their infinitesimal action."""
-    moves = [symmetry.generators(dict(point.weights)) for symmetry in point.model.symmetries]
+    moves = symmetry_moves(point.model, dict(point.weights))
     return over_q.rank(np.concatenate(moves)) if moves else 0
 
 
@@ -218,6 +226,12 @@ class Dimensions:
     orbit_dim: int
     tangent_upper: int | None
     evidence: tuple[Evidence, ...]
+
+    @property
+    def dim_at_point(self) -> int | None:
+        """The dimension of the fiber at the point: that of the orbit, or of generic fibers, where the kernel has no more."""
+        least = {self.orbit_dim, self.generic_fiber_dim if self.irreducible_source else None}
+        return self.tangent_upper if self.tangent_upper in least else None
 
 
 def dimensions_of(point: Point, seed: int) -> Dimensions:

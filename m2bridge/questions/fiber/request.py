@@ -18,7 +18,7 @@ from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, 
 from m2bridge.models.own import OwnNetwork
 from m2bridge.programs.program import degrees
 from m2bridge.questions.fiber.partners import known_points, partners
-from m2bridge.questions.fiber.ranks import draw_inputs, outputs_at, symmetry_dim
+from m2bridge.questions.fiber.ranks import draw_inputs, outputs_at, symmetry_dim, symmetry_moves
 from m2bridge.questions.point import Point, fractions_of, rank_bounds
 
 TEMPLATE = "fiber"
@@ -173,13 +173,11 @@ def independent_moves(point: Point, orbit_dim: int, seed: int) -> list[list[list
     Every known symmetry acts linearly: a move is a list of (i, j, c), weight i moves by c times weight j.
     """
     model = point.model
-    if not model.symmetries or not orbit_dim:
+    if not orbit_dim:
         return []
     units = fractions_of(np.eye(model.parameter_count, dtype=np.int64))
     # tables[j] is the derivative, for every symmetry, of all weights at the weights e_j
-    tables = np.array(
-        [np.concatenate([s.generators(model.unflatten(unit)) for s in model.symmetries]) for unit in units]
-    )
+    tables = np.array([np.concatenate(symmetry_moves(model, model.unflatten(unit))) for unit in units])
     if tables.shape[1] > orbit_dim:
         rng = np.random.default_rng([seed, 106])
         mixing = rng.integers(1, 100, size=(orbit_dim, tables.shape[1])).astype(object)

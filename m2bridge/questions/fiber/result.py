@@ -143,7 +143,8 @@ class Fiber(Result):
         notes = [f"Note: {note}." for note in self.notes]
         if self.verdict == "not-identifiable":
             notes.append(
-                "This is up to the symmetries that the model names; m2bridge symmetries searches for others."
+                "This is up to the symmetries that the model names or, for a model of your own, the linear ones that were found; "
+                "m2bridge symmetries searches for others."
             )
         if self.counterexample is not None:
             counter = self.counterexample

@@ -16,7 +16,7 @@ import numpy as np
 
 from m2bridge.certificates.points import Arc, singular_point_certificate, smooth_point_certificate
 from m2bridge.linear.modular import rank_mod, rank_over_q
-from m2bridge.linear.numeric import NumericRank
+from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.models import Lightning, PolynomialMap
 from m2bridge.models.custom import terms_of
 from m2bridge.models.evaluation import output_jacobian
@@ -27,7 +27,7 @@ from m2bridge.questions.kernel import Asking
 from m2bridge.questions.orbits import Orbit, differential, exchanged, orbit_dim
 from m2bridge.questions.singular_locus.layer import gradients
 from m2bridge.questions.singular_locus.result import Component, Stratum
-from m2bridge.questions.singular_locus.tangents import Line, numeric_span, spanning_lines, verdict_of
+from m2bridge.questions.singular_locus.tangents import Line, spanning_lines, verdict_of
 from m2bridge.questions.testimony import compared, floats, proves, says
 from m2bridge.results import Certainty, Evidence
 
@@ -63,25 +63,40 @@ def moved(point: Weights, rng: np.random.Generator) -> Weights:
 
 
 def numeric_tangent(model: Lightning, fiber: Sequence[Weights], seed: Sequence[int]) -> NumericRank:
-    """Span of curves in float64, from the forward pass, at the fiber moved by one random group element.
+    """Span of the tangent vectors of curves in float64, from the forward pass, at the fiber moved by one random group element.
 
     A layer is F(X X^T) X: at one input d' min(d, t) of its outputs are independent, and together they must show all coordinates.
+    It is cubic in (Q, K, V), so that along a line in the kernel of the differential the terms of order two and three are all.
     """
     free = replace(model, parametrization="weights")
     samples = -(-model.coordinate_count // (model.dp * min(model.d, model.t))) + 4
     inputs = np.random.default_rng([*seed, 1]).standard_normal((samples, model.d, model.t))
 
-    def evaluate(flat: np.ndarray) -> np.ndarray:
+    def outputs(flat: np.ndarray) -> np.ndarray:
         batched = {name: value[:, None] for name, value in free.unflatten(flat).items()}
         return np.asarray(free.forward(batched, inputs)).reshape(len(flat), -1)
 
-    def jacobian(flat: np.ndarray) -> np.ndarray:
-        return np.asarray(output_jacobian(free, free.unflatten(flat), inputs))
-
-    # one generator per point, seeded alike: every point of the fiber is moved by the same group element
-    places = [free.flatten(moved(point, np.random.default_rng(list(seed)))) for point in fiber]
-    rng = np.random.default_rng([*seed, 2])
-    return numeric_span(evaluate, jacobian, places, rng, curves=model.coordinate_count + 8)
+    rng, vectors = np.random.default_rng([*seed, 2]), list[np.ndarray]()
+    for point in fiber:
+        # one generator per point, seeded alike: every point of the fiber is moved by the same group element
+        weights = moved(point, np.random.default_rng(list(seed)))
+        J = np.asarray(output_jacobian(free, weights, inputs))
+        vectors += [column for column in J.T if np.linalg.norm(column) > 0]
+        _, values, right = np.linalg.svd(J, full_matrices=True)
+        largest = values[0] if len(values) and values[0] > 0 else 1.0
+        kernel = right[int(np.sum(values > 1e-9 * largest)) :]
+        if not len(kernel):
+            continue
+        steps = rng.standard_normal((model.coordinate_count + 8, len(kernel))) @ kernel
+        value, plus, minus = (
+            outputs(free.flatten(weights) + move) for move in (0 * steps[:1], steps, -steps)
+        )
+        scale = sum(np.linalg.norm(part, axis=1) for part in (plus, minus, value))
+        second, third = (plus + minus) / 2 - value, (plus - minus) / 2
+        flat = np.linalg.norm(second, axis=1) <= 1e-9 * scale
+        leading = np.where(flat[:, None], third, second)
+        vectors += list(leading[np.linalg.norm(leading, axis=1) > 1e-9 * scale])
+    return numeric_rank(np.array(vectors))
 
 
 # -- bounds and verdicts ---------------------------------------------------------------------------------------------------------

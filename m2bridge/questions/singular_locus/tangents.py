@@ -3,12 +3,12 @@
 From below by curves in the image, without equations: if W(s) = W + s B is a line of weights and the image point moves as
 z + s^k w + ..., with w the first coefficient that does not vanish, then w lies in the tangent cone at z and hence in the Zariski
 tangent space. Spans of such w, over lines through every known weight of the fiber, are computed over ZZ, so the bound is a
-statement over QQ; :func:`numeric_span` does the same in float64 from the network's forward pass. From above by equations.
+statement over QQ. From above by equations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +17,6 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.linear.modular import rank_mod
-from m2bridge.linear.numeric import NumericRank, numeric_rank
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers
 from m2bridge.models.base import Model, Weights
 from m2bridge.programs.arithmetics import elementwise, object_array
@@ -202,37 +201,3 @@ def _leading(model: Model, base: np.ndarray, direction: np.ndarray, orders: Sequ
         if any(coefficient):
             return coefficient
     return [Fraction(0)] * len(point)
-
-
-def numeric_span(
-    evaluate: Callable[[np.ndarray], np.ndarray], jacobian: Callable[[np.ndarray], np.ndarray],
-    fiber: Sequence[np.ndarray], rng: np.random.Generator, *, curves: int,
-) -> NumericRank:  # fmt: skip
-    """The same span in float64, for a map that is cubic in its weights (one layer of attention by (Q, K, V)).
-
-    Parameters
-    ----------
-    evaluate, jacobian: the map from flat weights, one a row, to values at sample inputs, and its Jacobian at one of them, from
-        the network's forward pass.
-    fiber: flat weights that all map to the point.
-    curves: how many random directions in the kernel of the Jacobian to follow at each of them.
-    """
-    vectors: list[np.ndarray] = []
-    for weights in fiber:
-        J = jacobian(weights)
-        vectors += [column for column in J.T if np.linalg.norm(column) > 0]
-        _, values, right = np.linalg.svd(J, full_matrices=True)
-        largest = values[0] if len(values) and values[0] > 0 else 1.0
-        kernel = right[int(np.sum(values > 1e-9 * largest)) :]
-        if not len(kernel):
-            continue
-        directions = rng.standard_normal((curves, len(kernel))) @ kernel
-        value, plus, minus = (
-            evaluate(weights + step) for step in (0 * directions[:1], directions, -directions)
-        )
-        scale = sum(np.linalg.norm(part, axis=1) for part in (plus, minus, value))
-        second, third = (plus + minus) / 2 - value, (plus - minus) / 2
-        flat = np.linalg.norm(second, axis=1) <= 1e-9 * scale
-        leading = np.where(flat[:, None], third, second)
-        vectors += list(leading[np.linalg.norm(leading, axis=1) > 1e-9 * scale])
-    return numeric_rank(np.array(vectors))

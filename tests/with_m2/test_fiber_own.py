@@ -1,0 +1,87 @@
+"""Fibers of networks that name no symmetries: what is found in their programs explains them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import m2bridge
+from m2bridge.engine import Engine
+from m2bridge.models import MLP, parse_spec
+from m2bridge.results import Certainty
+from m2bridge.symmetry.finite import finite_group
+
+
+def perceptron() -> m2bridge.Model:
+    def network(x: np.ndarray, W1: np.ndarray, W2: np.ndarray) -> np.ndarray:
+        return W2 @ (W1 @ x) ** 2
+
+    return m2bridge.from_callable(network, {"W1": (2, 3), "W2": (2, 2)}, inputs={"x": (3,)})
+
+
+def attention() -> m2bridge.Model:
+    def network(X: np.ndarray, Q: np.ndarray, K: np.ndarray, V: np.ndarray) -> np.ndarray:
+        return V @ X @ ((K @ X).T @ (Q @ X))
+
+    return m2bridge.from_callable(network, {"Q": (1, 2), "K": (1, 2), "V": (2, 2)}, inputs={"X": (2, 2)})
+
+
+def test_an_own_perceptron_is_judged_like_the_family(engine: Engine) -> None:
+    """Two quadratic neurons: the fiber is two orbits of the scalings, exchanged by the swap of the neurons."""
+    own, named = (
+        m2bridge.fiber(perceptron(), engine=engine),
+        m2bridge.fiber(MLP(widths=(3, 2, 2), r=2), engine=engine),
+    )
+    assert (own.verdict, own.orbits, own.known_symmetry_dim) == ("identifiable-up-to-symmetry", 2, 2)
+    assert (own.verdict, own.orbits, own.known_symmetry_dim) == (
+        named.verdict,
+        named.orbits,
+        named.known_symmetry_dim,
+    )
+    assert own.agreement
+
+
+def test_an_own_attention_head_is_identifiable(engine: Engine) -> None:
+    """Q, K, V up to two scalings (Theorem 3.2: a = 1, so that GL_a is a scaling too)."""
+    own = m2bridge.fiber(attention(), engine=engine)
+    assert (own.verdict, own.known_symmetry_dim, own.dim_at_point) == ("identifiable-up-to-symmetry", 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "orbits", "symmetric"),
+    [
+        ("map:s,t->s^2;s*t;t^2", 2, "identifiable-up-to-symmetry"),  # a sign
+        ("map:s->s^3+1", 3, "finite-up-to-symmetry"),  # roots of unity are no signs
+        ("map:a,b,c,d->a*c;a*d;b*c;b*d", 1, "identifiable-up-to-symmetry"),  # a scaling
+    ],
+)
+def test_maps(engine: Engine, spec: str, orbits: int, symmetric: str) -> None:
+    answer = m2bridge.fiber(spec, engine=engine)
+    assert (answer.orbits, answer.verdict) == (orbits, symmetric)
+
+
+def test_a_network_whose_fiber_no_symmetry_explains(engine: Engine) -> None:
+    """Three quadratic neurons with biases reach all 12 coefficients: fibers of dimension 5, orbits of dimension 3."""
+
+    def network(x: np.ndarray, W1: np.ndarray, b1: np.ndarray, W2: np.ndarray, b2: np.ndarray) -> np.ndarray:
+        h = (W1 @ x + b1) ** 2
+        return sum(W2[:, j] * h[j] for j in range(3)) + b2
+
+    shapes = {"W1": (3, 2), "b1": (3,), "W2": (2, 3), "b2": (2,)}
+    model = m2bridge.from_callable(network, shapes, inputs={"x": (2,)})
+    answer = m2bridge.fiber(model, engine=engine, timeout=20)
+    assert (answer.verdict, answer.dim_at_point, answer.known_symmetry_dim) == ("not-identifiable", 5, 3)
+    assert answer.certainty is Certainty.PROBABLE
+
+
+def test_elements_of_the_finite_group_change_no_output() -> None:
+    model = perceptron()
+    elements = finite_group(model.program, most=24)
+    assert len(set(elements)) == len(elements) == 8  # two signs and a swap
+    rng = np.random.default_rng(0)
+    weights = rng.integers(-9, 10, model.parameter_count)
+    x = rng.integers(-9, 10, (1, 3))
+    expected = model.forward(model.unflatten(weights), x)
+    for element in elements:
+        assert (model.forward(model.unflatten(element(weights)), x) == expected).all()
+    assert len(finite_group(parse_spec("map:a,b->a;b").program, most=24)) == 1
