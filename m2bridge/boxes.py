@@ -15,6 +15,9 @@ from m2bridge.views import Rows, View, cut
 _TOKEN = re.compile(r"\s*(?:(\d+)/(\d+)|(\d+)|([A-Za-z]+)_?((?:\d+(?:_\d+)*)?)|([-+*^()=]))")
 _LONGEST = 4000
 _CELL = 400
+_LONG = 24
+"""A formula with more symbols may be broken into lines."""
+_BETWEEN_TERMS = ("<mo>+</mo>", "<mo>\N{MINUS SIGN}</mo>", "<mo>=</mo>")
 WORDS = {
     "proved": "holds over QQ (or RR) by an exact argument",
     "probable": "exact over a finite field, or at random points",
@@ -131,7 +134,20 @@ def _mathml(text: str) -> str | None:
             continue
         pieces.append("" if atom == "<mo>*</mo>" else atom)
         place += 1
-    return f"<math>{''.join(pieces)}</math>"
+    return (
+        _breakable(pieces) if len(pieces) > _LONG and "(" not in text else f"<math>{''.join(pieces)}</math>"
+    )
+
+
+def _breakable(pieces: list[str]) -> str:
+    """A long sum as one formula for each term: browsers break lines between formulas, never within one."""
+    terms: list[str] = []
+    for piece in pieces:
+        if piece in _BETWEEN_TERMS and terms:
+            terms.append(piece.replace("<mo>", "<mo form='infix'>"))
+        else:
+            terms[-1:] = ["".join(terms[-1:]) + piece]
+    return "<wbr>".join(f"<math>{term}</math>" for term in terms)
 
 
 def _atoms(text: str) -> list[tuple[str, str]]:

@@ -17,11 +17,11 @@ from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence, Result, Value, register_result
 from m2bridge.symmetry.bounds import Bounds
+from m2bridge.symmetry.exchanges import exchanges
 from m2bridge.symmetry.fields import LieAlgebra, VectorField, in_span, lie_algebra, orbit_rank
-from m2bridge.symmetry.finite import FiniteSymmetry, exchanges, permutations
+from m2bridge.symmetry.finite import FiniteSymmetry, permutations, signs
 from m2bridge.symmetry.names import declared_fields, field_name, known_fields
 from m2bridge.symmetry.search import Search
-from m2bridge.symmetry.signs import signs
 from m2bridge.views import View, cut
 
 SECONDS = 60.0

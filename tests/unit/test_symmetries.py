@@ -15,8 +15,7 @@ from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models.own import from_callable
 from m2bridge.questions.symmetries import FoundField
 from m2bridge.records import load, save
-from m2bridge.symmetry.finite import permutations
-from m2bridge.symmetry.signs import signs
+from m2bridge.symmetry.finite import permutations, signs
 from tests.networks import NETWORKS
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from m2bridge.models import from_callable, parse_spec
-from m2bridge.symmetry.finite import exchanges, permutations
+from m2bridge.symmetry.exchanges import exchanges
+from m2bridge.symmetry.finite import permutations
 
 
 def test_what_the_program_shows_is_not_searched_again() -> None:
@@ -85,3 +86,12 @@ def test_branches_that_differ_do_not_change_places() -> None:
         return a * (u @ x) ** 2 + 2 * b * (v @ x) ** 2
 
     assert acts_on(branches, {"a": (), "u": (2,), "b": (), "v": (2,)}, {"x": (2,)}) == []
+
+
+def test_products_of_exchanges_are_not_told_again() -> None:
+    def mixtures(w, m, n, v, a, b):  # type: ignore[no-untyped-def]
+        parts = [w * m + (1 - w) * n, w * m**2 + (1 - w) * n**2, w * m**3 + (1 - w) * n**3]
+        return np.array([*parts, v * a + (1 - v) * b, v * a**2 + (1 - v) * b**2, v * a**3 + (1 - v) * b**3])
+
+    found = acts_on(mixtures, {name: () for name in "wmnvab"})
+    assert found == [("S_2", ("m <-> n", "w -> 1 - w")), ("S_2", ("a <-> b", "v -> 1 - v"))]

@@ -9,7 +9,7 @@ import m2bridge
 from m2bridge.engine import Engine
 from m2bridge.models import MLP, parse_spec
 from m2bridge.results import Certainty
-from m2bridge.symmetry.signs import finite_group
+from m2bridge.symmetry.finite import finite_group
 
 
 def perceptron() -> m2bridge.Model:

@@ -49,8 +49,8 @@ from m2bridge.questions.point import (
 )
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
+from m2bridge.symmetry.finite import finite_group
 from m2bridge.symmetry.search import Search
-from m2bridge.symmetry.signs import finite_group
 
 __all__ = [
     "Fiber", "FiberComponent", "Point", "RealPoint", "counterexample", "fiber", "given_point", "random_point",
