@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -72,30 +72,23 @@ class Values(Mapping[str, Any]):
     def get(self, tag: str, default: Any = None) -> Any:
         return self.entries.get(tag, default)
 
+    def _checked(self, tag: str, wanted: str, fits: Callable[[Any], bool]) -> Any:
+        value = self[tag]
+        if not fits(value):
+            raise OutputError(f"{tag} should be {wanted}, the script emitted {value!r}", run=self.run)
+        return value
+
     def integer(self, tag: str) -> int:
         """The value of `tag`, which must be an integer."""
-        value = self[tag]
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise OutputError(f"{tag} should be an integer, the script emitted {value!r}", run=self.run)
-        return value
+        return int(self._checked(tag, "an integer", lambda value: type(value) is int))
 
     def integers(self, tag: str) -> tuple[int, ...]:
         """The value of `tag`, which must be a list of integers."""
-        value = self[tag]
-        if not isinstance(value, list) or any(isinstance(v, bool) or not isinstance(v, int) for v in value):
-            raise OutputError(
-                f"{tag} should be a list of integers, the script emitted {value!r}", run=self.run
-            )
-        return tuple(value)
+        return tuple(self._checked(tag, "a list of integers", lambda value: _is_list_of(int, value)))
 
     def strings(self, tag: str) -> tuple[str, ...]:
         """The value of `tag`, which must be a list of strings."""
-        value = self[tag]
-        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise OutputError(
-                f"{tag} should be a list of strings, the script emitted {value!r}", run=self.run
-            )
-        return tuple(value)
+        return tuple(self._checked(tag, "a list of strings", lambda value: _is_list_of(str, value)))
 
     def polynomials(self, listed: Any, count: int, p: int = 0) -> list[dict[tuple[int, ...], Any]]:
         """Polynomials in `count` variables, emitted by ``listsOf`` of the partial _emit: residues for p > 0, else Fractions."""
@@ -112,6 +105,11 @@ class Values(Mapping[str, Any]):
             raise OutputError(
                 f"script {name} emitted what is no list of polynomials: {error}", run=self.run
             ) from None
+
+
+def _is_list_of(kind: type, value: Any) -> bool:
+    """A list whose entries are of exactly this type: true is no integer."""
+    return isinstance(value, list) and all(type(item) is kind for item in value)
 
 
 def step_of(line: str) -> str | None:
@@ -132,33 +130,30 @@ def parse(run: Run) -> Values:
     complete = False
     lines = run.stdout.split("\n")
     cut_off = lines.pop()  # what follows the last newline is an unfinished line
+
+    def wrong(message: str) -> OutputError:
+        return OutputError(message, run=run, line_number=number)
+
     for number, line in enumerate(lines, start=1):
         if not line.startswith("@m2b"):
             continue
         if complete:
-            raise OutputError(f"output line {number} comes after the last one", run=run, line_number=number)
+            raise wrong(f"output line {number} comes after the last one")
         if match := _VALUE.fullmatch(line):
             tag = match.group(1)
             if tag in entries:
-                raise OutputError(
-                    f"output line {number} emits {tag!r} a second time", run=run, line_number=number
-                )
+                raise wrong(f"output line {number} emits {tag!r} a second time")
             entries[tag] = _value(match.group(2), run, number)
         elif match := _END.fullmatch(line):
             if int(match.group(1)) != len(entries):
-                raise OutputError(
-                    f"the script emitted {match.group(1)} values, {len(entries)} arrived",
-                    run=run,
-                    line_number=number,
-                )
+                raise wrong(f"the script emitted {match.group(1)} values, {len(entries)} arrived")
             complete = True
         elif not _STEP.fullmatch(line):
             hint = f"; {TAGS}" if _BAD_TAG.fullmatch(line) else ""
-            raise OutputError(
-                f"output line {number} is malformed: {line[:80]!r}{hint}", run=run, line_number=number
-            )
+            raise wrong(f"output line {number} is malformed: {line[:80]!r}{hint}")
     if complete and cut_off.startswith("@m2b"):
-        raise OutputError("output goes on after the last line", run=run, line_number=len(lines) + 1)
+        number = len(lines) + 1
+        raise wrong("output goes on after the last line")
     return Values(entries, complete, run)
 
 

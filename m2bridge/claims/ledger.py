@@ -92,18 +92,15 @@ def verify(
             if progress is not None:
                 progress(f"{claim.id} {describe(size)}")
             verdict = _checked(claim, size, context)
+            copied = ("status", "certainty", "reason", "seconds", "cached")
             entry = Entry(
                 claim=claim.id,
                 size=dict(size),
-                status=verdict.status,
-                certainty=verdict.certainty,
                 computed=dict(verdict.computed),
                 witness=None if verdict.witness is None else dict(verdict.witness),
                 witnesses={name: list(who) for name, who in verdict.witnesses.items()},
-                reason=verdict.reason,
-                seconds=verdict.seconds,
-                cached=verdict.cached,
                 recorded=recorded.get(_key(claim.id, size)),
+                **{name: getattr(verdict, name) for name in copied},
             )
             entries.append(entry)
             if finished is not None:

@@ -23,17 +23,8 @@ def register(app: typer.Typer) -> None:
     def models(as_json: JsonOption = False) -> None:
         """List the families of models by kind, with an example of each."""
         if as_json:
-            print_json(
-                [
-                    {
-                        "name": family.name,
-                        "kind": family.kind,
-                        "example": family.example,
-                        "summary": family.summary,
-                    }
-                    for family in FAMILIES.values()
-                ]
-            )
+            told = ("name", "kind", "example", "summary")
+            print_json([{name: getattr(family, name) for name in told} for family in FAMILIES.values()])
             return
         table = Table(show_edge=False, pad_edge=False)
         table.add_column("example", no_wrap=True)

@@ -6,8 +6,8 @@ Where to look:
   `catalogue` read specs;
 - families: `attention` has what `lightning`, `softmax` and `transformer` share, `virtual` its virtual weights; `mlp`,
   `convolution`, `tensors`;
-- the user's own: `own` (recorded networks), `custom` (polynomial maps; `polynomials`, `systems`, `sources`, `files`,
-  `ideal_text`), `code` (files that are run), `pytorch` (`torch_graph`, `aten`), `checkpoints` (weights).
+- the user's own: `own` (recorded networks), `custom` (polynomial maps; `polynomials` and `systems` of them), `code` (files that
+  are run), `pytorch` (and `aten`, its operations), `checkpoints` (weights), `ideals`.
 """
 
 from m2bridge.linear.residues import Mod

@@ -132,6 +132,7 @@ class Lettered:
         return self.like(self.arithmetic.broadcast(array, (*array.shape[: len(self.lead)], *shape)))
 
 
+@lru_cache(maxsize=4096)
 def joined(first: str, second: str) -> str:
     """The letters of both, those of the first in front."""
     return first + "".join(letter for letter in second if letter not in first)
@@ -139,6 +140,8 @@ def joined(first: str, second: str) -> str:
 
 def aligned(item: Lettered, lead: str, ndim: int) -> Array:
     """The array with an axis for each letter of `lead` (of length 1 where it has none) and `ndim` core axes."""
+    if item.lead == lead and len(item.array.shape) == len(lead) + ndim:
+        return item.array
     sizes, core = item.sizes, item.core
     order = [item.lead.index(letter) for letter in lead if letter in sizes]
     array = item.array

@@ -87,13 +87,9 @@ class Clock:
 class Asking:
     """What a question has at hand while it is answered: Macaulay2 under one clock, a seed, and the trail for the record.
 
-    Attributes
-    ----------
-    seed, prime, limits: as asked; `prime` is None when the user has chosen none.
-    refused, required: whether Macaulay2 is not to be asked; whether the user has named one, so that its failure is an error and
-        not only a missing witness.
-    clock: of the whole question; each run of Macaulay2 gets what is left of it.
-    evidence: what witnesses have said so far.
+    `prime` is None when the user has chosen none. Macaulay2 is not to be asked where it is `refused`; where it is `required`,
+    because the user has named one, its failure is an error and not only a missing witness. Each run gets what is left of
+    the `clock`.
     """
 
     def __init__(

@@ -136,7 +136,8 @@ def random_point(model: Model, seed: int) -> Point:
     rng = np.random.default_rng([seed, 91])
     if model.input_shape is None and bool(getattr(model, "constraints", False)):
         raise InputError(
-            f"{model.spec}: the source has equations, and a rational point of it is not known; give one with --at weights.json"
+            f"{model.spec}: the source has equations, and a rational point of it is not known; give one with --at weights.json, "
+            f'which holds a number such as 3 or "3/5" for each of {", ".join(getattr(model, "variables", ()))}'
         )
     drawn = {name: _draw(rng, shape) for name, shape in model.free.parameters.items()}
     if model.free is not model:

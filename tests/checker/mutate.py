@@ -52,6 +52,7 @@ QUICK: list[Callable[[], None]] = [
     test_certificates.test_streams_are_splitmix64,
     test_certificates.test_weights_that_satisfy_equations,
     lambda: every(test_certificates.test_all_terms_have_one_rank_in_a_flattening),
+    lambda: every(test_certificates.test_softmax_along_any_axis),
     lambda: every(test_forgeries.test_programs_are_read_strictly),
     lambda: every(test_forgeries.test_lines_of_programs_are_read_strictly),
     lambda: every(test_forgeries.test_only_canonical_specs_are_read),

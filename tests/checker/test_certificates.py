@@ -15,6 +15,7 @@ from typing import Any
 
 import fuzz
 import makers as M  # noqa: N812
+import numpy as np
 import pytest
 from makers import (
     closure_certificate,
@@ -229,6 +230,9 @@ def test_intervals_with_a_last_layer() -> None:
     for column in (6, 7, 8, 9):  # V1[1, :] and V1[2, :]
         own["lower"]["columns"][0] = column
         assert "a column is in those rows" in outcome(own)[1]
+    own = copy.deepcopy(document)
+    own["lower"]["rows"][0][1] = 2  # an output of row 1 of V, which is counted by the tokens
+    assert "a row is an output of the last layer's own rows" in outcome(own)[1]
     for key, value in (
         ("rows", [0, 1]),
         ("rows", [1, 1]),
@@ -455,7 +459,8 @@ def test_backward_derivatives_agree_with_forward_ones() -> None:
     mixed = text("einsum ab,cb->ca", turned, picked)
     summed = text("einsum ab->b", text("scale -2/7", mixed))
     scaled = text("einsum ,a->a", text("einsum ab,ab->", a, a), summed)
-    program = text.done(scaled, text("einsum abc->ca", text("reshape [2,1,3]", a)))
+    lonely = text("einsum ab,cd->ac", a, picked)  # letters that are summed in one factor alone
+    program = text.done(scaled, text("einsum abc->ca", text("reshape [2,1,3]", a)), lonely)
     rng = random.Random(1)
     weights, inputs = [rng.randrange(M.P) for _ in range(9)], [rng.randrange(M.P) for _ in range(2)]
     expected = M.jacobian(program, weights, [inputs], M.P)
@@ -496,6 +501,19 @@ def test_softmax_by_its_gate_and_by_hand() -> None:
         slopes[i][j] == (0, 0) or abs(slopes[i][j][0]) < 1 << 10 for i in range(3) for j in range(3, 6)
     )
     assert min(abs(slopes[i][j][0]) for i in range(3) for j in (0, 2)) > 1 << 100
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_softmax_along_any_axis(axis: int) -> None:
+    """Entries along the axis add up to one, and each is the exponential divided by that sum."""
+    shape = (2, 3, 2)
+    text = f"m2bridge program 1\n%0 = weight w [2,3,2]\n%1 = softmax {axis} %0\noutput y %1\n"
+    values = [Fraction(n, 4) for n in range(12)]
+    ring = checker.Enclosures(100)
+    found = checker.Run(checker.read_program(text), ring).outputs([ring.number(x) for x in values], [])
+    powers = np.exp(np.array([float(x) for x in values]).reshape(shape))
+    expected = (powers / powers.sum(axis=axis, keepdims=True)).reshape(-1)
+    assert all(abs(m / 2**100 - y) < 1e-12 for (m, _), y in zip(found, expected, strict=True))
 
 
 def test_elimination_with_packed_rows() -> None:

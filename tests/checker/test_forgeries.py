@@ -539,6 +539,41 @@ def test_a_redundant_equation_is_no_generator() -> None:
         rejected({**record, "generators": {"4": 1, "5": 1}}, "generators")
 
 
+def test_linear_generators_are_those_that_cut_the_span() -> None:
+    """(w_0, w_1, w_0 + w_1): a plane in three coordinates; its linear form is no generator in the span."""
+    text = sum_of("weight w [2]", "einsum a-> %0", "reshape [1] %1", "concatenate 0 %0 %2")
+    own = M.closure_certificate(text, [{(1, 0, 0): 1, (0, 1, 0): 1, (0, 0, 1): -1}], 2, prime=M.SMALL)
+    model = "program:" + ";".join(text.splitlines()[1:])
+    record = {
+        "analysis": "closure",
+        "model": model,
+        "generators": {},
+        "degree_bound": 2,
+        "span_dim": 2,
+        "certificate": own,
+    }
+    assert outcome(record)[0] == 0
+    rejected({**record, "generators": {"1": 1}})
+    rejected({**record, "span_dim": 3})
+
+
+def test_coefficients_of_a_matrix_are_numbered_in_another_way() -> None:
+    """One token is a matrix with one column: its record is not compared, whatever it says of the point."""
+    text = M.attention_text([2, 1], [2], 1, single=True, way="attention")
+    spec = "lightning(d=2,dp=1,a=2,t=1,parametrization=attention)"
+    own = M.inside_certificate(text, [1, 0, 0, 1, 1, 0], [1, 0, 1, 0], spec=spec)  # x_1 (x_1^2 + x_2^2)
+    record = {
+        "analysis": "membership",
+        "model": spec,
+        "point": ["7", "0", "0", "0"],
+        "closure": False,
+        "certificate": own,
+    }
+    code, said = outcome(record)
+    assert code == 0
+    assert said.endswith("Not covered by the certificate: analysis, point, closure.")
+
+
 def member_record(name: str, **changes: Any) -> dict[str, Any]:
     own = certificate(name)
     inside = name.startswith("inside")

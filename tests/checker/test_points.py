@@ -194,6 +194,8 @@ def test_records_of_a_point(name: str) -> None:
         ("certificate", [certificate(name), None]), ("certificate", [[certificate(name)]]),
     ):  # fmt: skip
         assert outcome({**good, key: value})[0] == 7, (key, value)
+    silent = {key: value for key, value in good.items() if key != "verdict"}
+    assert "no verdict" in outcome(silent)[1]
     assert outcome({**good, "certificate": []})[0] == 8
     assert outcome({**good, "certificate": [certificate(name)] * 1001})[0] == 8
 

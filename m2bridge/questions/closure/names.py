@@ -34,6 +34,8 @@ _MOST_FORMS = 800
 _MOST_MULTIPLES = 2000
 _LARGEST_MINOR = 5
 _SPARE = 4
+_SMALLEST_PRIME = 1000
+"""Over smaller fields ranks at random points are too often small by chance."""
 _COORDINATE = re.compile(r"(y\[[\d,]+\]): (.+)")
 _FACTOR = re.compile(r"x\[([\d,]+)\](?:\^(\d+))?")
 
@@ -220,7 +222,7 @@ def named_generators(
         )
     except M2BridgeError:
         form = None
-    if form is None or not counts:
+    if form is None or not counts or p < _SMALLEST_PRIME:
         return ()
     rng = np.random.default_rng([seed, 61])
     points = image_of(model).points(rng, model.coordinate_count + 3, p)[:, : model.coordinate_count]
