@@ -2078,7 +2078,10 @@ def check_record(record: dict[str, Any], certificates: list[Shown]) -> list[str]
         elif own.kind == "symmetry" and analysis == "symmetries":
             partly.setdefault("fields", []).extend(about_fields(record, own))
         elif own.kind == "closure" and analysis == "closure":
-            follows |= about_closure(record, own, partly)
+            if record.get("field", "QQ") == "QQ":
+                follows |= about_closure(record, own, partly)
+            else:  # modulo a prime there may be other equations
+                follows.pop("span_dim", None)
         elif own.kind in ("inside", "outside") and analysis == "membership":
             names = ("closure", "complex_image", "real_image") if numbered_alike(record, own) else ()
             follows |= dict.fromkeys(names, own.kind == "inside")
@@ -2153,7 +2156,7 @@ def numbered_alike(record: dict[str, Any], own: Shown) -> bool:
 
 
 def about_closure(record: dict[str, Any], own: Shown, partly: dict[str, list[str]]) -> dict[str, Any]:
-    """How many minimal generators of which degree a closure has; and its equations, where they are over QQ."""
+    """How many minimal generators of which degree a closure over QQ has, and its equations."""
     (values, k), follows = own.claims, dict[str, Any]()
     if "generators" in record:
         shows = {str(degree): n for degree, n in own.generators.items() if n and degree > 1}
@@ -2164,11 +2167,13 @@ def about_closure(record: dict[str, Any], own: Shown, partly: dict[str, list[str
             need(identical(record["generators"], shows | higher), "the closure has other generators")
             partly["generators"] = [f"those of degree at most {k}"]
     equations = record.get("equations")
-    if equations and record.get("field") == "QQ" and numbered_alike(record, own):
+    if equations and numbered_alike(record, own):
         found = []
         for f in equations:
-            terms = zip(f["coefficients"], f["monomials"], strict=True)
+            degree, coefficients, monomials = fields(f, "an equation", "degree", "coefficients", "monomials")
+            terms = zip(coefficients, monomials, strict=True)
             found.append([[c, [list(power) for power in sorted(Counter(m).items())]] for c, m in terms])
+            need(identical(degree, max(map(len, monomials))), "an equation has another degree")
         need(identical(found, values), "the closure has other equations")
         follows |= {"equations": equations, "field": "QQ"}
     return follows

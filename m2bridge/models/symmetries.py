@@ -28,10 +28,11 @@ class LinearField:
     def generators(self, weights: Mapping[str, Any]) -> Any:
         """How it moves given weights (Mod arrays, integers or objects): one row."""
         flat = np.concatenate([weight.reshape(-1) for weight in weights.values()])
-        matrix = np.zeros((flat.shape[0], flat.shape[0]), dtype=np.int64)
+        sources = sorted({j for _, j, _ in self.terms})
+        matrix = np.zeros((flat.shape[0], len(sources)), dtype=np.int64)
         for i, j, c in self.terms:
-            matrix[i, j] += c
-        return (matrix @ flat).reshape(1, -1)
+            matrix[i, sources.index(j)] += c
+        return (matrix @ flat[sources]).reshape(1, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,12 @@ class SignedPermutation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSymmetries:
-    """Symmetries that were searched and verified: linear vector fields, and elements of a finite group, the identity first."""
+    """Symmetries that were searched and verified: linear vector fields, and elements of a finite group, the identity first.
 
+    `complete` says that these are all linear fields.
+    """
+
+    complete: bool = True
     fields: tuple[LinearField, ...] = ()
     finite: tuple[SignedPermutation, ...] = ()
 

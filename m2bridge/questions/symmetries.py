@@ -232,7 +232,14 @@ def symmetries(
         algebra=lie_algebra(affine, orbit_rank(affine, found.point, p), p),
         unverified=found.unverified,
         complete=found.complete,
-        statement=_statement(found.rank, corank, program.parameter_count, degree, complete=found.complete),
+        statement=_statement(
+            found.rank,
+            corank,
+            program.parameter_count,
+            degree,
+            complete=found.complete,
+            proved=bound.value == rank,
+        ),
         certificate=found_symmetries(
             model, [field.document for field in fields], minor, bound.document, bound.value
         ),
@@ -279,12 +286,15 @@ def _evidence(
     )
 
 
-def _statement(orbits: int, corank: int, parameters: int, degree: int, *, complete: bool) -> str:
+def _statement(
+    orbits: int, corank: int, parameters: int, degree: int, *, complete: bool, proved: bool
+) -> str:
     head = f"Verified vector fields have generic orbits of dimension {orbits} in {parameters} weights."
     if orbits == corank:
         return f"{head} They explain the generic fiber: its dimension is {corank}, proved."
     searched = "all" if complete else "some"
+    sure = "proved" if proved else "at most that is proved, equality is probable"
     return (
-        f"{head} The generic fiber has dimension {corank} (at most that is proved, equality is probable): "
+        f"{head} The generic fiber has dimension {corank} ({sure}): "
         f"the rest is not explained by {searched} fields of degree at most {degree}."
     )

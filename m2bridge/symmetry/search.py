@@ -111,18 +111,26 @@ class Search:
         for d in range(0 if first == 1 else first, degree + 1):
             if d == 2:
                 self.guess()
-            for unknowns in self._parts(d):
-                if self.explains_fiber and not self._wants(d):
-                    break
-                if time.monotonic() > self.until:
-                    self.complete = False
-                    break
-                if len(unknowns) > MOST_UNKNOWNS:
-                    self.complete = False
-                    continue
-                for field in self._kernel(unknowns):
-                    self.take(field)
+            self._search(d, self._parts(d))
         return self
+
+    def linear(self) -> Search:
+        """Search homogeneous linear fields alone."""
+        self._search(1, self._parts(1, least=1))
+        return self
+
+    def _search(self, degree: int, parts: Iterator[Unknowns]) -> None:
+        for unknowns in parts:
+            if self.explains_fiber and not self._wants(degree):
+                break
+            if time.monotonic() > self.until:
+                self.complete = False
+                break
+            if len(unknowns) > MOST_UNKNOWNS:
+                self.complete = False
+                continue
+            for field in self._kernel(unknowns):
+                self.take(field)
 
     def guess(self) -> None:
         """Try fields that are known to occur."""
@@ -155,11 +163,11 @@ class Search:
 
     # -- the parts ----------------------------------------------------------------------------------------
 
-    def _parts(self, degree: int) -> Iterator[Unknowns]:
-        """Unknowns up to this degree, by their character, small parts first; smaller degrees alone were searched before."""
+    def _parts(self, degree: int, least: int = 0) -> Iterator[Unknowns]:
+        """Unknowns of degree `least` to `degree`, by their character, small parts first; smaller degrees were searched before."""
         count = self.program.parameter_count
         monomials: list[Monomial] = [
-            m for k in range(degree, -1, -1) for m in combinations_with_replacement(range(count), k)
+            m for k in range(degree, least - 1, -1) for m in combinations_with_replacement(range(count), k)
         ]
         if len(monomials) * count > MOST_CANDIDATES:
             self.complete = False

@@ -555,6 +555,9 @@ def test_linear_generators_are_those_that_cut_the_span() -> None:
     assert outcome(record)[0] == 0
     rejected({**record, "generators": {"1": 1}})
     rejected({**record, "span_dim": 3})
+    code, said = outcome({**record, "field": "F_2", "span_dim": 3})
+    assert code == 0
+    assert said.endswith("analysis, generators, degree_bound, span_dim, field.")
 
 
 def test_coefficients_of_a_matrix_are_numbered_in_another_way() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 from m2bridge import scripts
 from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, Limits, open_engine
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, LimitError
 from m2bridge.models import parse_spec
 from m2bridge.models.custom import from_text
+from m2bridge.models.own import from_callable
 from m2bridge.questions.closure import closure
 from m2bridge.questions.closure.accounting import (
     account,
@@ -370,3 +372,32 @@ def test_a_kernel_that_does_not_vanish_on_the_map_is_not_proved(
     monkeypatch.setattr("m2bridge.questions.closure.kernels.best_source", lambda _: wrong)
     found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", method="kernel", field="QQ", engine=engine)
     assert (found.certainty, found.agreement) == (Certainty.PROBABLE, False)
+
+
+def test_a_prime_at_which_the_image_drops_dimension_is_not_used(engine: Engine) -> None:
+    """Modulo 32003 the two forms are proportional, and the image is a curve; over QQ it is the surface z0 z1 = z2."""
+    spec = "map:s,t->s+t;(s-32002*t)^4;(s+t)*(s-32002*t)^4"
+    answer = closure(spec, field="QQ", engine=engine)
+    assert (answer.degree, answer.agreement, answer.certainty) == (2, True, Certainty.PROVED)
+    chosen = closure(spec, prime=32003, engine=engine)
+    assert chosen.completeness != "complete"
+    assert chosen.certainty is Certainty.PROBABLE
+    assert any("smaller dimension there" in sentence for sentence in chosen.not_shown)
+
+
+def test_a_special_point_of_the_parametrization_counts_no_degree(engine: Engine) -> None:
+    """With this seed a weight of the first point is 0 modulo 32003: the differential loses rank there."""
+    spec = "map:s,t->s^6;s^4*t^2;s^2*t^4;t^6"
+    answer = closure(spec, field="QQ", method="interpolation", seed=11025, engine=engine)
+    assert (answer.degree, answer.completeness, answer.certainty) == (3, "complete", Certainty.PROVED)
+
+
+def test_the_clock_holds_while_image_points_are_computed(engine: Engine) -> None:
+    def network(x: np.ndarray, A: np.ndarray, B: np.ndarray, C: np.ndarray) -> np.ndarray:
+        return C @ (B @ (A @ x) ** 2) ** 2
+
+    shapes = {"A": (8, 8), "B": (8, 8), "C": (8, 8)}
+    start = time.monotonic()
+    with pytest.raises(LimitError):
+        closure(from_callable(network, shapes, inputs={"x": (8,)}), engine=engine, timeout=3)
+    assert time.monotonic() - start < 60

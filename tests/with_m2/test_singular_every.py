@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from m2bridge import records, scripts
+from m2bridge import from_callable, records, scripts
 from m2bridge.engine import Engine, find_engine
 from m2bridge.errors import NotPolynomialError
 from m2bridge.models import parse_spec
@@ -250,3 +250,13 @@ def test_random_weights_are_not_special(spec: str, seed: int, engine: Engine) ->
     found = singular_locus(spec, engine=engine, seed=seed)
     assert found.places[0].name == "random weights"
     assert (found.places[0].verdict, found.places[0].critical) == ("smooth", False)
+
+
+def test_weights_that_are_single_numbers(engine):
+    """The cone a^2, a b, b^2: singular at its vertex."""
+
+    def network(a, b):
+        return np.array([a**2, a * b, b**2])
+
+    answer = singular_locus(from_callable(network, {"a": (), "b": ()}), engine=engine)
+    assert answer.singular_dim == 0

@@ -1,6 +1,6 @@
 """What can one layer of attention reach? The real image, its boundary, and what only the closure adds.
 
-Every point is decided three times: exactly over QQ (:mod:`decide`), by Macaulay2 from the number of complex and real points of
+Every point is decided three times: exactly over QQ (:mod:`exact`), by Macaulay2 from the number of complex and real points of
 its fiber, and by a numerical search over real weights. Dimensions come from orbits, Macaulay2's ideals and differentials mod p.
 """
 

@@ -120,7 +120,8 @@ def closure(
     prime = prime_for(image.numbers, chosen=chosen, default=MACAULAY2_PRIME)
     equations_of_source = constrained_map(image.source) is not None
     if chosen is None and not equations_of_source:
-        prime = _lucky_prime(image, prime, ask.seed)
+        with image.watched(ask.clock.check):
+            prime = _lucky_prime(image, prime, ask.seed)
     ask.require_engine()
     begin = partial(Work, model=model, image=image, asking=ask, rational=field == "QQ", thorough=cross_check)
     work = begin(prime=prime)

@@ -7,6 +7,8 @@ are found from the model itself and checked at random points over a large prime,
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -72,6 +74,7 @@ class Image:
         self.constrained = own is not None or self.source.parameter_dim < self.source.parameter_count
         self.numbers = given_numbers(model)
         self.large_prime, self.second_prime = primes_below(LARGE_PRIME, count=2, numbers=self.numbers)
+        self._check: Callable[[], None] | None = None
         self.homogenized = False
         self.homogenized = not (self._is_cone() if own is None else graded_cone(own))
 
@@ -93,10 +96,23 @@ class Image:
         values: Matrix = self.source.coordinates({n: Mod(w, p) for n, w in weights.items()}).values
         return np.pad(values, ((0, 0), (0, self.homogenized)), constant_values=1)
 
+    @contextmanager
+    def watched(self, check: Callable[[], None]) -> Iterator[None]:
+        """While this lasts, `check` is called between points, to stop when the time is over."""
+        self._check = check
+        try:
+            yield
+        finally:
+            self._check = None
+
     def points(self, rng: np.random.Generator, count: int, p: int) -> Matrix:
         """Random points of the image over F_p, one a row."""
         chunk = max(1, 2_000_000 // max(1, self.count * max(1, self.source.parameter_count)))
-        parts = [self.at(self.draw(rng, min(chunk, count - s), p), p) for s in range(0, count, chunk)]
+        parts = []
+        for start in range(0, count, chunk):
+            if self._check is not None:
+                self._check()
+            parts.append(self.at(self.draw(rng, min(chunk, count - start), p), p))
         return np.concatenate(parts) if parts else np.zeros((0, self.count), dtype=np.int64)
 
     def tangents(self, rng: np.random.Generator, p: int) -> tuple[Matrix, Matrix]:

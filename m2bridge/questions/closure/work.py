@@ -33,7 +33,8 @@ class Work:
     """The state of one computation.
 
     `cone_dim`, `codim` and `degree` are those of the image made a cone; `polynomials` are in the coordinates of the span, over
-    F_p; `lifted` and `lifted_forms` (the linear ones, in all coordinates) are over QQ. `thorough`: count the degree on the
+    F_p; `lifted` and `lifted_forms` (the linear ones, in all coordinates) are over QQ. `drops`: over F_p the rank at a random
+    point is smaller than over QQ; `unlucky`: the prime should be another one. `thorough`: count the degree on the
     parametrization even where a formula gives it.
     """
 
@@ -65,6 +66,7 @@ class Work:
     components: tuple[ImageComponent, ...] | None = None
     seen_part_only: bool = False
     unlucky: bool = False
+    drops: bool = False
 
     @property
     def seed(self) -> int:
@@ -109,6 +111,7 @@ class Work:
         ranks = {p: self.image.dim(np.random.default_rng([self.seed, 1]), p) for p in primes}
         best = max(primes, key=lambda p: ranks[p])  # each rank is a lower bound over QQ
         self.span, self.cone_dim = span, ranks[best]
+        self.drops = ranks[self.prime] < self.cone_dim
         method = "rank of the parametrization's Jacobian at a random point"
         sure = Certainty.PROBABLE if self.image.constrained else Certainty.PROVED
         for p, over in ((best, "QQ"), (self.prime, f"F_{self.prime}")):
@@ -177,7 +180,8 @@ class Work:
 
     def by_interpolation(self, max_degree: int | None) -> Interpolation:
         """Interpolate degree by degree until the account is settled."""
-        found = self.interpolation(self.prime)
+        with self.image.watched(self.asking.clock.check):  # nothing is known before the span is
+            found = self.interpolation(self.prime)
         self.measure(found.span)
         self.count_degree()
         account_ = self._advance(found, max_degree)
@@ -185,6 +189,12 @@ class Work:
         if account_ is None and self.limit is None:
             account_ = self.account()
         accounting.conclude(self, account_)
+        if self.drops:  # what holds over F_p then says nothing about QQ, and gradings over QQ are not all there are over F_p
+            self.lacks(
+                f"anything over F_{self.prime}: the image may have a smaller dimension there than over QQ"
+            )
+            self.complete = self.proved = False
+            self.unlucky = True
         return found
 
     def _advance(self, found: Interpolation, max_degree: int | None) -> Account | None:

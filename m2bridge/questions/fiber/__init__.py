@@ -15,7 +15,7 @@ from math import factorial, prod
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model
-from m2bridge.models.custom import PolynomialMap
+from m2bridge.models.custom import OwnModel, PolynomialMap
 from m2bridge.models.own import OwnNetwork
 from m2bridge.models.symmetries import FoundSymmetries, LinearField
 from m2bridge.programs.program import Program
@@ -120,6 +120,9 @@ def fiber(
     found = real_points(point, ask.seed) if free else ()
     ask.evidence += [*dims.evidence, *computed.evidence, *_argued(point, argument, computed)]
     verdict = judged(point, computed, argument, dims)
+    if isinstance(model, OwnModel) and not model.found.complete and verdict.word == "not-identifiable":
+        reason = f"{verdict.reason}; but the search for symmetries was not finished"
+        verdict = replace(verdict, word="undecided", reason=reason)
     _witness_real_points(ask, verdict.orbits, found)
     at_weights = point.document(p if model.polynomial else None)
     by_argument = argument.fiber_dim if argument else None
@@ -150,12 +153,12 @@ def _found_symmetries(ask: Asking, model: Model, written: Program) -> FoundSymme
     ask.announce("linear symmetries")
     left = ask.clock.remaining
     seconds = _SEARCH_SECONDS if left is None else min(_SEARCH_SECONDS, left / 4)
-    search = Search(model.program, p=rank_prime(model), seed=ask.seed, seconds=seconds, all_affine=True).run(
-        1
-    )
-    linear = [field for field in search.fields if all(len(monomial) == 1 for _, _, monomial in field.terms)]
+    search = Search(
+        model.program, p=rank_prime(model), seed=ask.seed, seconds=seconds, all_affine=True
+    ).linear()
     return FoundSymmetries(
-        fields=tuple(LinearField(tuple((i, m[0], c) for i, c, m in field.terms)) for field in linear),
+        complete=search.complete and not search.unverified,
+        fields=tuple(LinearField(tuple((i, m[0], c) for i, c, m in field.terms)) for field in search.fields),
         finite=finite_group(written, most=_MOST_ELEMENTS),
     )
 

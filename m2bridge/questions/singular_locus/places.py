@@ -170,14 +170,15 @@ def _stratum(
     still = {n: np.zeros(shape, dtype=object) for n, shape in model.parameters.items()}
     directions = []
     for n, shape in model.parameters.items():
-        along: Any = np.eye(prod(shape), dtype=object).reshape(-1, *shape)
+        along: Any = [unit.reshape(shape) for unit in np.eye(prod(shape), dtype=object)]
         if n in special and not isinstance(how, int):
             weights[n], along = how(weights[n]), map(how, along)
         elif n in special and isinstance(how, int):  # a product of rank k
             left, right = (rng.integers(1, _SPREAD, size=size) for size in ((shape[0], how), (how, shape[1])))
             lefts, rights = (np.eye(m.size, dtype=object).reshape(-1, *m.shape) for m in (left, right))
             weights[n], along = left @ right, [*(lefts @ right), *(left @ rights)]
-        directions += [model.flatten({**still, n: direction}) for direction in along]
+        # a move of a single number gives a number, not an array
+        directions += [model.flatten({**still, n: np.asarray(to, dtype=object)}) for to in along]
     exact = {n: fractions_of(w) for n, w in weights.items()}
     point = Point(model=model, kind="stratum", weights=exact, detail=name)
     return WeightStratum(name=name, point=point, directions=np.array(directions, dtype=object))
