@@ -39,7 +39,7 @@ Arc = tuple[Sequence[Sequence[Any]], Sequence[Fraction]]
 """For each flat weight the coefficients of a polynomial in t, lowest first; and the tangent vector of its image at t = 0."""
 
 
-class Equation(Protocol):
+class WrittenEquation(Protocol):
     """A polynomial in the coordinates of a model, as a closure has them."""
 
     @property
@@ -60,7 +60,7 @@ MOST_ELIMINATION = 3e7  # cubes of the numbers of monomials of one multidegree, 
 
 
 def closure_certificates(
-    model: Model, equations: Sequence[Equation], p: int, degree: int, *, seed: int
+    model: Model, equations: Sequence[WrittenEquation], p: int, degree: int, *, seed: int
 ) -> tuple[Document, ...]:
     """The equations of a closure, over QQ for p = 0, as a certificate that they hold over ZZ and are all up to a degree.
 
@@ -101,7 +101,7 @@ def inside_certificates(
 
 
 def outside_certificates(
-    model: Model, equation: Equation, values: Sequence[Fraction], *, seed: int
+    model: Model, equation: WrittenEquation, values: Sequence[Fraction], *, seed: int
 ) -> tuple[Document, ...]:
     """A point that is not in the closure, by an equation over QQ that fails there."""
     found = _Expanded.of(model, seed)
@@ -144,7 +144,7 @@ class _Expanded:
             return None
         return cls(model, seed) if free.parameter_count * free.coordinate_count <= MOST_SYMBOLS else None
 
-    def renumbered(self, equation: Equation, p: int) -> Terms | None:
+    def renumbered(self, equation: WrittenEquation, p: int) -> Terms | None:
         """An equation in the coordinates that occur, over QQ; None where a residue modulo p is that of no small fraction."""
         exact = [rational(c, p) if p else Fraction(c) for c in equation.coefficients]
         lifted = [c for c in exact if c is not None]
@@ -223,7 +223,12 @@ def singular_point_certificate(
 
 
 def smooth_point_certificate(
-    model: Model, weights: Sequence[Any], image: Sequence[Any], equations: Sequence[Equation], *, seed: int
+    model: Model,
+    weights: Sequence[Any],
+    image: Sequence[Any],
+    equations: Sequence[WrittenEquation],
+    *,
+    seed: int,
 ) -> Document | None:
     """The closure is smooth at the image of flat weights of ``model.free``: equations over ZZ, in the model's coordinates.
 

@@ -186,7 +186,7 @@ _INDEXED = re.compile(r"([A-Za-z_]\w*)\[(\d+)\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class SweepPoint:
     """One record: where it is drawn, how sure it is, and of which model it speaks."""
 
     series: str
@@ -196,10 +196,12 @@ class Point:
     model: str
 
 
-SWEEP_COLUMNS = tuple(field.name for field in fields(Point))
+SWEEP_COLUMNS = tuple(field.name for field in fields(SweepPoint))
 
 
-def points_of(rows: Sequence[Mapping[str, Any]], x: str, y: str, by: str | None = None) -> tuple[Point, ...]:
+def points_of(
+    rows: Sequence[Mapping[str, Any]], x: str, y: str, by: str | None = None
+) -> tuple[SweepPoint, ...]:
     """The records that have both numbers; ``widths[1]`` is an entry of a list, counted from 0.
 
     Raises
@@ -207,14 +209,14 @@ def points_of(rows: Sequence[Mapping[str, Any]], x: str, y: str, by: str | None 
     InputError
         No record has both, or two records of one series have the same x and different y: then `by` should tell them apart.
     """
-    found: dict[tuple[str, float], Point] = {}
+    found: dict[tuple[str, float], SweepPoint] = {}
     for row in rows:
         across, up = _value(row, x), _value(row, y)
         if not (_is_number(across) and _is_number(up)):
             continue
         series = "" if by is None else f"{by} = {_value(row, by)}"
         model = str(row.get("name") or row["model"])
-        point = Point(series=series, x=across, y=up, certainty=str(row.get("certainty")), model=model)
+        point = SweepPoint(series=series, x=across, y=up, certainty=str(row.get("certainty")), model=model)
         before = found.setdefault((series, across), point)
         if before.y != up:
             raise InputError(
@@ -239,7 +241,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def draw_sweep(points: Sequence[Point], path: Path, *, x: str, y: str) -> None:
+def draw_sweep(points: Sequence[SweepPoint], path: Path, *, x: str, y: str) -> None:
     """A faint line for each series, and on it a marker for each record."""
     drawn = []
     for number, name in enumerate(dict.fromkeys(point.series for point in points)):
@@ -258,7 +260,7 @@ def draw_sweep(points: Sequence[Point], path: Path, *, x: str, y: str) -> None:
     draw(drawn, path, x=x.replace("_", " "), y=y.replace("_", " "))
 
 
-def sweep_data(points: Sequence[Point], *, x: str, y: str) -> tuple[dict[str, Any], list[Any]]:
+def sweep_data(points: Sequence[SweepPoint], *, x: str, y: str) -> tuple[dict[str, Any], list[Any]]:
     """What is drawn, as a JSON document and a table."""
     table = [list(astuple(point)) for point in points]
     rows = [dict(zip(SWEEP_COLUMNS, row, strict=True)) for row in table]

@@ -114,7 +114,7 @@ def _array(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Family:
+class EquationFamily:
     """Functions of the coordinates that vanish on the image: minors of a matrix with rows of degree `left` in each token.
 
     `sizes` says how many combinations of outputs there are, and how large the subspace of each token is. For the resultant of two
@@ -190,7 +190,7 @@ class Family:
         return count, " and ".join(said) or "one"
 
 
-def families(form: Coefficients) -> Iterator[Family]:
+def families(form: Coefficients) -> Iterator[EquationFamily]:
     """All families, those without combinations and subspaces first."""
     whole = form.sizes
     choices = product(*(range(n, 0, -1) for n in whole))
@@ -199,13 +199,13 @@ def families(form: Coefficients) -> Iterator[Family]:
             rows = sizes[0] * prod(n**i for n, i in zip(sizes[1:], left, strict=True))
             entries = sizes[0] * prod(n**k for n, k in zip(sizes[1:], form.degrees, strict=True))
             if 1 < rows < entries:
-                yield Family(form=form, sizes=sizes, left=left)
+                yield EquationFamily(form=form, sizes=sizes, left=left)
         for token, k in enumerate(form.degrees):
             others = prod(
                 n**i for j, (n, i) in enumerate(zip(sizes[1:], form.degrees, strict=True)) if j != token
             )
             if k > 1 and sizes[token + 1] == 2 and sizes[0] * others == 2:
-                yield Family(form=form, sizes=sizes, binary=token)
+                yield EquationFamily(form=form, sizes=sizes, binary=token)
 
 
 def named_generators(
@@ -227,7 +227,7 @@ def named_generators(
     rng = np.random.default_rng([seed, 61])
     points = image_of(model).points(rng, model.coordinate_count + 3, p)[:, : model.coordinate_count]
     on_image = form.at(points[:3], p)
-    vanishing: dict[int, list[Family]] = {}
+    vanishing: dict[int, list[EquationFamily]] = {}
     for family in families(form):
         matrices = family.matrices(on_image, rng, p)
         size = 1 + max(rank_mod(m, p) for m in matrices)
@@ -242,7 +242,7 @@ def named_generators(
 
 
 def _named(
-    form: Coefficients, candidates: Sequence[Family], degree: int, count: int, lower: Sequence[Equation],
+    form: Coefficients, candidates: Sequence[EquationFamily], degree: int, count: int, lower: Sequence[Equation],
     points: np.ndarray, rng: np.random.Generator, p: int,
 ) -> Iterator[str]:  # fmt: skip
     """What the `count` generators of one degree are, modulo those of lower degree, on a subspace with few enough monomials."""

@@ -127,7 +127,7 @@ class Work:
         self.codim = span.dim - self.cone_dim
 
     @property
-    def section(self) -> accounting.Section:
+    def section(self) -> accounting.LinearSection:
         """A random linear space of the dimension `codim`: it should meet the closure in 0 only."""
         return accounting.random_section(self.span.dim, self.codim or 0, self.prime, self.seed)
 

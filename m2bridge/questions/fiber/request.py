@@ -120,7 +120,7 @@ def equation_span(model: Model, p: int, seed: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slice:
+class TorusSlice:
     """Linear equations that meet almost every orbit of the model's scalings in exactly one point.
 
     Each scaling multiplies one block of weights (a matrix M_i, a filter, a neuron's row) by itself, and every weight by a power
@@ -150,7 +150,7 @@ class Slice:
         return np.array(moved, dtype=object)
 
 
-def slice_of(model: Model, seed: int) -> Slice | None:
+def slice_of(model: Model, seed: int) -> TorusSlice | None:
     """A random slice of the model's scalings; None where there are none or other groups act too."""
     if not model.symmetries or any(symmetry.kind == "gl" for symmetry in model.symmetries):
         return None
@@ -161,7 +161,7 @@ def slice_of(model: Model, seed: int) -> Slice | None:
     for row in characters:
         coefficients = tuple(int(rng.integers(1, _LARGEST)) if k == 1 else 0 for k in row)
         forms.append((coefficients, int(rng.integers(1, _LARGEST))))
-    return Slice(characters=tuple(characters), forms=tuple(forms))
+    return TorusSlice(characters=tuple(characters), forms=tuple(forms))
 
 
 # -- the request -----------------------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class FiberRequest:
     prime: int
     seed: int
     first_inputs: int
-    sliced: Slice | None = None
+    sliced: TorusSlice | None = None
     known: list[np.ndarray] = field(default_factory=list)
     moves: list[list[list[int]]] = field(default_factory=list)
     orbit_dim: int = 0
