@@ -260,3 +260,13 @@ def test_weights_that_are_single_numbers(engine):
 
     answer = singular_locus(from_callable(network, {"a": (), "b": ()}), engine=engine)
     assert answer.singular_dim == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "dim", "degree"),
+    [("map:t->t^2;1;t^3", 0, 1), ("map:t->t^2;5;t^3;0", 0, 1), ("map:s,t->s;t;1;s*t", -1, 0)],
+)
+def test_constant_coordinates_change_nothing(engine, spec, dim, degree):
+    """A cusp, the same in another plane, and a smooth quadric, in an affine subspace."""
+    answer = singular_locus(spec, engine=engine)
+    assert (answer.singular_dim, answer.singular_degree, answer.certainty.value) == (dim, degree, "proved")

@@ -171,7 +171,12 @@ class Image:
         points = self.points(rng, self.count + 12, p)
         basis, pivots, free = kernel_mod(points, p)
         if free and self.polynomials is not None:
-            order = np.argsort([len(f.monoms()) for f in self.polynomials], kind="stable")
+            lengths = [len(f.monoms()) for f in self.polynomials]
+            if (
+                self.homogenized
+            ):  # before a constant coordinate of the map, which then is a number and no variable
+                lengths[-1] = 0
+            order = np.argsort(lengths, kind="stable")
             basis, pivots, free = kernel_mod(points[:, order], p)
         forms = tuple({int(order[i]): int(row[i]) for i in np.flatnonzero(row)} for row in basis)
         chosen = tuple(sorted(int(order[i]) for i in pivots))
