@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -17,6 +19,7 @@ from m2bridge.engine import Engine, EngineInfo, open_engine
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.models import Lightning, Softmax
 from m2bridge.questions.boundary import Boundary, boundary, check_model
+from m2bridge.questions.closure import Closure, closure
 from m2bridge.results import Certainty
 from m2bridge.schemas import schema
 from m2bridge.scripts import template_directory
@@ -28,8 +31,9 @@ def test_witnesses_agree(engine: Engine, size: tuple[int, int, int]) -> None:
     result = boundary(Lightning(d=d, dp=dp, a=a), engine=engine)
     assert result.agreement is True, [str(c) for c in result.conflicts]
     assert result.certainty is Certainty.PROVED
-    witnesses = {e.witness for e in result.evidence if e.quantity.startswith(("where", "real weights"))}
-    assert {"exact", "macaulay2", "numpy"} <= witnesses
+    where = [e for e in result.evidence if e.quantity.startswith("where") and e.value is not None]
+    assert {"criterion", "membership", "construction"} <= {e.witness for e in where}
+    assert all(p.distance is not None for p in result.examples)
     document = records.to_document(result)
     assert records.from_document(document) == result
     older = {**document, "analysis_version": 1, "closedness": {"label": "experiment"}}
@@ -50,6 +54,32 @@ def test_every_supported_engine_says_the_same(engine_info: EngineInfo) -> None:
     assert result.point.conjugate == {"A": (("1", "0"), ("-sqrt(-1)", "0")), "V": (("1", "sqrt(-1)"),)}
 
 
+@pytest.mark.parametrize(
+    ("size", "point", "where"),
+    [
+        # the slice a = (1, 0, z), b = (0, y, x) meets the closure in x^2 + z y^2 = 0 (Whitney's umbrella)
+        ((2, 1, 2), [1, 0, -4, 0, 1, 2], "image"),
+        ((2, 1, 2), [1, 0, -4, 0, 1, 1], "outside"),
+        ((2, 1, 2), [1, 0, -4, 0, 0, 0], "image"),
+        ((2, 1, 2), [1, 0, 0, 0, 0, 0], "boundary"),
+        ((2, 1, 2), [1, 0, 4, 0, 0, 0], "closure-only"),
+        ((2, 1, 2), [0, 0, 0, 0, 0, 0], "boundary"),
+        # A of rank two where a = 1 allows one
+        ((2, 1, 1), [1, 2, 0, 0, 1, 2], "outside"),
+        # a point of the image that no float tells from it
+        ((2, 1, 2), [1, 2, f"1/{10**30}", 0, 1, 2], "outside"),
+    ],
+)
+def test_places(engine: Engine, size: tuple[int, int, int], point: list[Any], where: str) -> None:
+    d, dp, a = size
+    result = boundary(Lightning(d=d, dp=dp, a=a), point=point, engine=engine)
+    assert result.agreement is True, [str(c) for c in result.conflicts]
+    assert result.certainty is Certainty.PROVED
+    assert result.point is not None
+    assert result.point.where == where
+    assert (result.point.weights is None) == (where == "outside")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(3, 1, 2), (3, 2, 2), (3, 3, 3), (4, 1, 2)])
 def test_larger_sizes(engine: Engine, size: tuple[int, int, int]) -> None:
@@ -65,12 +95,9 @@ WRONG = {
         "minors(2, alongOutput) + minors(2, alongInput)",
         "minors(2, alongOutput)",
     ),
-    "real points counted with the wrong sign": (
-        "signChanges listed - signChanges flipped",
-        "signChanges flipped - signChanges listed",
-    ),
     "off-diagonal entries of the quadric doubled": ("then 2 * q#l else q#l", "then q#l else q#l"),
-    "one equation of the fiber forgotten": ("ideal apply(#forms, i ->", "ideal apply(#forms - 1, i ->"),
+    "one equation of the fiber forgotten": ("sub(z, P))) |", "sub(z, P)))_{0..4} |"),
+    "the wrong point": ("lift(coordinates, P) - sub(z, P)", "lift(coordinates, P) + sub(z, P)"),
     "another network": (
         "transpose X * attentionMatrix W * X;",
         "transpose X * (attentionMatrix W - transpose attentionMatrix W) * X;",
@@ -85,21 +112,31 @@ def test_wrong_algebra_is_caught(
     right, wrong = WRONG[name]
     copy = shutil.copytree(template_directory(), tmp_path / "m2_templates")
     changed = 0
-    for path in (copy / "boundary.m2.j2", copy / "_lightning.m2.j2"):
+    for path in (copy / "boundary.m2.j2", copy / "membership.m2.j2", copy / "_lightning.m2.j2"):
         text = path.read_text()
         changed += text.count(right)
         path.write_text(text.replace(right, wrong))
     assert changed == 1
-    monkeypatch.setattr("m2bridge.questions.boundary.TEMPLATE", copy / "boundary.m2.j2")
+    for question in ("boundary", "membership"):
+        monkeypatch.setattr(f"m2bridge.questions.{question}.TEMPLATE", copy / f"{question}.m2.j2")
     result = boundary(Lightning(d=2, dp=1), engine=engine)
     assert result.agreement is False
 
 
-def test_wrong_decisions_are_caught(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    from m2bridge.questions.boundary import exact
+def test_a_forgotten_equation_is_caught(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_equations(*given: Any, **options: Any) -> Closure:
+        return replace(closure(*given, **options), equations=())
 
-    true_e2 = exact.e2
-    monkeypatch.setattr(exact, "e2", lambda S: -true_e2(S))
+    monkeypatch.setattr("m2bridge.questions.boundary.closure", without_equations)
+    result = boundary(Lightning(d=2, dp=1), engine=engine)
+    assert {c.quantity for c in result.conflicts} == {"in the closure: no factors"}
+
+
+def test_wrong_decisions_are_caught(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    from m2bridge.questions.boundary import criterion
+
+    true_e2 = criterion.e2
+    monkeypatch.setattr(criterion, "e2", lambda S: -true_e2(S))
     result = boundary(Lightning(d=2, dp=1), engine=engine)
     assert result.agreement is False
 
@@ -109,7 +146,8 @@ def test_template_runs_as_it_stands(engine_info: EngineInfo) -> None:
         [str(engine_info.path), "--script", "boundary.m2.j2"],
         cwd=template_directory(), capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
-    assert "@m2b fibers [[2,2,2],[2,1,1],[2,2,0],[1,1,1],[0,0,0]]" in run.stdout
+    assert "@m2b on_rank_one [true,true,true,false,false]" in run.stdout
+    assert "@m2b on_boundary [false,true,false,false,false]" in run.stdout
     assert run.stdout.strip().splitlines()[-1].startswith("@m2b-end")
 
 

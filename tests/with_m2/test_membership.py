@@ -24,6 +24,8 @@ KNOWN: list[tuple[str, Any, tuple[bool, bool, bool]]] = [
     ("map:t->t^2", [-1], (True, True, False)),
     ("map:t->t^2", [2], (True, True, True)),
     ("map:t->t^2", ["9/4"], (True, True, True)),
+    # larger than any float
+    ("map:t->t^2", [10**400], (True, True, True)),
     # s^2 + t^2 >= 2 |s t| for real numbers
     ("map:s,t->s^2+t^2;s*t", [1, 1], (True, True, False)),
     ("map:s,t->s^2+t^2;s*t", [2, 1], (True, True, True)),
@@ -33,6 +35,8 @@ KNOWN: list[tuple[str, Any, tuple[bool, bool, bool]]] = [
     # the cusp y^2 = x^3: x is a square of a real number on it
     ("map:t->t^2;t^3", [1, 2], (False, False, False)),
     ("map:t->t^2;t^3", [4, -8], (True, True, True)),
+    # so near to it that floats cannot tell
+    ("map:t->t^2;t^3", [4, f"{8 * 10**30 + 1}/{10**30}"], (False, False, False)),
     # fibers of positive dimension: a circle of imaginary radius, and two conjugate lines that meet in a real point
     ("map:s,t->s^2+t^2", [-1], (True, True, False)),
     ("map:s,t->s^2+t^2", [0], (True, True, True)),
@@ -75,7 +79,7 @@ def test_known_answers(
     assert answer.certainty.value == "proved"
     assert answer.agreement is not False, answer.conflicts
     assert records.from_document(records.to_document(answer)) == answer
-    if expected[2]:  # the weights are what they are said to be
+    if expected[2] and max(map(Fraction, point)) < 10**300:  # the weights are what they are said to be
         model, found = parse_spec(answer.parametrization), answer.weights
         assert found is not None
         flat = [np.mean([float(Fraction(e)) for e in np.ravel(w)]) for part in found.values() for w in part]
@@ -88,6 +92,26 @@ def test_a_real_root_is_enclosed_in_an_interval_of_fractions(engine: Engine) -> 
     ((low, high),) = [tuple(map(Fraction, pair)) for pair in answer.weights["x"]]  # type: ignore[index]
     assert min(low**2, high**2) <= 2 <= max(low**2, high**2)
     assert high - low < Fraction(1, 10**20)
+
+
+def test_complex_weights_are_given_over_a_number_field(engine: Engine) -> None:
+    # x^2 + y^2 = (x + i y)(x - i y): two pairs of weights, up to the rescaling that makes an entry of V one
+    answer = membership(LAYER, point=[1, 0, 1, 0, 0, 0], engine=engine)
+    assert answer.weights is None
+    assert answer.algebraic is not None
+    assert answer.algebraic.maps_to(parse_spec(answer.parametrization), answer.point)
+    assert (len(answer.algebraic.modulus), answer.algebraic.sturm_count()) == (3, 0)
+    assert answer.algebraic.variables[4] == ("1", "0")
+
+
+def test_a_closed_image_needs_no_equation(engine: Engine) -> None:
+    """The Veronese surface is the image of a plane without base points: what has no weights is not in its closure."""
+    veronese = "map:s,t,u->s^2;s*t;s*u;t^2;t*u;u^2"
+    answer = membership(veronese, point=[1, 0, 0, 0, 0, 1], engine=engine)
+    assert (answer.closure, answer.complex_image) == (False, False)
+    assert any("without base points" in reason for reason in answer.reasons)
+    cut = membership("map:s,t->s;s*t;s*t^2", point=[0, 0, 1], engine=engine)  # base points where s = 0
+    assert not any("without base points" in reason for reason in cut.reasons)
 
 
 def test_input_output_pairs(engine: Engine) -> None:

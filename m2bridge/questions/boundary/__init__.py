@@ -1,39 +1,43 @@
 """What can one layer of attention reach? The real image, its boundary, and what only the closure adds.
 
-Every point is decided three times: exactly over QQ (:mod:`exact`), by Macaulay2 from the number of complex and real points of
-its fiber, and by a numerical search over real weights. Dimensions come from orbits, Macaulay2's ideals and differentials mod p.
+Every point is placed twice: by the question `membership`, which finds weights or shows that there are none, and by ranks and a
+sign (:mod:`criterion`), which alone tell the boundary. Dimensions come from orbits, Macaulay2's ideals and differentials mod p.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Annotated, Any
 
 import numpy as np
 
 from m2bridge.models import Lightning, Model
 from m2bridge.programs.arithmetics import elementwise
-from m2bridge.protocol import Values
 from m2bridge.questions.boundary import parts as parts_of
-from m2bridge.questions.boundary.exact import Decision, Where, as_surds, decide
+from m2bridge.questions.boundary.criterion import Criterion, Where, decide
 from m2bridge.questions.boundary.points import Coordinates, as_point, draw_examples
 from m2bridge.questions.boundary.result import Boundary, Matrix, OrbitPlace, PlacedPoint, Region
-from m2bridge.questions.boundary.search import search
+from m2bridge.questions.closure import closure
 from m2bridge.questions.kernel import Asking, ForceOption, Option, question
+from m2bridge.questions.membership import ImageMembership, membership
+from m2bridge.questions.membership.points import AlgebraicPoint
 from m2bridge.questions.orbits import exchanged
 from m2bridge.questions.singular_locus.layer import ask_dimension, layer_of
-from m2bridge.questions.testimony import compared, proves
+from m2bridge.questions.testimony import compared, proves, says
 from m2bridge.results import Certainty, labelled, settle
 
-__all__ = ["Boundary", "Decision", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
+__all__ = ["Boundary", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
 
 TEMPLATE = "boundary"
 _MOST_COORDINATES = 400
 _IDEAL_COORDINATES = 60
 _KERNEL_COORDINATES = 12
-_LONG_SEARCH = 200
-_REPORTED = ("image_dim", "boundary_dim", "closure_only_dim")
+"""Up to so many, the closure's own equations take Macaulay2 a moment."""
+_EXAMPLE_SECONDS = 20.0
+"""For the weights of one example; where they are not enough, how it was built and the criterion place it."""
+_REPORTED = ("image_dim", "boundary_dim", "closure_only_dim", "where: point")
 
 
 def check_model(model: Model, *, force: bool = False) -> Lightning:
@@ -41,20 +45,9 @@ def check_model(model: Model, *, force: bool = False) -> Lightning:
     return layer_of(model, "boundary", _MOST_COORDINATES, "the fibers take Macaulay2 hours", force=force)
 
 
-def parameters(model: Lightning, points: Sequence[Coordinates], seed: int) -> dict[str, object]:
-    """Values for the template."""
-    return {
-        "p": 0,
-        "points": [list(point) for point in points],
-        "scale": np.random.default_rng([seed, 14]).integers(1, 100, model.dp * model.d),
-        "wantsIdeals": model.d >= 2 and model.coordinate_count <= _IDEAL_COORDINATES,
-        "wantsKernel": model.coordinate_count <= _KERNEL_COORDINATES,
-    }
-
-
 @question(
     asks="What one layer of attention can reach: image, boundary, what only the closure adds; and where a point lies.",
-    templates=("boundary",),
+    templates=("boundary", *membership.templates),
     quantities={
         "image_dim": "the dimension of the image, affine",
         "boundary_dim": "the dimension of its relative boundary",
@@ -62,6 +55,7 @@ def parameters(model: Lightning, points: Sequence[Coordinates], seed: int) -> di
     },
     example="m2bridge boundary --d 2 --dp 1 --point 1,0,1,0,0,0",
     takes_prime=False,
+    warm=True,
 )
 def boundary(
     ask: Asking,
@@ -86,125 +80,154 @@ def boundary(
     given = None if point is None else as_point(checked, point)
     ask.require_engine()
     examples = draw_examples(checked, ask.seed)
-    image_dim, _ = ask_dimension(ask, checked)
+    image_dim = ask_dimension(ask, checked).lower_bound
     asked = {example.name: example.coordinates for example in examples}
     if given is not None:
         asked["point"] = given
-    values, limit = ask.ask(TEMPLATE, parameters(checked, list(asked.values()), ask.seed), checked)
+    values: Mapping[str, Any] = {}
+    limit = None
+    if checked.d >= 2 and checked.coordinate_count <= _IDEAL_COORDINATES:
+        send = {"d": checked.d, "dp": checked.dp, "points": [list(z) for z in asked.values()]}
+        values, limit = ask.ask(TEMPLATE, send)
+    if checked.coordinate_count <= _KERNEL_COORDINATES:
+        values = {**values, **_closure_values(ask, checked, list(asked.values()))}
     ask.announce("witnesses")
     dims, more = parts_of.dimensions(checked, values, ask.seed)
     ask.evidence += more
-    _witness_sets(ask, values)
     for example in examples:
         ask.evidence.append(
-            proves(f"where: {example.name}", example.where, "construction", "how the example was built")
+            proves(
+                f"where: {example.name}", _coarse(example.where), "construction", "how the example was built"
+            )
         )
-    decided = [
-        _place(ask, checked, name, coordinates, values, index)
-        for index, (name, coordinates) in enumerate(asked.items())
-    ]
+    placed = [_placed(ask, checked, name, values, i, z) for i, (name, z) in enumerate(asked.items())]
     settled = settle(ask.evidence)
     return ask.answer(
         Boundary, model=checked.spec, options={} if given is None else {"point": [str(c) for c in given]},
-        image_dim=image_dim, **dims, point=decided[-1] if given is not None else None,
-        parts=parts_of.regions(checked, image_dim, dims, values), examples=tuple(decided[: len(examples)]),
+        image_dim=image_dim, **dims, point=placed[-1] if given is not None else None,
+        parts=parts_of.regions(checked, image_dim, dims, values), examples=tuple(placed[: len(examples)]),
         orbits=parts_of.orbit_places(checked),
         certainty=Certainty.weakest(settled[name].certainty for name in _REPORTED if name in settled),
         evidence=labelled(ask.evidence, ("where", "real weights")), limit=limit,
     )  # fmt: skip
 
 
-def place_of_fiber(fiber: Sequence[int]) -> Where | Literal["impossible"]:
-    """Where a point that is not zero lies, from its fiber up to scaling: degree, complex points, real points."""
-    degree, complex_points, real_points = fiber
-    if not 0 <= real_points <= complex_points <= degree:
-        return "impossible"  # contradicts every other witness
-    if degree == 0:
-        return "outside"
-    if real_points == 0:
-        return "closure-only"
-    return "boundary" if degree > complex_points == 1 else "image"
+def _closure_values(ask: Asking, model: Lightning, points: Sequence[Coordinates]) -> dict[str, Any]:
+    """The closure's equations and, where these are all, which of the points satisfy them."""
+    found = ask.also(closure, model, method="kernel", field="QQ", equations=True)
+    ask.evidence += [item for c in found.conflicts for item in (c.first, c.second)]
+    equations = found.equations or ()
+    values: dict[str, Any] = {"equations": [f.text() for f in equations]}
+    if found.completeness == "complete":
+        values["in_closure"] = [all(f.at(z) == 0 for f in equations) for z in points]
+    return values
 
 
-def _place(
-    ask: Asking, model: Lightning, name: str, coordinates: Coordinates, values: Values, index: int
+def _placed(
+    ask: Asking, model: Lightning, name: str, values: Mapping[str, Any], index: int, coordinates: Coordinates
 ) -> PlacedPoint:
-    """A point decided by every witness."""
-    begun = time.perf_counter()
-    decision = decide(model, coordinates)
-    middle = time.perf_counter()
-    in_image = decision.where in ("image", "boundary")
-    sought = search(model, coordinates, np.random.default_rng([ask.seed, 15, index]))
-    if in_image and sought.reached is False:  # this contradicts explicit weights only after a long search
-        sought = search(model, coordinates, np.random.default_rng([ask.seed, 16, index]), starts=_LONG_SEARCH)
-    where, real = f"where: {name}", f"real weights: {name}"
-    method = "linear algebra over QQ and the sign of e2"
-    ask.evidence.append(proves(where, decision.where, "exact", method, seconds=middle - begun))
-    method = "explicit weights, evaluated back" if in_image else "no real factors"
-    ask.evidence.append(proves(real, in_image, "exact", method))
-    ask.say(
-        real, sought.reached, "numpy", f"least squares over real weights from {sought.starts} starts",
-        certainty=Certainty.NUMERIC, seconds=time.perf_counter() - middle, detail={"distance": sought.distance},
-    )  # fmt: skip
-    fiber = values["fibers"][index] if "fibers" in values else None
-    if fiber is not None:
-        method, place = (
-            "degree, complex and real points of the fiber over QQ, up to scaling",
-            place_of_fiber(fiber),
+    """A point placed by the criterion and by membership among networks with any A: rk A is the rank of a flattening."""
+    ours = decide(model, coordinates)
+    ask.announce(f"weights of {name}")
+    seconds = None if name == "point" else _EXAMPLE_SECONDS
+    answer = ask.also(membership, replace(model, a=model.d), point=coordinates, seconds=seconds)
+    ask.evidence += [item for c in answer.conflicts for item in (c.first, c.second)]
+    theirs, method = place_of(answer), "ranks of flattenings and the sign of e2"
+    if ours.rank_a <= model.attention_rank:
+        said = {"ancestry": "template", "certainty": answer.certainty}
+        how = "weights, or that there are none: `membership`"
+        ask.evidence.append(says(f"where: {name}", theirs, "membership", how, **said))
+        if ours.where == "undecided" and theirs is not None:
+            quantity, real = f"real weights where there are complex ones: {name}", theirs != "closure-only"
+            ask.evidence.append(says(quantity, real, "membership", how, **said))
+            ask.evidence.append(proves(quantity, True, "criterion", ours.reason, ancestry="formula"))
+    if ours.where != "undecided":
+        ask.evidence.append(
+            proves(f"where: {name}", _coarse(ours.where), "criterion", method, ancestry="formula")
         )
-        took = {"seconds": ask.last_seconds}
-        ask.evidence += [
-            proves(where, place, "macaulay2", method, detail={"fiber": list(fiber)}, **took),
-            proves(real, place in ("image", "boundary"), "macaulay2", method, **took),
-        ]
-    inside = decision.where != "outside"
-    rank_one = inside and decision.rank_a * decision.rank_v <= 1
-    for tag, what, method, ours in (
-        ("on_variety", "in the closure", "complex weights exist", inside),
-        ("on_rank_one", "rk A * rk V <= 1", "ranks of flattenings", rank_one),
-        ("on_boundary", "rank-one quadric", "place and ranks", decision.where == "boundary"),
+    where: Where = (theirs or "undecided") if ours.where == "undecided" else ours.where
+    rank_one = ours.where in ("image", "boundary", "closure-only")
+    for tag, what, found in (
+        ("in_closure", "in the closure", None if where == "undecided" else where != "outside"),
+        ("on_rank_one", "rk A * rk V <= 1", rank_one),
+        ("on_boundary", "rank-one quadric", ours.where == "boundary"),
     ):
         if tag in values:
-            theirs = ("macaulay2", "equations over QQ at the point", values[tag][index])
+            said_by_ideal = ("macaulay2", "equations over QQ at the point", values[tag][index])
             more = {"certainty": Certainty.PROVED}
-            ask.evidence += compared(f"{what}: {name}", theirs, ("exact", method, ours), **more)
-    return _placed(name, coordinates, decision, sought.distance)
-
-
-def _witness_sets(ask: Asking, values: Values) -> None:
-    """Whether both ideals contain the closure's equations, as they must: the points are products of complex forms."""
-    quantity = "boundary and closure-only part lie in the closure"
-    if "sets_in_closure" in values:
-        found, method = values["sets_in_closure"], "the kernel reduces to zero modulo both ideals, over QQ"
-        ask.evidence.append(proves(quantity, found, "macaulay2", method))
-        if not found:
-            method = "they are products of complex forms"
-            ask.evidence.append(proves(quantity, True, "construction", method))
-
-
-def _placed(name: str, coordinates: Coordinates, decision: Decision, distance: float) -> PlacedPoint:
-    weights = conjugate = None
-    if decision.A is not None:
-        weights = {"A": _written(decision.A), "V": _written(decision.V)}
-        if decision.rank_s == 2:
-            conjugate = dict(zip("AV", map(_written, _exchanged(decision)), strict=True))
+            ask.evidence += compared(f"{what}: {name}", said_by_ideal, ("exact", method, found), **more)
+    reason = ours.reason
+    if ours.where == "undecided" and where != "image":
+        undecided = "`membership` found neither weights nor that there are none within the limits; allow more with --timeout"
+        reason = answer.reasons[0] if answer.reasons else undecided
+    weights, conjugate = (None, None) if where == "outside" else _both_weights(model, answer, ours)
+    details = [e.detail for e in answer.evidence if e.witness == "numpy" and e.detail]
     return PlacedPoint(
-        name=name, coordinates=tuple(coordinates), where=decision.where, weights=weights, conjugate=conjugate,
-        rank_a=decision.rank_a, rank_v=decision.rank_v, rank_s=decision.rank_s, e2=decision.e2, distance=distance,
-        reason=decision.reason,
+        name=name, coordinates=tuple(coordinates), where=where, weights=weights, conjugate=conjugate,
+        rank_a=ours.rank_a, rank_v=ours.rank_v, rank_s=ours.rank_s, e2=ours.e2,
+        distance=details[0]["distance"] if details else None, reason=reason,
     )  # fmt: skip
 
 
-def _exchanged(decision: Decision) -> tuple[np.ndarray, np.ndarray]:
-    """The other weights of a point with two factors: k and v exchanged; that is √D -> -√D when D is no square."""
-    A: Any = as_surds(decision.A)
-    V: Any = as_surds(decision.V)
-    if any(entry.surd for entry in A.flat):
-        return elementwise(lambda c: c.conjugate(), A), elementwise(lambda c: c.conjugate(), V)
-    found = exchanged(*(elementwise(lambda c: c.rational, matrix) for matrix in (A, V)))
-    assert found is not None
-    return found
+def _coarse(where: Where) -> Where:
+    """The place without the boundary, which weights do not tell from the rest of the image."""
+    return "image" if where == "boundary" else where
 
 
-def _written(matrix: np.ndarray | None) -> Matrix:
-    return tuple(tuple(map(str, row)) for row in as_surds(matrix))
+def place_of(answer: ImageMembership) -> Where | None:
+    """Where a point lies, as far as weights tell; None where that was not decided. The complex image is closed."""
+    if answer.complex_image is False:
+        return "outside"
+    places: dict[bool, Where] = {True: "image", False: "closure-only"}
+    return None if answer.real_image is None else places[answer.real_image]
+
+
+# -- weights as texts ------------------------------------------------------------------------------------------------------------
+
+
+def _both_weights(
+    model: Lightning, answer: ImageMembership, ours: Criterion
+) -> tuple[dict[str, Matrix] | None, dict[str, Matrix] | None]:
+    """A and V that membership found, and the other pair where S has two factors: they are exchanged, √D becomes -√D."""
+    d = model.d
+
+    def pair(flat: Sequence[str]) -> dict[str, Matrix]:
+        rows = np.array(flat, dtype=object).reshape(-1, d).tolist()
+        return {"A": tuple(map(tuple, rows[:d])), "V": tuple(map(tuple, rows[d:]))}
+
+    if answer.algebraic is not None:
+        found = quadratic_texts(answer.algebraic)
+        return (None, None) if found is None else (pair(found[0]), pair(found[1]))
+    if answer.weights is None:
+        return None, None
+    weights = pair([*answer.weights["A"], *answer.weights["V"]])
+    other = exchanged(*(elementwise(Fraction, np.array(weights[name], dtype=object)) for name in "AV"))
+    if ours.rank_s != 2 or other is None:
+        return weights, None
+    return weights, pair([str(c) for matrix in other for c in matrix.flat])
+
+
+def quadratic_texts(place: AlgebraicPoint) -> tuple[list[str], list[str]] | None:
+    """The numbers of a point over QQ(√D) as texts such as ``1/2+3*sqrt(5)``, and their conjugates; None over other fields.
+
+    >>> quadratic_texts(AlgebraicPoint(modulus=("2", "-2", "1"), variables=(("1", "0"), ("0", "1/2"))))
+    (['1', '1/2+1/2*sqrt(-1)'], ['1', '1/2-1/2*sqrt(-1)'])
+    """
+    if len(place.modulus) != 3:
+        return None
+    c, b = (Fraction(text) for text in place.modulus[:2])  # u = -b/2 + √(b^2/4 - c)
+    square = b * b / 4 - c
+    radicand, factor = square.numerator * square.denominator, Fraction(1, square.denominator)
+    for divisor in range(2, 1000):
+        while radicand % divisor**2 == 0:
+            radicand, factor = radicand // divisor**2, factor * divisor
+    numbers = [(Fraction(x) - Fraction(y) * b / 2, Fraction(y) * factor) for x, y in place.variables]
+    sign = next((1 if surd > 0 else -1 for _, surd in numbers if surd), 1)
+
+    def text(rational: Fraction, surd: Fraction) -> str:
+        if not surd:
+            return str(rational)
+        root = f"{'' if abs(surd) == 1 else f'{abs(surd)}*'}sqrt({radicand})"
+        return f"{rational or ''}{'-' if surd < 0 else '+' if rational else ''}{root}"
+
+    return [text(r, sign * s) for r, s in numbers], [text(r, -sign * s) for r, s in numbers]

@@ -7,9 +7,10 @@ ranks over QQ of the Lie algebra's action at one rational point.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +18,8 @@ from m2bridge.linear.modular import rank_over_q
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.protocol import Values
 from m2bridge.questions import over_q
-from m2bridge.questions.boundary import exact
-from m2bridge.questions.boundary.exact import decide
+from m2bridge.questions.boundary.criterion import decide, quadric_matrix, table_of
 from m2bridge.questions.boundary.points import separated
 from m2bridge.questions.boundary.result import OrbitPlace, Region
 from m2bridge.questions.orbits import Orbit, all_orbits, differential
@@ -32,7 +31,10 @@ _MOST_LISTED = 60
 
 
 def orbit_places(model: Lightning) -> tuple[OrbitPlace, ...]:
-    """Every orbit of weights (those of the zero function included, one for each pair of ranks), decided exactly."""
+    """Every orbit of weights (those of the zero function included, one for each pair of ranks), by the criterion.
+
+    They have weights, so that what it leaves open is in the image.
+    """
     d, dp = model.d, model.dp
 
     def differential_rank(orbit: Orbit) -> int:
@@ -47,6 +49,7 @@ def orbit_places(model: Lightning) -> tuple[OrbitPlace, ...]:
     for o in sorted(found, key=lambda o: (o.rank_a, o.rank_v, o.meet)):
         A, V = o.representative(d, dp)
         where = decide(model, model.coordinates({"A": A, "V": V}).tolist()).where
+        where = "image" if where == "undecided" else where
         critical = differential_rank(o) < generic
         places.append(
             OrbitPlace(rank_a=o.rank_a, rank_v=o.rank_v, meet=o.meet, where=where, critical=critical)
@@ -57,8 +60,8 @@ def orbit_places(model: Lightning) -> tuple[OrbitPlace, ...]:
 def orbit_rank(model: Lightning, coordinates: Sequence[Fraction]) -> int:
     """Dimension of the orbit of a rational point under the real group: rank over QQ of the Lie algebra's action."""
     d, dp = model.d, model.dp
-    z = exact.table_of(model, coordinates)
-    S = np.array([[exact.quadric_matrix(z[n, m], d) for m in range(d)] for n in range(dp)], dtype=object)
+    z = table_of(model, coordinates)
+    S = np.array([[quadric_matrix(z[n, m], d) for m in range(d)] for n in range(dp)], dtype=object)
     moves = []
     for e in np.eye(d * d, dtype=int).reshape(-1, d, d):
         moves += [e @ S + S @ e.T, np.einsum("ml,nmij->nlij", e, S)]
@@ -76,7 +79,9 @@ def sample_points(model: Lightning) -> dict[str, tuple[Fraction, ...]]:
     return {"boundary_dim": separated(model, h, q, one), "closure_only_dim": separated(model, h, q, two)}
 
 
-def dimensions(model: Lightning, values: Values, seed: int) -> tuple[dict[str, int], list[Evidence]]:
+def dimensions(
+    model: Lightning, values: Mapping[str, Any], seed: int
+) -> tuple[dict[str, int], list[Evidence]]:
     """boundary_dim and closure_only_dim, with evidence; -1 for the empty set."""
     dims = {"boundary_dim": -1, "closure_only_dim": -1}
     evidence: list[Evidence] = []
@@ -91,11 +96,13 @@ def dimensions(model: Lightning, values: Values, seed: int) -> tuple[dict[str, i
         tag = "boundary_dim" if quantity == "boundary_dim" else "rank_one_dim"
         if tag in values:
             method = "dimension of the ideal of minors of flattenings, over QQ"
-            evidence.append(proves(quantity, values.integer(tag), "macaulay2", method))
+            evidence.append(proves(quantity, values[tag], "macaulay2", method))
     return dims, evidence
 
 
-def regions(model: Lightning, image_dim: int, dims: dict[str, int], values: Values) -> tuple[Region, ...]:
+def regions(
+    model: Lightning, image_dim: int, dims: dict[str, int], values: Mapping[str, Any]
+) -> tuple[Region, ...]:
     """The image, its boundary and the rest of the closure, as sets in the coordinates z0, z1, ..."""
     separate = (
         "z = h (x) q (x) S: the flattenings along the outputs and along the first token have rank at most one"
@@ -134,6 +141,6 @@ def e2_text(model: Lightning) -> str:
     return "+".join(terms)
 
 
-def _listed(values: Values, tag: str) -> tuple[str, ...]:
-    texts = values.strings(tag) if tag in values else ()
-    return texts if len(texts) <= _MOST_LISTED else ()
+def _listed(values: Mapping[str, Any], tag: str) -> tuple[str, ...]:
+    texts = values.get(tag, ())
+    return tuple(texts) if len(texts) <= _MOST_LISTED else ()

@@ -2,81 +2,39 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
-from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
-from m2bridge.questions.boundary.exact import Where
+from m2bridge.questions.boundary.criterion import Where
+from m2bridge.questions.membership.points import number, written_point
+from m2bridge.questions.point import given_point
 
 Coordinates = tuple[Fraction, ...]
-_MOST_CHARACTERS = 1_000_000
 _LARGEST = 4
 """Examples are built of integers up to this."""
 _HOW = 'write a list of coordinates, or an object such as {"A": [[1,0],[0,1]], "V": [[1,"1/2"]]}'
 
 
-def read_point(model: Lightning, text: str) -> Coordinates:
-    """The point that a file, or an inline text, describes.
-
-    It is a JSON list of coordinates (Segre ones, or all those of the ambient space of Sym3), an object with ``coordinates``,
-    or one with the weights ``A`` and ``V`` (or ``Q``, ``K`` and ``V``). Numbers are integers, decimals (read exactly) or
-    strings like "1/3". Inline, commas alone make a list: ``1,0,-1/2,0,0,0``.
-    """
-    return as_point(model, *written_point(text, _HOW))
-
-
-def written_point(text: str, how: str) -> tuple[Any, str]:
-    """The JSON value, or the list between commas, that a file or an inline text holds, and what to call it in messages.
-
-    `how` is the advice where it is no JSON.
-    """
-    source = f"--point {text[:60]!r}"
-    path = Path(text)
-    try:
-        is_file = path.is_file()
-    except (OSError, ValueError):
-        is_file = False
-    if is_file:
-        source = f"--point {path}"
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{source} cannot be read: {error}") from None
-    elif text.endswith(".json"):
-        raise InputError(f"{source}: there is no such file")
-    if len(text) > _MOST_CHARACTERS:
-        raise InputError(f"{source} is longer than {_MOST_CHARACTERS} characters")
-    stripped = text.strip()
-    if stripped[:1] not in ("[", "{"):
-        return [part.strip() for part in stripped.split(",")], source
-    try:
-        return json.loads(stripped, parse_float=Fraction, parse_constant=_no_constant), source
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source} is not JSON: {error}; {how}") from None
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number")
-
-
 def as_point(model: Lightning, value: Any, source: str = "the point") -> Coordinates:
-    """Segre coordinates of a point given by coordinates, by weights, or by a text or file that has them."""
+    """Segre coordinates of a point: a list of them or of all those of Sym3, the weights A and V (or Q, K and V), or a text.
+
+    A text is a file, JSON, or a list such as ``1,0,-1/2,0,0,0``. Numbers are integers, Fractions, or texts like "1/3".
+    """
     if isinstance(value, str):
-        return read_point(model, value)
+        value, source = written_point(value, _HOW)
     if isinstance(value, Mapping):
         if "coordinates" in value:
             value = value["coordinates"]
         elif "V" in value and ("A" in value or {"Q", "K"} <= set(value)):
-            return _from_weights(model, value, source)
+            own = model if "A" in value else replace(model, parametrization="weights")
+            return tuple(given_point(own, value).image())
         else:
             raise InputError(f"{source} has neither coordinates nor weights A and V; {_HOW}")
     if isinstance(value, np.ndarray):
@@ -89,35 +47,9 @@ def as_point(model: Lightning, value: Any, source: str = "the point") -> Coordin
     if len(numbers) == model.ambient_dim:
         return from_ambient(model, numbers, source)
     raise InputError(
-        f"{source} has {len(numbers)} coordinates; {model.spec} has {model.coordinate_count} "
+        f"{source} has {len(numbers)} coordinates; {model} has {model.coordinate_count} "
         f"(Segre) or {model.ambient_dim} (all coefficients)"
     )
-
-
-def number(entry: Any, source: str) -> Fraction:
-    """An exact number from an integer, a Fraction or a text; a float is refused."""
-    if isinstance(entry, bool) or not isinstance(entry, (int, Fraction, str, np.integer)):
-        raise InputError(f"{source}: {entry!r} is no exact number; write 3, 0.25 or 1/3 (quoted in JSON)")
-    try:
-        return Fraction(int(entry) if isinstance(entry, np.integer) else entry)
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"{source}: {entry!r} is no exact number; write 3, 0.25 or 1/3") from None
-
-
-def _from_weights(model: Lightning, value: Mapping[str, Any], source: str) -> Coordinates:
-    def matrix(name: str, rows: int, columns: int) -> np.ndarray:
-        table = np.array(value[name], dtype=object)  # rows of different lengths stay lists
-        if table.shape != (rows, columns):
-            raise InputError(f"{source}: {name} should be a {rows} x {columns} matrix, a list of rows")
-        return elementwise(lambda entry: number(entry, source), table)
-
-    V = matrix("V", model.dp, model.d)
-    shapes = {"A": (model.d, model.d)} if "A" in value else {"K": (model.a, model.d), "Q": (model.a, model.d)}
-    first, *rest = (matrix(name, *shape) for name, shape in shapes.items())
-    A = first.T @ rest[0] if rest else first
-    if over_q.rank(A) > model.attention_rank:
-        raise InputError(f"{source}: rk A = {over_q.rank(A)}, but a = {model.a} allows no more than that")
-    return tuple(Fraction(c) for c in model.coordinates({"A": A, "V": V}))
 
 
 def span_matrix(model: Lightning) -> np.ndarray:

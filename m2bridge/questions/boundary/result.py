@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from m2bridge.questions.boundary.exact import Where
+from m2bridge.questions.boundary.criterion import Where
 from m2bridge.results import Result, TheoremCheck, register_result
 from m2bridge.views import Rows, View, cut
 
@@ -23,12 +23,13 @@ class PlacedPoint:
     ----------
     name: ``point`` for the user's, a kind for an example.
     coordinates: Segre coordinates.
-    where: image, boundary (in the image, and a limit of points that are not), closure-only, or outside of the closure.
+    where: image, boundary (in the image, and a limit of points that are not), closure-only, outside of the closure, or undecided
+        where `membership` reached a limit.
     weights: exact A and V, row by row, entries such as ``1/2+3*sqrt(5)``; real in the image, complex for closure-only, None
         outside.
     conjugate: the other pair of weights where there are two: k and v exchanged; the complex-conjugate pair for closure-only.
     rank_a, rank_v: ranks of the flattenings (of A and V for a point of the closure); rank_s, e2: of the quadric where both are 1.
-    distance: the least distance that the numerical search over real weights found, relative to the point's norm.
+    distance: the least distance that the numerical search over real weights found, relative to 1 + the point's norm.
     reason: the argument in a sentence.
     """
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import Annotated, Any, ClassVar
 
 import flint
@@ -19,6 +20,7 @@ from m2bridge.errors import InputError, LimitError, NotPolynomialError
 from m2bridge.models import Model
 from m2bridge.models.symbolic import rational_variables
 from m2bridge.programs.arithmetics import object_array
+from m2bridge.programs.instructions import flat_parts
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.kernel import Asking, Option, question
@@ -37,6 +39,10 @@ from m2bridge.views import View, cut
 TEMPLATE = "membership"
 _PATIENCE = 60.0
 """Seconds for each of the fiber, the real components and the closure, unless the user's limit is shorter."""
+_SECOND = 5.0
+"""Seconds for an equation that fails, where it is known already that the point is not in the closure."""
+_CLEAR = 1e-6
+"""What an equation's value, beside the sum of its terms' sizes, must exceed before floats can tell the point from the closure."""
 _WORDS = {True: "yes", False: "no", None: "not decided"}
 
 
@@ -49,8 +55,8 @@ class ImageMembership(Result):
     ----------
     point: the coordinates asked for, or the outputs at the given inputs.
     closure, complex_image, real_image: true, false, or null where that was not decided.
-    weights: for a yes, weights of `parametrization`, each flattened: exact numbers, or pairs of an interval's ends.
-    algebraic: the same over QQ[u]/(m), when the field is not QQ.
+    weights: real weights of `parametrization`, each flattened: exact numbers, or pairs of an interval's ends.
+    algebraic: the same, or complex weights where there are no real ones, over QQ[u]/(m), when the field is not QQ.
     fiber_dim, fiber_degree: of the complex fiber, -1 and 0 when it is empty.
     failing_equation: an equation of the closure that the point violates, and its value there.
     reasons: what each answer rests on, in sentences.
@@ -94,6 +100,10 @@ class ImageMembership(Result):
         )
 
 
+def _worth(place: AlgebraicPoint, root: Any) -> int:
+    return 0 if root is None else 1 if place.rational is None else 2
+
+
 def _shown(values: Any) -> str:
     if values and isinstance(values[0], (tuple, list)):
         ends = [(Fraction(a), Fraction(b)) for a, b in values]
@@ -135,7 +145,7 @@ def membership(
     """
     if not model.polynomial:
         raise NotPolynomialError(
-            f"{model.spec} is not polynomial: its image has no equations; ask about a polynomial network"
+            f"{model} is not polynomial: its image has no equations; ask about a polynomial network"
         )
     if point is None:
         raise InputError("membership needs a point: --point 1,0,-1/2, or a .json file", argument="point")
@@ -161,20 +171,27 @@ class _Search:
         self.certainty = Certainty.PROVED
         self.found: tuple[AlgebraicPoint, Any] | None = None
         self.failing: tuple[str, Fraction] | None = None
+        self.far = False
         self.certificate: tuple[Mapping[str, Value], ...] = ()
 
     def answer(self) -> ImageMembership:
         values, limit = self._fiber(prove=False)
         self._from_points(values)
-        self._from_cofactors(values)
-        if self.complex is None and values.get("fiber_dim", -1) >= 0:
-            self.complex = True
-            self._proved("complex_image", True, "macaulay2", "1 is not in the ideal of the fiber over QQ")
+        if self.complex is None and "fiber_dim" in values:
+            self.complex = values["fiber_dim"] >= 0
+            word = "not in" if self.complex else "in"
+            self._proved(
+                "complex_image", self.complex, "macaulay2", f"1 is {word} the ideal of the fiber over QQ"
+            )
+        if self.complex is False:
+            self.real = False
+            self._from_cofactors(self._fiber(prove=True)[0])
+        elif self.complex and self.real is None:
+            self._from_points(self._fiber(prove=True)[0])
+        if self.found is None and self.complex:
             self.reasons.append(
                 "complex weights exist: 1 is not in the ideal of the fiber (Hilbert's Nullstellensatz)"
             )
-        if self.complex and self.real is None:
-            self._real_components()
         if self.complex:
             self.closure = True
             said = [e for e in self.ask.evidence if e.quantity == "complex_image"]
@@ -182,7 +199,7 @@ class _Search:
                 replace(e, quantity="closure", method=f"in the image: {e.method}") for e in said
             ]
         else:
-            self._from_closure()
+            self._from_closure(closed=bool(values.get("closed")))
         self._numeric()
         place = self.found[0] if self.found else None
         exact = place.rational if place else None
@@ -203,14 +220,17 @@ class _Search:
     def _fiber(self, *, prove: bool) -> tuple[Values, str | None]:
         rng = np.random.default_rng([self.ask.seed, 51, prove])
         numbers = rng.integers(-3, 4, size=97).tolist()
-        sent = {"p": 0, "prove": prove, "numbers": numbers, "wanted": list(self.point)}
+        parts = [list(range(part.start, part.stop)) for _, _, part in flat_parts(self.model.parameters)]
+        sent = {"p": 0, "prove": prove, "numbers": numbers, "wanted": list(self.point), "blocks": parts}
         remaining = self.ask.clock.remaining
         seconds = _PATIENCE if remaining is None else remaining / 3
         return self.ask.ask(TEMPLATE, sent, self.model, seconds=seconds)
 
-    def _from_points(self, values: Values) -> bool:
-        """Points of the fiber, each checked by the program; a real one is kept. Whether one has real conjugates."""
-        real = False
+    def _from_points(self, values: Values) -> None:
+        """Points of the fiber, each checked by the program; the best is kept: rational before real before complex.
+
+        Where they meet all real components of the fiber and none of them is real, there are no real weights.
+        """
         for modulus, variables in values.get("points") or ():
             place = AlgebraicPoint(modulus=tuple(modulus), variables=tuple(map(tuple, variables)))
             if not place.maps_to(self.model, self.point):
@@ -229,20 +249,29 @@ class _Search:
                 f"real roots of {cut(' '.join(place.modulus), 60)}", ("flint", "isolated roots", len(roots)),
                 ("sturm", "Sturm's theorem", place.sturm_count()), certainty=Certainty.PROVED,
             )  # fmt: skip
-            real = real or bool(roots)
-            better = self.found is None or (self.found[0].rational is None and place.rational is not None)
-            if roots and better:
-                self.found, self.real = (place, roots[0]), True
-        if real and self.found is not None:
-            exact = self.found[0].rational is not None
-            how = "exact weights" if exact else "a real root of the minimal polynomial"
+            found = (place, roots[0] if roots else None)
+            if self.found is None or _worth(*found) > _worth(*self.found):
+                self.found = found
+        if self.found is not None and self.found[1] is not None:
+            how = (
+                "a real root of the minimal polynomial" if self.found[0].rational is None else "exact weights"
+            )
+            self.real = True
             self.reasons.append(f"real weights exist: {how}, checked by the program")
             self._proved("real_image", True, "substitution", how)
-        return real
+        elif values.get("points_complete"):
+            self.real, count = False, len(values["points"])
+            points = f"{count} point{'s' * (count != 1)} over number fields"
+            method = (
+                f"every real component of the fiber would contain one of {points}, and none of them is real"
+            )
+            self.reasons.append(f"no real weights: {method}")
+            self._proved("real_image", False, "macaulay2", method)
 
     def _from_cofactors(self, values: Values) -> None:
-        """An empty fiber: the cofactors are multiplied out with the program's coordinates."""
+        """An empty fiber: the cofactors, where they were found, are multiplied out with the program's coordinates."""
         if "cofactors" not in values:
+            self.reasons.append("no complex weights: 1 is in the ideal of the fiber over QQ")
             return
         count = self.model.parameter_count
         ring = rational_variables([f"w{i}" for i in range(count)])
@@ -251,50 +280,46 @@ class _Search:
         for h, f in zip(values.polynomials(values["cofactors"], count), forms, strict=True):
             terms = {m: flint.fmpq(c.numerator, c.denominator) for m, c in h.items()}
             total += ring[0].context().from_dict(terms) * f
-        holds = bool(total == 1)
+        holds, method = bool(total == 1), "cofactors, multiplied out with the program's coordinates"
         self.ask.evidence += compared(
             "1 is a combination of the fiber's equations", ("macaulay2", "cofactors over QQ", True),
-            ("substitution", "multiplied out with the program's coordinates", holds), certainty=Certainty.PROVED,
+            ("substitution", method, holds), certainty=Certainty.PROVED,
         )  # fmt: skip
         if holds:
-            self.complex = self.real = False
             for name in ("complex_image", "real_image"):
-                method = "cofactors, multiplied out with the program's coordinates"
                 self._proved(name, False, "substitution", method)
             self.reasons.append(
                 f"no complex weights: 1 = sum of {len(forms)} cofactors times equations, multiplied out exactly"
             )
 
-    def _real_components(self) -> None:
-        """Points that meet every connected component of the real fiber: without a real one there are none."""
-        values, _ = self._fiber(prove=True)
-        real = self._from_points(values)
-        if values.get("points_complete") and not real:
-            self.real = False
-            count = len(values["points"])
-            points = f"{count} point{'s' * (count != 1)} over number fields"
-            method = (
-                f"every real component of the fiber would contain one of {points}, and none of them is real"
-            )
-            self.reasons.append(f"no real weights: {method}")
-            self._proved("real_image", False, "macaulay2", method)
-
-    def _from_closure(self) -> None:
+    def _from_closure(self, *, closed: bool) -> None:
+        """Equations of the closure at the point; where the image is `closed` and the fiber empty, they say it a second time."""
+        if closed and self.complex is False:
+            self.closure = False
+            method = "the fiber is empty and the image closed: a map of products of projective spaces without base points"
+            self._proved("closure", False, "macaulay2", method)
+            self.reasons.append(f"not in the closure: {method}")
         remaining = self.ask.clock.remaining
-        seconds = _PATIENCE if remaining is None else remaining
+        patience = _PATIENCE if self.closure is None else _SECOND
+        seconds = min(s for s in (patience, remaining) if s is not None)
         try:
             found: Closure = self.ask.also(closure, self.model, field="QQ", equations=True, seconds=seconds)
         except LimitError:
             return
-        self.certainty = found.certainty
+        if self.closure is None:
+            self.certainty = found.certainty
         if found.characteristic or found.equations is None:
             return
         failing = next((f for f in found.equations if f.at(self.point)), None)
         if failing is not None:
             value = Fraction(failing.at(self.point))
             substituted = any(e.witness == "substitution" and e.value is True for e in found.evidence)
-            self.certainty = Certainty.PROVED if substituted else found.certainty
+            if self.closure is None:
+                self.certainty = Certainty.PROVED if substituted else found.certainty
             self.closure, self.failing = False, (failing.text(), value)
+            terms = zip(failing.coefficients, failing.monomials, strict=True)
+            size = sum((abs(Fraction(c) * prod(self.point[i] for i in m)) for c, m in terms), Fraction(0))
+            self.far = abs(value) > _CLEAR * size
             if substituted and not self.of_pairs:
                 self.certificate = outside_certificates(self.network, failing, self.point, seed=self.ask.seed)
             if self.complex is None:
@@ -317,22 +342,22 @@ class _Search:
             return
         quantity = "approached by real weights"
         distance = least_distance(self.model, self.point, np.random.default_rng([self.ask.seed, 52]))
+        if not np.isfinite(distance):
+            return
         how = f"least squares from random starts; distance {distance:.1e}"
-        reached = True if distance < REACHED else None
-        self.ask.evidence.append(says(quantity, reached, "numpy", how, certainty=Certainty.NUMERIC))
+        reached, detail = True if distance < REACHED else None, {"distance": distance}
+        self.ask.evidence.append(
+            says(quantity, reached, "numpy", how, certainty=Certainty.NUMERIC, detail=detail)
+        )
         if self.real:
             self._proved(quantity, True, "weights", "they were found")
-        elif self.closure is False:
-            self._proved(quantity, False, "closure", "an equation fails")
+        elif self.far:
+            self._proved(quantity, False, "closure", "an equation fails clearly")
 
     def _weights(self) -> dict[str, Any] | None:
-        if self.found is None:
+        if self.found is None or self.found[1] is None:
             return None
         place, root = self.found
         exact = place.rational
         flat: list[Any] = list(place.intervals(root)) if exact is None else [str(c) for c in exact]
-        parts: dict[str, Any] = {}
-        for name, shape in self.model.parameters.items():
-            size = int(np.prod(shape))
-            parts[name], flat = flat[:size], flat[size:]
-        return parts
+        return {name: flat[part] for name, _, part in flat_parts(self.model.parameters)}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
+from pathlib import Path
 from typing import Any
 
 import flint
@@ -14,17 +16,20 @@ import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.models import Model, PolynomialMap
+from m2bridge.models.checkpoints import exact_number
 from m2bridge.models.custom import terms_of
 from m2bridge.models.symbolic import rational_variables, sparse
 from m2bridge.programs.arithmetics import elementwise, object_array
-from m2bridge.questions.boundary.points import number, written_point
+from m2bridge.questions.least_squares import descended
 from m2bridge.questions.point import given_point
 from m2bridge.questions.source import constrained_map, leanest
 
 _HOW = 'write a list of coordinates such as 1,0,-1/2, or {"inputs": [...], "outputs": [...]}, or {"weights": {...}}'
+_MOST_CHARACTERS = 1_000_000
 _BITS = 200
-_STARTS, _STEPS, _STALLED = 12, 120, 1e-10
+_STARTS, _STEPS = 12, 120
 REACHED = 1e-9
+_LARGEST = 10**100
 
 
 def target_of(model: Model, point: Any) -> tuple[Model, tuple[Fraction, ...], bool]:
@@ -48,18 +53,64 @@ def target_of(model: Model, point: Any) -> tuple[Model, tuple[Fraction, ...], bo
     numbers = tuple(number(entry, source) for entry in value)
     if len(numbers) != model.coordinate_count:
         raise InputError(
-            f"{source} has {len(numbers)} coordinates; {model.spec} has {model.coordinate_count}, in the order that "
+            f"{source} has {len(numbers)} coordinates; {model} has {model.coordinate_count}, in the order that "
             "`m2bridge describe` prints"
         )
     return leanest(model), numbers, False
 
 
+def written_point(text: str, how: str) -> tuple[Any, str]:
+    """The JSON value, or the list between commas, that a file or an inline text holds, and what to call it in messages.
+
+    `how` is the advice where it is no JSON.
+    """
+    source = f"--point {text[:60]!r}"
+    path = Path(text)
+    try:
+        is_file = path.is_file()
+    except (OSError, ValueError):
+        is_file = False
+    if is_file:
+        source = f"--point {path}"
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{source} cannot be read: {error}") from None
+    elif text.endswith(".json"):
+        raise InputError(f"{source}: there is no such file")
+    if len(text) > _MOST_CHARACTERS:
+        raise InputError(f"{source} is longer than {_MOST_CHARACTERS} characters")
+    stripped = text.strip()
+    if stripped[:1] not in ("[", "{"):
+        return [part.strip() for part in stripped.split(",")], source
+    try:
+        return json.loads(stripped, parse_float=exact_number, parse_constant=_no_constant), source
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source} is not JSON: {error}; {how}") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number")
+
+
+def number(entry: Any, source: str) -> Fraction:
+    """An exact number from an integer, a Fraction or a text; a float is refused."""
+    if isinstance(entry, bool) or not isinstance(entry, (int, Fraction, str, np.integer)):
+        raise InputError(f"{source}: {entry!r} is no exact number; write 3, 0.25 or 1/3 (quoted in JSON)")
+    try:
+        if isinstance(entry, str):
+            return exact_number(entry)
+        return Fraction(int(entry) if isinstance(entry, np.integer) else entry)
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{source}: {entry!r} is no exact number; write 3, 0.25 or 1/3") from None
+
+
 def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> tuple[Model, tuple[Fraction, ...], bool]:
     """The outputs at some inputs as a polynomial map of the weights, and the outputs that are wanted."""
     if model.input_shape is None or model.output_shape is None:
-        raise InputError(f"{source}: {model.spec} has no inputs; give its coordinates")
+        raise InputError(f"{source}: {model} has no inputs; give its coordinates")
     if model.free is not model:
-        raise InputError(f"{source}: {model.spec} has constrained weights; ask about {model.free.spec}")
+        raise InputError(f"{source}: {model} has constrained weights; ask about {model.free.spec}")
     X, Y = _array(inputs, model.input_shape, source), _array(outputs, model.output_shape, source)
     if len(X) != len(Y):
         raise InputError(f"{source}: {len(X)} inputs and {len(Y)} outputs")
@@ -87,7 +138,9 @@ def fiber_equations(model: Model, weights: Mapping[str, Any], values: Sequence[F
     image = np.asarray(model.coordinates(weights), dtype=object).ravel()
     forms = [f - _fmpq(v) for f, v in zip(image, values, strict=True)]
     constrained = constrained_map(model)
-    return forms if constrained is None else [*forms, *constrained.equations(weights["x"]).ravel().tolist()]
+    return (
+        forms if constrained is None else [*forms, *constrained.constraint_values(weights).ravel().tolist()]
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,28 +209,23 @@ def _fraction(ball: Any) -> str:
 def least_distance(model: Model, values: Sequence[Fraction], rng: np.random.Generator) -> float:
     """The least distance found between an image of real weights and the point, relative to 1 + its norm.
 
-    Least squares in float64 from random starts (Levenberg and Marquardt).
+    Least squares in float64 from random starts (Levenberg and Marquardt); infinite where the point is too large for floats.
     """
+    if max(map(abs, values)) > _LARGEST:
+        return float("inf")
     goal = np.array([float(v) for v in values])
-    scale, best = 1 + float(np.linalg.norm(goal)), np.inf
-    for _ in range(_STARTS):
-        w = model.flatten(model.draw_real_weights(rng))
-        damping, error = 1e-2, np.inf
-        for _ in range(_STEPS):
-            weights = model.unflatten(w)
-            gap = np.asarray(model.coordinates(weights), dtype=float) - goal
-            J = np.asarray(model.coordinate_jacobian(weights), dtype=float)
-            step = np.linalg.solve(J.T @ J + damping * np.eye(len(w)), -J.T @ gap)
-            trial = np.asarray(model.coordinates(model.unflatten(w + step)), dtype=float) - goal
-            before, after = float(np.linalg.norm(gap)), float(np.linalg.norm(trial))
-            if after < before:
-                w, damping, error = w + step, max(damping / 5, 1e-14), after
-            else:
-                damping *= 4
-            stalled = before * (1 - _STALLED) < after < before
-            if error < REACHED * scale * 1e-2 or damping > 1e12 or stalled:
-                break
-        best = min(best, error / scale)
-        if best < REACHED:
-            break
-    return float(best)
+    scale = 1 + float(np.linalg.norm(goal))
+
+    def residuals(flat: np.ndarray) -> np.ndarray:
+        images = [model.coordinates(model.unflatten(w)) for w in flat]
+        return np.array([np.asarray(image, dtype=float).ravel() - goal for image in images])
+
+    def jacobian(flat: np.ndarray) -> np.ndarray:
+        found = [model.coordinate_jacobian(model.unflatten(w)) for w in flat]
+        return np.array([np.asarray(J, dtype=float).T for J in found])
+
+    starts = np.array([model.flatten(model.draw_real_weights(rng)) for _ in range(_STARTS)])
+    floor = (REACHED * scale * 1e-2) ** 2
+    with np.errstate(all="ignore"):
+        _, cost = descended(residuals, jacobian, starts, floor=floor, steps=_STEPS, all_of_them=False)
+    return float(np.sqrt(cost.min())) / scale
