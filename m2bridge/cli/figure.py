@@ -1,4 +1,4 @@
-"""CLI: ``m2bridge figure 1``, ``theorem-3.4``, ``3``, ``landscape``, and ``sweep`` of a store.
+"""CLI: ``m2bridge figure 1``, ``theorem-3.4``, ``3``, ``slice``, ``landscape``, and ``sweep`` of a store.
 
 A picture goes into a file with its data beside it, or alone to standard output (``-o -``).
 """
@@ -20,7 +20,7 @@ from m2bridge.batch.store import Store
 from m2bridge.cli import common
 from m2bridge.engine import open_engine
 from m2bridge.errors import DisagreementError, InputError
-from m2bridge.figures import charts, figure1, landscape, landscape_pictures, orbits, plotting, slices
+from m2bridge.figures import charts, figure1, landscape, landscape_pictures, orbits, plotting, section, slices
 from m2bridge.models import DeepLightning, Softmax, parse_spec
 from m2bridge.questions.boundary import Boundary, boundary
 from m2bridge.questions.boundary import check_model as check_boundary
@@ -29,6 +29,7 @@ from m2bridge.questions.critical_points.losses import read_target
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.singular_locus import DEFAULT_PRIME, SingularLocus, check_model, singular_locus
 from m2bridge.results import Result
+from m2bridge.views import cut as cut_text
 
 _FILE = (
     "The file; its ending chooses the format: {}. Data go beside it as JSON and CSV. "
@@ -43,7 +44,6 @@ RecordOption = Annotated[
     list[Path] | None,
     typer.Option("--record", help="Draw from this saved record instead of computing; may be repeated."),
 ]
-_RUN = ("seed", "timeout", "memory", "engine")
 _ALL = (*plotting.STATIC, ".html")
 _PANELS = {
     "pinch point": "umbrella",
@@ -55,14 +55,15 @@ _R = TypeVar("_R", bound=Result)
 
 
 def register(app: typer.Typer) -> None:
-    figures = typer.Typer(
-        help="Draw the paper's figures from computed data: 1, theorem-3.4, 3; loss landscapes; a sweep of your own.",
-        no_args_is_help=True,
+    figures = common.group_of(
+        app,
+        "figure",
+        "Draw the paper's figures from computed data: 1, theorem-3.4, 3; slices, loss landscapes, a sweep of your own.",
     )
-    app.add_typer(figures, name="figure")
-    figures.command("1")(slice_command)
+    figures.command("1")(figure1_command)
     figures.command("theorem-3.4")(orbits_command)
     figures.command("3")(widths_command)
+    figures.command("slice")(slice_command)
     figures.command("sweep")(sweep_command)
     figures.command("landscape")(landscape_command)
 
@@ -116,9 +117,7 @@ class Target:
         typer.echo(message, err=self.path is None)
 
 
-@common.taking("prime", *_RUN, memory="4G")
-def slice_command(
-    given: common.Given,
+def figure1_command(
     output: OutputOption,
     cut: Annotated[
         str | None,
@@ -134,6 +133,11 @@ def slice_command(
     ] = 24,
     record: RecordOption = None,
     picture: FormatOption = None,
+    prime: common.PrimeOption = None,
+    seed: common.SeedOption = 0,
+    timeout: common.TimeoutOption = "10m",
+    memory: common.MemoryOption = "4G",
+    engine: common.EngineOption = None,
 ) -> None:
     """A slice of M(2,1,2): reachable functions, singular curve, closure-only part, boundary points.
 
@@ -144,13 +148,16 @@ def slice_command(
     target = Target(output, picture)
     if cut is not None and random_slice:
         raise InputError("give either --slice or --random-slice, not both")
-    chosen = slices.random_slice(given.seed) if random_slice else slices.read_slice(cut or slices.DEFAULT)
+    chosen = slices.random_slice(seed) if random_slice else slices.read_slice(cut or slices.DEFAULT)
     if record:
         locus = _one(_load(record, SingularLocus), SingularLocus)
     else:
-        model, limits = check_model(slices.MODEL, given.prime or DEFAULT_PRIME), given.limits
-        with open_engine(given.engine) as opened:
-            locus = singular_locus(model, engine=opened, prime=given.prime, seed=given.seed, limits=limits)
+        model, limits = (
+            check_model(slices.MODEL, prime or DEFAULT_PRIME),
+            common.parse_limits(timeout, memory),
+        )
+        with open_engine(engine) as opened:
+            locus = singular_locus(model, engine=opened, prime=prime, seed=seed, limits=limits)
     if parse_spec(locus.model) != slices.MODEL:
         raise InputError(f"Figure 1 is a slice of M(2,1,2); the record is of {locus.model}")
     _trusted(locus)
@@ -163,9 +170,7 @@ def slice_command(
     target.say(f"{found}: {equation} = 0")
 
 
-@common.taking("d", "dp", "a", "prime", *_RUN, "force", memory="4G")
 def orbits_command(
-    given: common.Given,
     output: StaticOption,
     spec: Annotated[str | None, typer.Argument(help="A one-layer model, e.g. 'lightning(d=2,dp=1)'.")] = None,
     record: RecordOption = None,
@@ -173,6 +178,15 @@ def orbits_command(
         bool, typer.Option("--panels/--no-panels", help="Slices beside the diagram of M(2,1,2).")
     ] = True,
     picture: FormatOption = None,
+    d: common.WidthOption = None,
+    dp: common.OutputWidthOption = None,
+    a: common.RankOption = None,
+    prime: common.PrimeOption = None,
+    seed: common.SeedOption = 0,
+    timeout: common.TimeoutOption = "10m",
+    memory: common.MemoryOption = "4G",
+    engine: common.EngineOption = None,
+    force: common.ForceOption = False,
 ) -> None:
     """The orbits of one layer ordered by closure: dimension, tangent dimension, singular, boundary, where Theorem 3.4 fails.
 
@@ -185,13 +199,13 @@ def orbits_command(
         locus = _one(loaded, SingularLocus)
         edge = next((result for result in loaded if isinstance(result, Boundary)), None)
     else:
-        model = common.model_from(spec, given.d, given.dp, given.a, None)
-        check_model(model, given.prime or DEFAULT_PRIME, force=given.force)
-        check_boundary(model, force=given.force)
-        words: dict[str, Any] = {"seed": given.seed, "limits": given.limits, "force": given.force}
-        with common.Progress(quiet=False).shown() as progress, open_engine(given.engine) as opened:
+        model = common.model_from(spec, d, dp, a, None)
+        check_model(model, prime or DEFAULT_PRIME, force=force)
+        check_boundary(model, force=force)
+        words: dict[str, Any] = {"seed": seed, "limits": common.parse_limits(timeout, memory), "force": force}
+        with common.shown_steps(quiet=False) as progress, open_engine(engine) as opened:
             words |= {"engine": opened, "progress": progress}
-            locus, edge = singular_locus(model, prime=given.prime, **words), boundary(model, **words)
+            locus, edge = singular_locus(model, prime=prime, **words), boundary(model, **words)
     _trusted(locus, edge)
     wanted = panels and parse_spec(locus.model) == slices.MODEL
     sections = {
@@ -204,9 +218,61 @@ def orbits_command(
     target.add_data(*orbits.data(locus, edge), orbits.COLUMNS)
 
 
-@common.taking("save", "seed")
+def slice_command(
+    output: OutputOption,
+    spec: Annotated[
+        str | None,
+        typer.Argument(
+            help="A model whose closure is a hypersurface in its span, e.g. 'map:s,t->s*t;s;t^2'."
+        ),
+    ] = None,
+    cut: Annotated[
+        Path | None,
+        typer.Option("--slice", help="A JSON file with origin and two or three directions; else by --seed."),
+    ] = None,
+    dims: Annotated[
+        int | None, typer.Option("--dims", min=2, max=3, help="2 for a curve, 3 for a surface.")
+    ] = None,
+    window: Annotated[float, typer.Option("--window", min=0.01, help="From -WINDOW to WINDOW.")] = 1.0,
+    record: RecordOption = None,
+    picture: FormatOption = None,
+    prime: common.PrimeOption = None,
+    seed: common.SeedOption = 0,
+    timeout: common.TimeoutOption = "10m",
+    memory: common.MemoryOption = "4G",
+    engine: common.EngineOption = None,
+    force: common.ForceOption = False,
+) -> None:
+    """A slice of any hypersurface: the real points of its computed equation, singular points of the closure marked.
+
+    Example: m2bridge figure slice 'map:s,t->s*t;s;t^2' -o umbrella.png
+    """
+    target = Target(output, picture)
+    if (spec is None) == (not record):
+        raise InputError("give a model, or a record of singular-locus with --record")
+    if record:
+        locus = _one(_load(record, SingularLocus), SingularLocus)
+    else:
+        with common.shown_steps(quiet=False) as progress, open_engine(engine, warm=True) as opened:
+            words: dict[str, Any] = {"limits": common.parse_limits(timeout, memory), "force": force}
+            words |= {"engine": opened, "progress": progress, "prime": prime, "seed": seed}
+            locus = singular_locus(parse_spec(str(spec)), **words)
+    _trusted(locus)
+    chosen = (
+        section.chosen_slice(locus, dims=dims, window=window, seed=seed)
+        if cut is None
+        else slices.slice_file(cut, parse_spec(locus.model))
+    )
+    part = section.section(locus, chosen)
+    with target.file() as file:
+        section.draw(part, file)
+    target.add_data(*section.data(part), section.COLUMNS)
+    marked = "unknown" if part.singular is None else str(len(part.singular))
+    equation = cut_text(slices.text_of(part.polynomial), 200)
+    target.say(f"{chosen.title}; singular points marked: {marked}; {equation} = 0")
+
+
 def widths_command(
-    given: common.Given,
     output: OutputOption,
     family: Annotated[str, typer.Option("--model", help="softmax or lightning.")] = "softmax",
     layers: Annotated[int, typer.Option("--layers", min=1, help="Number of layers, l.")] = 2,
@@ -222,12 +288,15 @@ def widths_command(
     ] = None,
     record: RecordOption = None,
     picture: FormatOption = None,
+    save: common.SaveOption = None,
+    seed: common.SeedOption = 0,
 ) -> None:
     """Estimated and expected dimension of deep attention against its width; estimated is what `dimension` proves.
 
     Example: m2bridge figure 3 -o figure-3.pdf --paper-method float32
     """
     target = Target(output, picture)
+    common.check_directories(save=save)
     if paper_method is not None and paper_method not in charts.PRECISIONS:
         raise InputError(f"--paper-method {paper_method!r}: use {' or '.join(charts.PRECISIONS)}")
     results = _load(record, Dimension)
@@ -236,19 +305,19 @@ def widths_command(
             raise InputError(f"--model {family!r}: use softmax or lightning")
         kind = Softmax if family == "softmax" else DeepLightning
         models = [kind(d=(delta,) * (layers + 1), a=(a,) * layers, t=t) for delta in _range(widths)]
-        with common.Progress(quiet=False).shown() as progress:
+        with common.shown_steps(quiet=False) as progress:
             for model in models:
-                progress(f"dimension of {model.spec}")
-                results.append(dimension(model, engine=False, seed=given.seed))
+                progress(f"dimension of {model}")
+                results.append(dimension(model, engine=False, seed=seed))
     _trusted(*results)
-    if given.save is not None:
+    if save is not None:
         for result in results:
-            records.save(result, given.save)
+            records.save(result, save)
     measured = {}
     if paper_method is not None:
         for result in results:
             network: Any = parse_spec(result.model)
-            measured[network.d[0]] = charts.measured_rank(network, seed=given.seed, precision=paper_method)
+            measured[network.d[0]] = charts.measured_rank(network, seed=seed, precision=paper_method)
     rows = charts.rows_of(results, measured)
     title, citation = _title(results[0].model)
     label = f"250 inputs, {paper_method}" if paper_method else ""
@@ -284,9 +353,7 @@ def sweep_command(
     target.say(f"{len(points)} records")
 
 
-@common.taking(*_RUN, memory="4G")
 def landscape_command(
-    given: common.Given,
     output: OutputOption,
     spec: Annotated[
         str, typer.Argument(help="A model, e.g. 'lightning(d=2,dp=1)'; with more than two weights, a slice.")
@@ -296,18 +363,22 @@ def landscape_command(
     ] = None,
     window: Annotated[float, typer.Option("--window", min=0.1, help="Weights from -WINDOW to WINDOW.")] = 1.4,
     picture: FormatOption = None,
+    seed: common.SeedOption = 0,
+    timeout: common.TimeoutOption = "10m",
+    memory: common.MemoryOption = "4G",
+    engine: common.EngineOption = None,
 ) -> None:
     """A loss landscape: critical points by kind and gradient flow, among weights and among functions.
 
     Example: m2bridge figure landscape 'lightning(d=2,dp=1)' -o landscape.png
     """
     place = Target(output, picture)
-    plane, title = landscape.plane_of(parse_spec(spec), given.seed)
-    goal = landscape.target_of(plane, given.seed) if target is None else read_target(target)
-    limits = given.limits
-    with common.Progress(quiet=False).shown() as progress, open_engine(given.engine) as opened:
+    plane, title = landscape.plane_of(parse_spec(spec), seed)
+    goal = landscape.target_of(plane, seed) if target is None else read_target(target)
+    limits = common.parse_limits(timeout, memory)
+    with common.shown_steps(quiet=False) as progress, open_engine(engine) as opened:
         answer = critical_points(
-            plane, metric="euclidean", target=goal, real=True, engine=opened, seed=given.seed, limits=limits,
+            plane, metric="euclidean", target=goal, real=True, engine=opened, seed=seed, limits=limits,
             progress=progress,
         )  # fmt: skip
     _trusted(answer)

@@ -89,14 +89,14 @@ def measured_rank(model: Model, *, seed: int, precision: str = "float32", inputs
     if precision not in PRECISIONS:
         raise InputError(f"the paper's method runs in {' or '.join(PRECISIONS)}, not {precision!r}")
     if model.input_shape is None:
-        raise InputError(f"{model.spec} has no inputs")
+        raise InputError(f"{model} has no inputs")
     rng = np.random.default_rng([seed, 31])
     kind: Any = np.dtype(precision)
     weights = {name: rng.standard_normal(shape).astype(kind) for name, shape in model.parameters.items()}
     given = {name: Lettered("", value) for name, value in weights.items()}
     samples = rng.standard_normal((inputs, *model.input_shape)).astype(kind)
     given[next(iter(model.program.inputs))] = Lettered("N", samples)
-    every = {name: np.arange(value.size) for name, value in weights.items()}
+    every = np.arange(model.parameter_count)
     return int(np.linalg.matrix_rank(jacobian_block(model.program, Floats(kind), given, every)))
 
 

@@ -107,15 +107,7 @@ def _caption(figure: Any, cut: Slice) -> None:
 
 def paint(axes: Any, part: PlaneSection, *, small: bool = False) -> None:
     """Draw a section on three-dimensional axes."""
-    collection = plotting.library("mpl_toolkits.mplot3d.art3d").Poly3DCollection
-    polygons, normals = _polygons(part.patches)
-    colours = _shaded(normals, part.cut)
-    mesh = collection(
-        polygons, facecolors=colours, edgecolors="none", linewidths=0, antialiased=False, zsort="average"
-    )
-    mesh.set_rasterized(True)
-    axes.computed_zorder = False
-    axes.add_collection3d(mesh)
+    paint_surface(axes, part.cut, _polygons(part.patches), small=small)
     for curve in part.curves:
         points = curve.points[:: max(1, len(curve.points) // 400)]
         points = np.concatenate([points, curve.points[-1:]])
@@ -124,27 +116,37 @@ def paint(axes: Any, part: PlaneSection, *, small: bool = False) -> None:
     if len(part.boundary_points):
         size = 4 if small else 5.5
         axes.plot(*part.boundary_points.T, markersize=size, markeredgewidth=0.8, zorder=6, **_DIAMOND)
-    low, high = part.cut.limits.T
+
+
+def paint_surface(axes: Any, cut: Slice, polygons: np.ndarray, *, small: bool = False) -> None:
+    """Polygons (count, corners, 3) of a surface in a slice, lit from beside the eye, on the axes of the slice's box."""
+    collection = plotting.library("mpl_toolkits.mplot3d.art3d").Poly3DCollection
+    normals = np.cross(polygons[:, 2] - polygons[:, 0], polygons[:, -1] - polygons[:, 1])
+    length = np.linalg.norm(normals, axis=1)
+    keep = length > 1e-12
+    colours = _shaded(normals[keep] / length[keep, None], cut)
+    words = {"edgecolors": "none", "linewidths": 0, "antialiased": False, "zsort": "average"}
+    mesh = collection(polygons[keep], facecolors=colours, **words)
+    mesh.set_rasterized(True)
+    axes.computed_zorder = False
+    axes.add_collection3d(mesh)
+    low, high = cut.limits.T
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
     zoom = 1.0 if small else 0.98
-    plotting.frame_3d(axes, aspect=(1, 1, 1), zoom=zoom, focal_length=0.6, view=part.cut.view, small=small)
+    plotting.frame_3d(axes, aspect=(1, 1, 1), zoom=zoom, focal_length=0.6, view=cut.view, small=small)
     for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
         axis.line.set_linewidth(0.6)
         axis._axinfo["grid"].update(color=(0.85, 0.85, 0.85, 1.0), linewidth=0.4)
         axis._axinfo["tick"].update(inward_factor=0.0, outward_factor=0.15)
 
 
-def _polygons(patches: Sequence[Patch]) -> tuple[np.ndarray, np.ndarray]:
-    """Quadrilaterals (count, 4, 3) of all patches and their unit normals."""
+def _polygons(patches: Sequence[Patch]) -> np.ndarray:
+    """Quadrilaterals (count, 4, 3) of all patches."""
     quads = []
     for patch in patches:
         p = patch.points
         quads.append(np.stack([p[:-1, :-1], p[1:, :-1], p[1:, 1:], p[:-1, 1:]], axis=2).reshape(-1, 4, 3))
-    corners = np.concatenate(quads)
-    normals = np.cross(corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1])
-    length = np.linalg.norm(normals, axis=1)
-    keep = length > 1e-12
-    return corners[keep], normals[keep] / length[keep, None]
+    return np.concatenate(quads)
 
 
 def _eye(cut: Slice) -> np.ndarray:
@@ -192,17 +194,22 @@ def interactive(part: PlaneSection) -> Any:
             "line": {"color": "black", "width": 2},
         }
         texts = [f"boundary point ({a:.4g}, {b:.4g}, {c:.4g})" for a, b, c in part.boundary_points.round(6)]
-        traces.append(_beads(go, part.boundary_points, marker, texts, name=MARKS))
+        traces.append(beads(go, part.boundary_points, marker, texts, name=MARKS))
+    where = f"α₁ν = {part.cut.quadric_text(0)}, α₂ν = {part.cut.quadric_text(1)}"
+    title = f"A slice of M(2,1,2), t = 2<br><sub>{where}; closure: {text_of(part.polynomial)} = 0</sub>"
+    return go.Figure(data=traces, layout=layout(part.cut, title))
+
+
+def layout(cut: Slice, title: str) -> dict[str, Any]:
+    """Plotly's layout of a slice of three dimensions."""
     box = {"backgroundcolor": "#f7f7f7", "gridcolor": "#d9d9d9"}
     axes = {
         f"{label}axis": {"range": side.tolist(), "title": {"text": label}, **box}
-        for label, side in zip(AXES, part.cut.limits, strict=True)
+        for label, side in zip(AXES, cut.limits, strict=True)
     }
-    eye = dict(zip("xyz", (2.15 * _eye(part.cut)).round(4).tolist(), strict=True))
+    eye = dict(zip("xyz", (2.15 * _eye(cut)).round(4).tolist(), strict=True))
     camera = {"eye": eye, "center": {"x": 0, "y": 0, "z": -0.12}}
-    where = f"α₁ν = {part.cut.quadric_text(0)}, α₂ν = {part.cut.quadric_text(1)}"
-    title = f"A slice of M(2,1,2), t = 2<br><sub>{where}; closure: {text_of(part.polynomial)} = 0</sub>"
-    layout = {
+    return {
         "title": {"text": title, "x": 0.5},
         "scene": {**axes, "aspectmode": "cube", "camera": camera},
         "template": "plotly_white",
@@ -210,7 +217,6 @@ def interactive(part: PlaneSection) -> Any:
         "margin": {"l": 0, "r": 0, "t": 70, "b": 0},
         "font": {"size": 14},
     }
-    return go.Figure(data=traces, layout=layout)
 
 
 def _solid(go: Any, points: np.ndarray, colour: str, text: np.ndarray, **words: Any) -> Any:
@@ -222,7 +228,7 @@ def _solid(go: Any, points: np.ndarray, colour: str, text: np.ndarray, **words: 
     )  # fmt: skip
 
 
-def _beads(go: Any, points: np.ndarray, marker: dict[str, Any], texts: list[str], **words: Any) -> Any:
+def beads(go: Any, points: np.ndarray, marker: dict[str, Any], texts: list[str], **words: Any) -> Any:
     x, y, z = points.T.round(6).tolist()
     return go.Scatter3d(
         x=x, y=y, z=z, mode="markers", marker=marker, text=texts, hoverinfo="text", **words
@@ -249,7 +255,7 @@ def _interactive_curves(part: PlaneSection, go: Any) -> list[Any]:
             points = np.stack([np.interp(stops, length, curve.points[:, k]) for k in range(3)], axis=1)
             texts = [f"{DOTTED}<br>no real weights: a complex-conjugate pair"] * len(points)
             marker = {"color": plotting.VERMILION, "size": 3.5}
-            traces.append(_beads(go, points, marker, texts, **words))
+            traces.append(beads(go, points, marker, texts, **words))
     return traces
 
 

@@ -78,7 +78,7 @@ def plane_of(model: Model, seed: int) -> tuple[PolynomialMap, str]:
             "slice of one attention layer, A = [[1, 0], [s, r]], V = (1, -s)"
         )
     if not model.polynomial or model.parameter_count < 2:
-        raise InputError(f"{model.spec} has no plane of weights with polynomial functions")
+        raise InputError(f"{model} has no plane of weights with polynomial functions")
     return _random_plane(model, seed), f"random plane of weights of {model.title}"
 
 

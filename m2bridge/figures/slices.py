@@ -1,4 +1,4 @@
-"""Three-dimensional affine slices of the span of M(2,1,2), and the closure's equation restricted to them."""
+"""Affine slices of a space of functions, of two or three dimensions, and a closure's equation restricted to them."""
 
 from __future__ import annotations
 
@@ -14,27 +14,31 @@ import flint
 import numpy as np
 
 from m2bridge.errors import DisagreementError, InputError
-from m2bridge.models import Lightning
+from m2bridge.models import Lightning, Model
+from m2bridge.models.checkpoints import exact_number
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.models.symbolic import rational_variables, sparse
+from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
-from m2bridge.questions.boundary import exact
-from m2bridge.questions.boundary.points import as_point, number
+from m2bridge.questions.boundary.points import as_point
+from m2bridge.questions.membership.points import number
+from m2bridge.questions.source import constrained_map
 
 MODEL = Lightning(d=2, dp=1, a=2, t=2, parametrization="attention", coordinate_system="segre")
 AXES = ("x", "y", "z")
 Vector = tuple[Fraction, ...]
-Polynomial = dict[tuple[int, int, int], Fraction]
-"""In x, y, z: exponents -> coefficient."""
+Polynomial = dict[tuple[int, ...], Fraction]
+"""In x, y, z, or in x, y: exponents -> coefficient."""
 Equation = dict[tuple[int, ...], int]
-"""In the six coordinates of the span."""
+"""In the coordinates of the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """The points origin + x u + y v + z w of the 6-dimensional span, within a box of (x, y, z).
+    """The points origin + x u + y v + z w of the space of functions, or origin + x u + y v, within a box of (x, y, z).
 
-    The coordinates (a0, a1, a2, b0, b1, b2) are those of the two binary quadrics a = alpha_1 nu and b = alpha_2 nu.
+    The coordinates are those of the model; for M(2,1,2) they are (a0, a1, a2, b0, b1, b2), those of the two binary quadrics
+    a = alpha_1 nu and b = alpha_2 nu.
     """
 
     name: str
@@ -45,12 +49,18 @@ class Slice:
     view: tuple[float, float] = (22.0, -60.0)
 
     def __post_init__(self) -> None:
-        if any(len(v) != MODEL.coordinate_count for v in (self.origin, *self.directions)):
-            raise InputError(f"slice {self.name}: the origin and three directions have 6 coordinates each")
-        if len(self.directions) != 3 or over_q.rank(np.array(self.directions, dtype=object)) < 3:
-            raise InputError(f"slice {self.name} is degenerate: its three directions are linearly dependent")
-        if len(self.box) != 3 or any(len(side) != 2 or side[0] >= side[1] for side in self.box):
-            raise InputError(f"slice {self.name}: the box is three intervals [low, high] with low < high")
+        if len({len(v) for v in (self.origin, *self.directions)}) > 1:
+            raise InputError(
+                f"slice {self.name}: the origin and the directions have equally many coordinates"
+            )
+        if over_q.rank(np.array(self.directions, dtype=object)) < len(self.directions):
+            raise InputError(f"slice {self.name} is degenerate: its directions are linearly dependent")
+        if len(self.box) != len(self.directions) or any(
+            len(side) != 2 or side[0] >= side[1] for side in self.box
+        ):
+            raise InputError(
+                f"slice {self.name}: the box is one interval [low, high] for each direction, with low < high"
+            )
 
     def points(self, xyz: np.ndarray) -> np.ndarray:
         """Float coordinates in the span of points (rows) of the slice."""
@@ -76,7 +86,7 @@ class Slice:
 
     def _affine_text(self, index: int) -> str:
         terms = [(self.origin[index], "")]
-        terms += [(u[index], label) for u, label in zip(self.directions, AXES, strict=True)]
+        terms += [(u[index], label) for u, label in zip(self.directions, AXES, strict=False)]
         text = ""
         for c, label in terms:
             if c:
@@ -131,60 +141,75 @@ def read_slice(text: str) -> Slice:
     """
     if text in SLICES:
         return SLICES[text]
-    path = Path(text)
-    if not path.is_file():
+    if not Path(text).is_file():
         raise InputError(
             f"--slice {text}: no such file, and no slice of that name; there are: {', '.join(SLICES)}"
         )
+    found = slice_file(Path(text), MODEL)
+    if len(found.directions) != 3:
+        raise InputError(f"--slice {text}: directions should be three vectors")
+    return found
+
+
+def slice_file(path: Path, model: Model) -> Slice:
+    """A slice from a JSON file with ``origin`` and two or three ``directions`` in the model's coordinates."""
+    source = f"--slice {path}"
     try:
-        value = json.loads(path.read_text(encoding="utf-8"), parse_float=Fraction)
+        value = json.loads(path.read_text(encoding="utf-8"), parse_float=exact_number)
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"--slice {path} is not JSON: {error}") from None
-    return slice_from(value, f"--slice {path}", default_name=path.stem)
-
-
-def slice_from(value: Any, source: str, *, default_name: str = "slice") -> Slice:
-    """A slice from a JSON value."""
+        raise InputError(f"{source} is not JSON: {error}") from None
     if not isinstance(value, Mapping) or not {"origin", "directions"} <= set(value):
         raise InputError(f"{source} should be an object with origin and directions")
-    if not isinstance(value["directions"], list) or len(value["directions"]) != 3:
-        raise InputError(f"{source}: directions should be a list of three vectors")
-    box = value.get("box", [[-1, 1]] * 3)
+    if not isinstance(value["directions"], list) or len(value["directions"]) not in (2, 3):
+        raise InputError(f"{source}: directions should be a list of two or three vectors")
+    box = value.get("box", [[-1, 1]] * len(value["directions"]))
     if not isinstance(box, list) or any(not isinstance(side, list) for side in box):
-        raise InputError(f"{source}: box should be three intervals such as [[-1,1],[-1,1],[-1,1]]")
+        raise InputError(f"{source}: box should be two or three intervals such as [[-1,1],[-1,1],[-1,1]]")
     view = value.get("view", [22, -60])
     if not isinstance(view, list) or len(view) != 2:
         raise InputError(f"{source}: view should be [elevation, azimuth] in degrees")
     return Slice(
-        name=str(value.get("name", default_name))[:60],
+        name=str(value.get("name", path.stem))[:60],
         title=str(value.get("title", ""))[:120],
-        origin=as_point(MODEL, value["origin"], f"{source}, origin"),
+        origin=_vector(model, value["origin"], f"{source}, origin"),
         directions=tuple(
-            as_point(MODEL, u, f"{source}, direction {i + 1}") for i, u in enumerate(value["directions"])
+            _vector(model, u, f"{source}, direction {i + 1}") for i, u in enumerate(value["directions"])
         ),
         box=tuple(tuple(number(c, source) for c in side) for side in box),  # type: ignore[misc]
         view=(float(number(view[0], source)), float(number(view[1], source))),
     )
 
 
-def random_slice(seed: int) -> Slice:
-    """A slice through a random point of the image with random integer directions; its singular curve is a twisted cubic."""
-    rng = np.random.default_rng([seed, 21])
+def _vector(model: Model, value: Any, source: str) -> Vector:
+    if model == MODEL:
+        return as_point(MODEL, value, source)
+    if not isinstance(value, list) or len(value) != model.coordinate_count:
+        raise InputError(f"{source} should be a list of the {model.coordinate_count} coordinates of {model}")
+    return tuple(number(entry, source) for entry in value)
+
+
+def random_slice(seed: int, model: Model = MODEL) -> Slice:
+    """A slice through a random point of the image with random integer directions; M(2,1,2) has a singular cubic on it."""
+    rng, free = np.random.default_rng([seed, 21]), model.free
+    tries = 0
     while True:
-        A, V = rng.integers(-2, 3, (2, 2)), rng.integers(-2, 3, (1, 2))
-        origin = tuple(Fraction(int(c)) for c in MODEL.coordinates({"A": A, "V": V}))
-        directions = rng.integers(-3, 4, (3, 6))
+        tries += 1
+        reach = 2 + tries // 20  # a map may vanish at all small integers
+        drawn = {name: rng.integers(-reach, reach + 1, shape) for name, shape in free.parameters.items()}
+        weights = {name: elementwise(lambda c: Fraction(int(c)), array) for name, array in drawn.items()}
+        origin = tuple(Fraction(c) for c in np.asarray(free.coordinates(weights)).ravel())
+        directions = rng.integers(-3, 4, (3, len(origin)))
         if any(origin) and over_q.rank(directions) == 3:
             vectors = tuple(tuple(Fraction(int(c)) for c in u) for u in directions)
             title = f"random slice, seed {seed}"
             return Slice(name=f"random-{seed}", title=title, origin=origin, directions=vectors)
 
 
-def closure_equation(texts: Sequence[str]) -> Equation:
-    """The closure's one equation, as Macaulay2 computed it, with integer coefficients.
+def closure_equation(texts: Sequence[str], model: Model = MODEL) -> Equation:
+    """The one equation of a hypersurface in its span, as Macaulay2 computed it, with integer coefficients.
 
-    Over ZZ/p its residues are read as the integers nearest to zero. That this is right over ZZ is shown here: the equation
-    vanishes identically on the image, being of degree at most 4 in each weight and zero at all weights in {-2, .., 2}.
+    Over ZZ/p its residues are read as the integers nearest to zero. That this is right over ZZ is shown here: the network's
+    coordinates are substituted, and the equation vanishes identically.
 
     Raises
     ------
@@ -193,45 +218,49 @@ def closure_equation(texts: Sequence[str]) -> Equation:
     """
     if len(texts) != 1:
         raise InputError(
-            f"M(2,1,2) is a hypersurface in its span; the record has {len(texts)} equations for it"
+            f"{model} is no hypersurface in its span: its closure has {len(texts)} equations there"
         )
-    names = [f"z{i}" for i in range(MODEL.coordinate_count)]
+    names = [f"z{i}" for i in range(model.coordinate_count)]
     equation = {e: int(c) for e, c in parse_polynomial(texts[0], names).items()}
-    side = np.arange(-2, 3)
-    grid = np.stack(np.meshgrid(*[side] * 6, indexing="ij"), axis=-1).reshape(-1, 6)
-    points = MODEL.coordinates({"A": grid[:, :4].reshape(-1, 2, 2), "V": grid[:, 4:].reshape(-1, 1, 2)})
-    values = sum(c * np.prod(points ** np.array(e), axis=1) for e, c in equation.items())
-    degree = max(sum(e) for e in equation)
-    if degree > 4 or np.any(values):
+    free = model.free
+    if constrained_map(model) is not None:  # its coordinates satisfy the equation on the source alone
+        return equation
+    variables = rational_variables([f"w{i}" for i in range(free.parameter_count)])
+    weights = free.unflatten(object_array(variables, (len(variables),)))
+    polynomials = [0 * variables[0] + f for f in np.asarray(free.coordinates(weights)).ravel()]
+    if substituted(equation, polynomials) != 0:
         raise DisagreementError(
             "the closure's equation does not vanish on the image: Macaulay2's kernel and the network disagree",
-            conflicts=[
-                f"{texts[0]} is not zero at {np.count_nonzero(values)} of {len(grid)} integer weights"
-            ],
+            conflicts=[f"{texts[0]} is not zero where the network's coordinates are substituted"],
         )
     return equation
 
 
 def restrict(equation: Equation, cut: Slice) -> Polynomial:
-    """The equation on the slice: a polynomial in x, y, z with rational coefficients, exactly.
+    """The equation on the slice: a polynomial in x, y, z (or x, y) with rational coefficients, exactly.
 
     Raises
     ------
     InputError
         The slice lies inside the closure (the polynomial is zero) or misses it (it is a constant).
     """
-    x = rational_variables(list(AXES))
+    total = on_slice(equation, cut)
+    if not total:
+        raise InputError(f"slice {cut.name} is degenerate: it lies inside the closure, which cuts no surface")
+    if not any(map(any, total)):
+        raise InputError(f"slice {cut.name} is empty: it does not meet the closure")
+    return total
+
+
+def on_slice(equation: Mapping[tuple[int, ...], Any], cut: Slice) -> Polynomial:
+    """A polynomial in the coordinates, restricted to the slice; it may vanish, or be constant, there."""
+    x = rational_variables(list(AXES[: len(cut.directions)]))
     affine = [
         sum((_exact(u[i]) * axis for u, axis in zip(cut.directions, x, strict=True)), 0 * x[0] + _exact(o))
         for i, o in enumerate(cut.origin)
     ]
     found = sparse(substituted(equation, affine))
-    total = {(e[0], e[1], e[2]): Fraction(c) for e, c in sorted(found.items(), reverse=True)}
-    if not total:
-        raise InputError(f"slice {cut.name} is degenerate: it lies inside the closure, which cuts no surface")
-    if set(total) == {(0, 0, 0)}:
-        raise InputError(f"slice {cut.name} is empty: it does not meet the closure")
-    return total
+    return {tuple(e): Fraction(c) for e, c in sorted(found.items(), reverse=True)}
 
 
 def _exact(number: Fraction) -> Any:
@@ -243,11 +272,13 @@ def substituted(polynomial: Mapping[tuple[int, ...], Any], values: Sequence[Any]
     total = 0 * values[0]
     for exponents, coefficient in polynomial.items():
         powers = (value**e for value, e in zip(values, exponents, strict=True) if e)
-        total += prod(powers, start=0 * values[0] + coefficient)
+        total += prod(powers, start=0 * values[0] + _exact(Fraction(coefficient)))
     return total
 
 
-def evaluate(polynomial: Polynomial, xyz: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def evaluate(
+    polynomial: Mapping[tuple[int, ...], int | Fraction], xyz: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Values at points (rows), and the sum of the absolute values of the terms, against which rounding is measured."""
     value, size = np.zeros(len(xyz)), np.zeros(len(xyz))
     for exponents, coefficient in polynomial.items():
@@ -259,5 +290,5 @@ def evaluate(polynomial: Polynomial, xyz: np.ndarray) -> tuple[np.ndarray, np.nd
 
 def text_of(polynomial: Polynomial) -> str:
     """The polynomial with its common integer factor removed, as text."""
-    whole = exact.primitive(list(polynomial.values()))
-    return polynomial_text(dict(zip(polynomial, whole, strict=True)), AXES)
+    whole = over_q.primitive(list(polynomial.values()))
+    return polynomial_text(dict(zip(polynomial, whole, strict=True)), AXES[: len(next(iter(polynomial)))])

@@ -19,8 +19,9 @@ from m2bridge.errors import DisagreementError, InputError
 from m2bridge.figures import charts, figure1, plotting, slices
 from m2bridge.figures.charts import measured_rank
 from m2bridge.figures.figure1 import interactive
-from m2bridge.models import DeepLightning, Softmax
-from m2bridge.questions.boundary.exact import decide
+from m2bridge.figures.section import zero_set
+from m2bridge.models import DeepLightning, Softmax, parse_spec
+from m2bridge.questions.boundary.criterion import decide
 from m2bridge.questions.dimension import Dimension, dimension
 
 # the resultant of two binary quadrics (Sylvester's determinant): the equation of M(2,1,2), as Macaulay2 writes it
@@ -53,6 +54,12 @@ def test_random_slices_agree_with_the_equation(seed: int) -> None:
     part = figure1.section(slices.random_slice(seed), [RESULTANT], grid=12)
     assert part.check.failures == ()
     assert part.check.drawn > 500
+
+
+def test_a_random_slice_of_a_map_with_fractions_goes_through_its_image() -> None:
+    model = parse_spec("map:a,b,c->1/2*a*b;b*c;a*c;1/3*a*b*c")
+    a, b, c = 1, 2, 2  # what this seed draws
+    assert slices.random_slice(1, model).origin == (Fraction(a * b, 2), b * c, a * c, Fraction(a * b * c, 3))
 
 
 def test_drawn_weights_reach_the_drawn_points() -> None:
@@ -170,6 +177,22 @@ def test_slices_that_cut_no_surface(tmp_path: Path) -> None:
 def test_unknown_slice() -> None:
     with pytest.raises(InputError, match="no slice of that name"):
         slices.read_slice("nothing")
+
+
+# -- slices of any hypersurface --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_the_zero_set_of_a_sphere(n: int) -> None:
+    """x^2 + y^2 (+ z^2) = 1/4: corners have norm 1/2, and the length of the circle and the area of the sphere are pi."""
+    ball = {tuple(e): Fraction(1) for e in (2 * np.eye(n, dtype=int)).tolist()} | {(0,) * n: Fraction(-1, 4)}
+    cells = zero_set(ball, np.array([[-1.0, 1.0]] * n))
+    assert np.allclose(np.linalg.norm(cells, axis=-1), 0.5, atol=1e-4)
+    sides = cells[:, 1:] - cells[:, :1]
+    normals = np.cross(*sides.swapaxes(0, 1)) / 2 if n == 3 else sides[:, 0]
+    assert np.linalg.norm(normals, axis=1).sum() == pytest.approx(np.pi, rel=0.01)
+    if n == 3:
+        assert ((normals * cells.mean(axis=1)).sum(axis=1) >= 0).all()  # they point outwards
 
 
 # -- Figure 3 ----------------------------------------------------------------------------------------------
@@ -338,3 +361,9 @@ def test_help_names_the_formats_that_can_be_written(
     assert code == 2
     assert ("there is no directory" in complaint) is interactive
     assert ("use one of png, pdf, svg" in complaint) is not interactive
+
+
+def test_a_random_slice_of_a_map_that_vanishes_at_all_small_integers() -> None:
+    factor = "s*(s-1)*(s+1)*(s-2)*(s+2)"
+    model = parse_spec(f"map:s,t,u->{factor};{factor}*t;{factor}*u")
+    assert any(slices.random_slice(0, model).origin)

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from m2bridge import records
@@ -103,3 +104,78 @@ def test_where_the_printed_theorem_fails(tmp_path: Path) -> None:
     failing = {(o["rank_a"], o["rank_v"], o["meet"]) for o in document["orbits"] if o["fails"]}
     assert failing == {(1, 2, 0), (1, 2, 1)}
     assert "printed theorem fails" in picture.read_text(encoding="utf-8")
+
+
+SLICES = [
+    # the equation on the slice, and its singular points, by hand
+    ("map:t->t^2;t^3", ".svg", "x^3-y^2", [[0, 0]]),  # a cusp
+    ("map:t->t^2-1;t^3-t", ".html", "x^3+x^2-y^2", [[0, 0]]),  # a node, at t = 1 and t = -1
+    ("map:s,t->s^2;s*t;t^2", ".png", "x*z-y^2", [[0, 0, 0]]),  # a cone
+    ("map:x,y->x+y;x*y|x^2+y^2-1", ".png", "x^2-2*y-1", []),  # a source with equations: (x+y)^2 = 1 + 2xy
+]
+
+
+@pytest.mark.parametrize(("spec", "ending", "equation", "points"), SLICES)
+def test_a_slice_of_any_hypersurface(
+    spec: str, ending: str, equation: str, points: list[list[int]], tmp_path: Path
+) -> None:
+    picture = tmp_path / f"slice{ending}"
+    assert main(["figure", "slice", spec, "-o", str(picture)]) == 0
+    assert picture.stat().st_size > 5000
+    document = json.loads(picture.with_suffix(".json").read_text())
+    assert document["equation"] == equation
+    assert np.allclose(np.reshape(document["singular_points"], np.shape(points)), points, atol=1e-5)
+
+
+def test_a_slice_marks_a_singular_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whitney's umbrella x^2 = y^2 z is singular along x = y = 0; its handle, z < 0, is on no sheet."""
+    assert main(["figure", "slice", "map:s,t->s*t;s;t^2", "-o", str(tmp_path / "u.html")]) == 0
+    with (tmp_path / "u.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    line = [row for row in rows if row["kind"] == "singular"]
+    assert len(line) > 100
+    assert all(abs(float(row["x"])) < 1e-5 and abs(float(row["y"])) < 1e-5 for row in line)
+    assert min(float(row["z"]) for row in line) < -0.9
+    for row in rows:
+        x, y, z = (float(row[axis]) for axis in "xyz")
+        assert abs(x * x - y * y * z) < 1e-2
+
+
+def test_a_slice_through_a_singular_point_from_a_record(locus: SingularLocus, tmp_path: Path) -> None:
+    path = records.save(locus, tmp_path)
+    for dims in ("2", "3"):
+        picture = tmp_path / f"s{dims}.png"
+        assert main(["figure", "slice", "--record", str(path), "--dims", dims, "-o", str(picture)]) == 0
+        document = json.loads(picture.with_suffix(".json").read_text())
+        assert len(document["slice"]["directions"]) == int(dims)
+        assert "singular point" in document["slice"]["title"]
+    given = tmp_path / "given.json"
+    given.write_text(
+        json.dumps(
+            {
+                "origin": [1, 0, 0, 0, 0, 0],
+                "directions": [[0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 0], [0, 0, 1, 0, 0, 0]],
+            }
+        )
+    )
+    picture = tmp_path / "g.png"
+    assert main(["figure", "slice", "--record", str(path), "--slice", str(given), "-o", str(picture)]) == 0
+    # a = (1, 0, z), b = (0, y, x): the umbrella, by hand from the resultant
+    assert json.loads(picture.with_suffix(".json").read_text())["equation"] == "x^2+y^2*z"
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("map:s,t->s^3;s^2*t;s*t^2;t^3", "no single equation"),
+        ("map:s,t->s;t", "fills its span"),
+        ("softmax(d=[2,2],t=2)", "not polynomial"),
+    ],
+)
+def test_what_has_no_slice_is_refused(
+    spec: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["figure", "slice", spec, "-o", str(tmp_path / "x.png")]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert len(error.strip().splitlines()) == 1
