@@ -12,7 +12,7 @@ from m2bridge.claims import lightning_attention
 from m2bridge.claims.base import Claim
 from m2bridge.errors import InputError
 
-PAPERS = ("lightning_attention", "polynomial_networks", "loss_landscape")
+PAPERS = ("lightning_attention", "polynomial_networks", "loss_landscape", "algebraic_invariants")
 """Papers with claims; the first is what ``m2bridge verify`` checks unless told."""
 
 

@@ -83,6 +83,9 @@ class Kernelled:
     def __truediv__(self, other: Any) -> Kernelled:
         return self._with(self.value / _value(other))
 
+    def __pow__(self, exponent: int) -> Kernelled:
+        return self._with(self.value**exponent)
+
     __radd__, __rmul__ = __add__, __mul__
 
     def exp(self) -> Kernelled:

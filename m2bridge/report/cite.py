@@ -7,10 +7,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 from typing import Any
-
-import jinja2
 
 from m2bridge import latex
 from m2bridge._version import __version__
@@ -18,12 +15,12 @@ from m2bridge.claims.ledger import Ledger
 from m2bridge.errors import DisagreementError, InputError, M2BridgeError
 from m2bridge.models import parse_spec
 from m2bridge.questions import find
-from m2bridge.results import Evidence, Result, altered, settle, strongest
+from m2bridge.report.templates import asset, written
+from m2bridge.results import RELATION_WORDS, Result, altered, settle, strongest
 from m2bridge.views import cut
 
 _ENTRY = re.compile(r"^@\w+\{(\w+),\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
-_RELATION = {"=": "is", ">=": "is at least", "<=": "is at most"}
 _ATTENTION = "2408.17221"
 """The paper whose theorems are compared with what was computed."""
 _LONGEST = 160
@@ -50,36 +47,35 @@ def sentence(result: Result, *, version: str = __version__, verified: bool = Fal
         raise InputError(
             "the record is of an older schema, where words meant other things: ask the question again"
         )
-    wrong = altered(result)
-    if wrong is not None:
+    if wrong := altered(result):
         raise InputError(wrong)
     quantity, grounds = _grounds(result)
-    values: dict[str, Any] = {
-        "title": cut(title_of(result), _LONGEST),
-        "spec": result.model if len(result.model) <= _LONGEST // 2 else None,
-        "place": _place(result),
-        "version": version,
-        "engine": result.engine.version if result.engine and result.scripts else None,
-        "answer": cut(result.view().answer, _LONGEST),
-        "certainty": result.certainty.value,
-        "limit": result.limit,
-        "quantity": quantity,
-        "grounds": grounds,
-        "agreement": result.agreement,
-        "verified": verified,
-        "sources": _sources(result),
-        "seed": result.seed,
-    }
-    return " ".join(_template().render(values).split()) + "\n"
+    text = written(
+        "cite.tex",
+        title=cut(title_of(result), _LONGEST),
+        spec=result.model if len(result.model) <= _LONGEST // 2 else None,
+        place=_place(result),
+        version=version,
+        engine=result.macaulay2,
+        answer=cut(result.view().answer, _LONGEST),
+        certainty=result.certainty.value,
+        limit=result.limit,
+        quantity=quantity,
+        grounds=grounds,
+        agreement=result.agreement,
+        verified=verified,
+        sources=_sources(result),
+        seed=result.seed,
+    )
+    return " ".join(text.split()) + "\n"
 
 
 def bibliography(result: Result, *, version: str = __version__) -> str:
     """The entries that :func:`sentence` names: m2bridge, Macaulay2 where it was asked, and the papers."""
-    engine = result.engine.version if result.engine and result.scripts else None
-    keys = {"m2bridge", *(("macaulay2",) if engine else ())}
+    keys = {"m2bridge", *(["macaulay2"] if result.macaulay2 else [])}
     keys |= {key for _, named in _sources(result) for key in named.split(",") if key}
     text = "\n".join(entry for key, entry in _entries().items() if key in keys)
-    return text.replace("@VERSION@", version).replace("@MACAULAY2@", str(engine))
+    return text.replace("@VERSION@", version).replace("@MACAULAY2@", str(result.macaulay2))
 
 
 def title_of(result: Result) -> str:
@@ -131,17 +127,13 @@ def _grounds(result: Result) -> tuple[str, list[tuple[str, str, str]]]:
     own = result.ANALYSIS.partition("-")[0]
     for name in sorted(names, key=lambda name: not name.startswith(own)):
         said = [e for e in result.evidence if e.quantity == name and e.certainty is result.certainty]
-        if settle(said).get(name, None) is None or settle(said)[name].value is None:
-            continue
-        found = strongest(said)
-        exact = [e for e in found if e.relation == "="] or found
-        return name, [(_RELATION[e.relation], cut(e.value, 60), _method(e)) for e in exact[:2]]
+        if said and settle(said)[name].value is not None:
+            found = strongest(said)
+            pinned = [e for e in found if e.relation == "="] or found
+            return name, [
+                (RELATION_WORDS[e.relation], cut(e.value, 60), f"{e.witness}: {e.how}") for e in pinned[:2]
+            ]
     return "", []
-
-
-def _method(said: Evidence) -> str:
-    over = f" over F_{said.prime}" if said.prime and f"F_{said.prime}" not in said.method else ""
-    return f"{said.witness}: {said.method}{over}"
 
 
 def _sources(result: Result) -> list[tuple[str, str]]:
@@ -150,12 +142,8 @@ def _sources(result: Result) -> list[tuple[str, str]]:
     formula, theorem = getattr(result, "formula", None), getattr(result, "theorem", None)
     if formula is not None and formula.value is not None:
         verdict = "agrees" if formula.agrees else f"says {formula.value}, which does not agree"
-        found.append(
-            (
-                f"the formula of {formula.citation.partition(';')[0]} {verdict}",
-                _keys(_ARXIV.findall(formula.citation)),
-            )
-        )
+        said = f"the formula of {formula.citation.partition(';')[0]} {verdict}"
+        found.append((said, _keys(_ARXIV.findall(formula.citation))))
     if theorem is not None and theorem.applies and theorem.agrees is not None:
         verdict = "agrees" if theorem.agrees else "as printed does not hold here"
         found.append((f"{theorem.name} {verdict}", _keys([_ATTENTION])))
@@ -168,16 +156,4 @@ def _keys(papers: list[str]) -> str:
 
 @cache
 def _entries() -> dict[str, str]:
-    text = files("m2bridge").joinpath("data/report/references.bib").read_text(encoding="utf-8")
-    return {match[1]: match[0] for match in _ENTRY.finditer(text)}
-
-
-@cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        block_start_string="<%", block_end_string="%>", variable_start_string="<<", variable_end_string=">>",
-        comment_start_string="<#", comment_end_string="#>", undefined=jinja2.StrictUndefined, autoescape=False,
-    )  # fmt: skip
-    environment.globals["tex"] = latex.escaped
-    text = files("m2bridge").joinpath("data/report/cite.tex.j2").read_text(encoding="utf-8")
-    return environment.from_string(text)
+    return {match[1]: match[0] for match in _ENTRY.finditer(asset("references.bib"))}

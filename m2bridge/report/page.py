@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from hashlib import sha256
-from importlib.resources import files
+from itertools import groupby
 from typing import Any
-
-import jinja2
 
 from m2bridge import boxes
 from m2bridge.errors import M2BridgeError
@@ -24,11 +21,11 @@ from m2bridge.models import parse_spec
 from m2bridge.questions import find, sentences
 from m2bridge.questions.singular_locus.result import SingularLocus
 from m2bridge.report.cite import bibliography, sentence, title_of
-from m2bridge.results import Evidence, Result, strongest
-from m2bridge.views import cut, known
+from m2bridge.report.templates import asset, written
+from m2bridge.results import RELATION_SIGNS, Result, by_quantity, strongest
+from m2bridge.views import cut
 
 _AGREEMENT = {True: "agree", False: "disagree", None: "one"}
-_RELATION = {"=": "=", ">=": "≥", "<=": "≤"}
 _MOST_SHEETS = 12
 _MOST_COLUMNS = 3
 _LONGEST = 160
@@ -37,7 +34,7 @@ _MANY = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class PageEntry:
     """A record as it was found: its name, the answer, the version that computed it; without an answer, why.
 
     `network` is what a network of the user's own is called; records hold its program only.
@@ -51,28 +48,29 @@ class Entry:
     damaged: bool = False
 
 
-def page(entries: Iterable[Entry], *, title: str) -> str:
+Answered = tuple[PageEntry, Result]
+"""An entry with its answer."""
+
+
+def page(entries: Iterable[PageEntry], *, title: str) -> str:
     """The whole page."""
     listed = list(entries)
-    answered = [entry for entry in listed if entry.result is not None]
-    answered.sort(
-        key=lambda entry: (_result(entry).ANALYSIS, len(_result(entry).model), _result(entry).model)
-    )
-    results = [_result(entry) for entry in answered]
-    script = _asset("page.js") + _asset("rotate.js")
-    return _template().render(
+    answered = [(entry, entry.result) for entry in listed if entry.result is not None]
+    answered.sort(key=lambda pair: (pair[1].ANALYSIS, len(pair[1].model), pair[1].model))
+    results = [result for _, result in answered]
+    script = asset("page.js") + asset("rotate.js")
+    return written(
+        "page.html",
         title=title,
         brief=len(answered) > _MANY,
         count=len(listed),
-        style=_asset("page.css"),
+        style=asset("page.css"),
         script=script,
         script_hash=base64.b64encode(sha256(script.encode()).digest()).decode(),
         versions=_versions(answered),
         tally=_tally(results, listed),
         damaged=[(entry.name, entry.trouble) for entry in listed if entry.damaged],
-        unanswered=[
-            (entry.name, entry.trouble) for entry in listed if not entry.damaged and entry.result is None
-        ],
+        unanswered=[(e.name, e.trouble) for e in listed if not e.damaged and e.result is None],
         groups=_groups(answered),
         sheets=_sheets(results),
         words=boxes.WORDS,
@@ -81,12 +79,7 @@ def page(entries: Iterable[Entry], *, title: str) -> str:
     )
 
 
-def _result(entry: Entry) -> Result:
-    assert entry.result is not None
-    return entry.result
-
-
-def _tally(results: Sequence[Result], listed: Sequence[Entry]) -> list[tuple[str, int]]:
+def _tally(results: Sequence[Result], listed: Sequence[PageEntry]) -> list[tuple[str, int]]:
     found: Counter[str] = Counter(result.certainty.value for result in results)
     found["witnesses disagree"] = sum(result.agreement is False for result in results)
     found["stopped by a limit"] = sum(result.limit is not None for result in results)
@@ -95,67 +88,66 @@ def _tally(results: Sequence[Result], listed: Sequence[Entry]) -> list[tuple[str
     return [(word, number) for word, number in found.items() if number]
 
 
-def _versions(answered: Sequence[Entry]) -> list[str]:
-    own = sorted({entry.version for entry in answered if entry.version})
-    engines = sorted({r.engine.version for r in map(_result, answered) if r.engine and r.scripts})
+def _versions(answered: Sequence[Answered]) -> list[str]:
+    own = sorted({entry.version for entry, _ in answered if entry.version})
+    engines = sorted({result.macaulay2 for _, result in answered if result.macaulay2})
     return [f"m2bridge {', '.join(own)}"] * bool(own) + [f"Macaulay2 {', '.join(engines)}"] * bool(engines)
 
 
-def _groups(answered: Sequence[Entry]) -> list[dict[str, Any]]:
+def _groups(answered: Sequence[Answered]) -> list[dict[str, Any]]:
     """One table a question, its columns the whole numbers that it reports."""
-    groups: dict[str, list[tuple[int, Entry]]] = {}
-    for number, entry in enumerate(answered, 1):
-        groups.setdefault(_result(entry).ANALYSIS, []).append((number, entry))
     asked, found = sentences(), []
-    for name, members in groups.items():
+    for name, group in groupby(enumerate(answered, 1), key=lambda numbered: numbered[1][1].ANALYSIS):
+        members = list(group)
         columns = [
             quantity
-            for quantity in (find(name).quantities if name in asked else ())
-            if any(type(getattr(_result(entry), quantity, None)) is int for _, entry in members)
+            for quantity in _quantities(name)
+            if any(type(getattr(result, quantity, None)) is int for _, (_, result) in members)
         ][:_MOST_COLUMNS]
-        rows = [_row(number, entry, columns, brief=len(answered) > _MANY) for number, entry in members]
+        rows = [
+            _row(number, entry, result, columns, brief=len(answered) > _MANY)
+            for number, (entry, result) in members
+        ]
         labels = [column.replace("_", " ") for column in columns]
         found.append({"name": name, "asks": asked.get(name, ""), "columns": labels, "rows": rows})
     return found
 
 
-def _row(number: int, entry: Entry, columns: Sequence[str], *, brief: bool) -> dict[str, Any]:
-    result = _result(entry)
+def _quantities(question: str) -> Mapping[str, str]:
+    """What a question declares to report; nothing for what is no question."""
+    return find(question).quantities if question in sentences() else {}
+
+
+def _row(
+    number: int, entry: PageEntry, result: Result, columns: Sequence[str], *, brief: bool
+) -> dict[str, Any]:
     view = result.view()
-    told = replace(view, tables=()) if brief else view
-    picture = (
-        "" if brief or not isinstance(result, SingularLocus) or not result.strata else orbits.svg(result)
-    )
+    drawn = not brief and isinstance(result, SingularLocus) and result.strata
     options = "".join(f"{name} {cut(value, 60)}; " for name, value in result.options.items())
-    engine = (
-        f"Macaulay2 {result.engine.version}" if result.engine and result.scripts else "Macaulay2 not asked"
-    )
+    engine = f"Macaulay2 {result.macaulay2 or 'not asked'}"
     limit = "" if result.limit is None else f" A limit was reached: {result.limit}."
+    values = [getattr(result, column, None) for column in columns]
     return {
         "number": number,
-        "model": _called(entry),
+        "model": _called(entry, result),
         "answer": boxes.typeset(cut(view.answer, _LONGEST)),
         "certainty": result.certainty.value,
         "agreement": _AGREEMENT[result.agreement],
-        "cells": [
-            "" if value is None else known(value) for value in (getattr(result, c, None) for c in columns)
-        ],
+        "cells": ["" if value is None else str(value) for value in values],
         "seed": result.seed,
         "seconds": f"{result.seconds:.2f}",
-        "body": boxes.head(view.answer, result.certainty.value, result.agreement) + boxes.body(told),
-        "picture": picture,
+        "body": boxes.head(view.answer, result.certainty.value, result.agreement)
+        + boxes.body(replace(view, tables=()) if brief else view),
+        "picture": orbits.svg(result) if drawn and isinstance(result, SingularLocus) else "",
         "evidence": _evidence(result),
         "ground": f"{entry.name}: seed {result.seed}; {options}m2bridge {entry.version}; {engine}.{limit}",
-        "scripts": [
-            (used.name, used.sha256, used.text is not None) for used in result.scripts[: 1 if brief else None]
-        ],
-        "sentence": "" if brief else _sentence(entry),
-    }
+        "scripts": [(used.name, used.sha256, used.text is not None) for used in result.scripts[: 1 if brief else None]],
+        "sentence": "" if brief else _sentence(result, entry.version),
+    }  # fmt: skip
 
 
-def _called(entry: Entry) -> str:
+def _called(entry: PageEntry, result: Result) -> str:
     """What the model is called: its spec where that is short, else its title, or the name of a network of the user's own."""
-    result = _result(entry)
     if len(result.model) <= _LONGEST // 2:
         return result.model
     title = title_of(result)
@@ -166,27 +158,19 @@ def _called(entry: Entry) -> str:
 
 def _evidence(result: Result) -> list[tuple[str, str, str, str]]:
     """What the reported quantities rest on, their strongest statements; where none is declared, all statements."""
-    reported = find(result.ANALYSIS).quantities if result.ANALYSIS in sentences() else {}
-    by_quantity: dict[str, list[Evidence]] = {}
-    for item in result.evidence:
-        if item.value is not None and (item.quantity in reported or not reported):
-            by_quantity.setdefault(item.quantity, []).append(item)
+    reported = _quantities(result.ANALYSIS)
+    said = by_quantity(e for e in result.evidence if e.quantity in reported or not reported)
     return [
-        (
-            e.quantity,
-            f"{_RELATION[e.relation]} {cut(e.value, 60)}",
-            f"{e.witness}: {e.method}",
-            e.certainty.value,
-        )
-        for items in by_quantity.values()
+        (name, f"{RELATION_SIGNS[e.relation]} {cut(e.value, 60)}", f"{e.witness}: {e.method}", e.certainty.value)
+        for name, items in said.items()
         for e in strongest(items)
-    ]
+    ]  # fmt: skip
 
 
-def _sentence(entry: Entry) -> str:
+def _sentence(result: Result, version: str) -> str:
     """How to cite the record; nothing where it cannot be cited."""
     try:
-        return sentence(_result(entry), version=entry.version)
+        return sentence(result, version=version)
     except M2BridgeError:
         return ""
 
@@ -204,23 +188,12 @@ def _sheets(results: Sequence[Result]) -> list[str]:
 
 
 def _scripts(results: Sequence[Result]) -> list[tuple[str, str, str]]:
-    known_texts = {used.sha256: (used.name, used.text) for r in results for used in r.scripts if used.text}
-    return [
-        (sha, name, text or "")
-        for sha, (name, text) in sorted(known_texts.items(), key=lambda item: item[1][0])
-    ]
+    known = {
+        used.sha256: (used.sha256, used.name, used.text) for r in results for used in r.scripts if used.text
+    }
+    return sorted(known.values(), key=lambda script: script[1])
 
 
 def _bibliography(results: Sequence[Result]) -> str:
     entries = dict.fromkeys(text.strip() for result in results for text in bibliography(result).split("\n\n"))
     return "\n\n".join(entries) + "\n"
-
-
-def _asset(name: str) -> str:
-    return files("m2bridge").joinpath(f"data/report/{name}").read_text(encoding="utf-8")
-
-
-@cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    return environment.from_string(_asset("page.html.j2"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from m2bridge.questions.dimension import Dimension, dimension
-from m2bridge.report.page import Entry, page
+from m2bridge.report.page import PageEntry, page
 from m2bridge.results import ScriptUse
 from tests.browser.conftest import Opened, fits, until
 
@@ -34,10 +34,10 @@ def answers() -> list[Dimension]:
 def report(answers: list[Dimension], tmp_path_factory: pytest.TempPathFactory) -> Path:
     script = ScriptUse(name="own", sha256="ab" * 32, text="R = QQ[x];\nprint dim R;\n")
     hostile = replace(answers[0], model=HOSTILE, statement=HOSTILE, scripts=(script,))
-    entries = [Entry(name=f"{a.model}.json", version="0.2.0", result=a) for a in [*answers, hostile]]
+    entries = [PageEntry(name=f"{a.model}.json", version="0.2.0", result=a) for a in [*answers, hostile]]
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(
-        page([*entries, Entry(name="torn.json", trouble="it is torn", damaged=True)], title="A report"),
+        page([*entries, PageEntry(name="torn.json", trouble="it is torn", damaged=True)], title="A report"),
         encoding="utf-8",
     )
     return path
@@ -140,7 +140,8 @@ def test_ten_thousand_records_open_in_seconds(
 ) -> None:
     path = tmp_path / "many.html"
     entries = [
-        Entry(name=f"r{i}", version="0.2.0", result=replace(answers[i % 4], seed=i)) for i in range(10_000)
+        PageEntry(name=f"r{i}", version="0.2.0", result=replace(answers[i % 4], seed=i))
+        for i in range(10_000)
     ]
     path.write_text(page(entries, title="Many"), encoding="utf-8")
     (tmp_path / "blank.html").write_text("<title>blank</title>", encoding="utf-8")

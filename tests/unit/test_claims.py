@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -111,7 +112,7 @@ def test_every_repaired_statement_repairs_a_printed_one() -> None:
 
 
 def test_every_paper_has_its_own_ledger(verify_command: Verify, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(PAPERS) == 3
+    assert len(PAPERS) == 4
     for paper in PAPERS:
         assert verify_command("--list", "--paper", paper.replace("_", "-")) == 0
         listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
@@ -499,6 +500,17 @@ def test_what_a_limit_left_is_no_ground_for_a_verdict(context: Context) -> None:
     item = example(lambda _, given: holds(given.once(cut_off, model).certainty), {"d": 2})
     [entry] = verify([item], context).entries
     assert (entry.status, entry.reason) == (Status.OUT_OF_REACH, "stopped after 1 s")
+
+
+def test_a_point_whose_weights_are_undecided_is_no_disagreement(context: Context) -> None:
+    """A limit within `membership` leaves its answer open, and says nothing against ranks and e2."""
+
+    class Undecided(Context):
+        def once(self, *_: Any, **__: Any) -> Any:
+            return SimpleNamespace(complex_image=True, real_image=None)
+
+    found = claim("theorem-3.4-boundary").run({"d": 2, "dp": 1}, Undecided(engine=context.engine))
+    assert found.status is Status.OUT_OF_REACH
 
 
 @pytest.mark.parametrize("error", [InputError("refused"), ZeroDivisionError("oops"), OutputError("no value")])

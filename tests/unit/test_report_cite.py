@@ -97,6 +97,20 @@ def test_an_altered_record_is_not_cited(answer: Dimension, tmp_path: Path) -> No
     assert main(["cite", str(path)]) == 7
 
 
+def test_an_altered_record_is_not_explained(
+    answer: Dimension, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither where its certificate shows something else, nor, without one, where its own evidence does."""
+    assert main(["explain", str(records.save(answer, tmp_path / "good"))]) == 0
+    wrong = replace(answer, image_dim=answer.image_dim + 1)
+    assert main(["explain", str(records.save(wrong, tmp_path / "wrong"))]) == 7
+    assert "is not explained: Rejected: the record says image_dim" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert main(["explain", str(records.save(replace(wrong, certificate=None), tmp_path / "bare"))]) == 7
+    assert "it was altered" in capsys.readouterr().out
+
+
 def test_latex_of_everything_compiles(answer: Dimension, tmp_path: Path) -> None:
     """The sentence, its bibliography, a table with booktabs and hostile text, in one document."""
     if shutil.which("pdflatex") is None:

@@ -20,7 +20,7 @@ from m2bridge.models import parse_spec
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.report.cite import sentence
 from m2bridge.report.explain import explain
-from m2bridge.report.page import Entry, page
+from m2bridge.report.page import PageEntry, page
 from m2bridge.results import ScriptUse
 from m2bridge.views import Rows, View
 
@@ -48,8 +48,8 @@ class Tags(HTMLParser):
         self.text += data
 
 
-def entry(answer: Dimension, **changes: object) -> Entry:
-    return Entry(name="a.json", version="0.2.0", result=replace(answer, **changes))  # type: ignore[arg-type]
+def entry(answer: Dimension, **changes: object) -> PageEntry:
+    return PageEntry(name="a.json", version="0.2.0", result=replace(answer, **changes))  # type: ignore[arg-type]
 
 
 def test_a_page_says_the_answer_its_grounds_and_how_to_cite(answer: Dimension) -> None:
@@ -66,8 +66,8 @@ def test_hostile_text_stays_text(answer: Dimension) -> None:
     hostile = entry(
         answer, model=HOSTILE, statement=HOSTILE, scripts=(script,), limit=HOSTILE, options={"x": HOSTILE}
     )
-    damaged = Entry(name=HOSTILE, trouble=HOSTILE, damaged=True)
-    text = page([hostile, damaged, Entry(name=HOSTILE, trouble=HOSTILE)], title=HOSTILE)
+    damaged = PageEntry(name=HOSTILE, trouble=HOSTILE, damaged=True)
+    text = page([hostile, damaged, PageEntry(name=HOSTILE, trouble=HOSTILE)], title=HOSTILE)
     seen = Tags(text)
     assert [tag for tag, _ in seen.tags].count("script") == 1
     assert not [tag for tag, _ in seen.tags if tag in ("img", "iframe", "link", "object", "base")]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from m2bridge.claims import all_claims, claim
+from m2bridge.claims import algebraic_invariants, all_claims, claim
 from m2bridge.claims.base import Context, Status, Verdict
 from m2bridge.claims.lightning_attention import dimensions, fibers, singular
 from m2bridge.claims.lightning_attention import virtual as virtual_claims
@@ -32,8 +32,7 @@ from m2bridge.models import (
     virtual,
 )
 from m2bridge.programs import jacobians as reverse
-from m2bridge.programs import proofs as programs_checks
-from m2bridge.questions.boundary import exact
+from m2bridge.questions.boundary import criterion
 from m2bridge.questions.critical_points import charts, counting, losses
 from m2bridge.questions.fiber import fiber
 from m2bridge.questions.singular_locus import layer, strata
@@ -118,7 +117,6 @@ def no_key_derivative(patch: Patch) -> None:
         return original(*arguments) | {"K1": None}
 
     patch.setattr(reverse, "cotangents", mutated)
-    patch.setattr(programs_checks, "cotangents", mutated)
 
 
 def dropped_layer(patch: Patch) -> None:
@@ -213,8 +211,8 @@ def transposed_attention(patch: Patch) -> None:
 
 def changed_sign_of_e2(patch: Patch) -> None:
     """Definite and indefinite quadrics exchanged."""
-    original = exact.e2
-    patch.setattr(exact, "e2", lambda S: -original(S))
+    original = criterion.e2
+    patch.setattr(criterion, "e2", lambda S: -original(S))
 
 
 def no_derivative_in_v(patch: Patch) -> None:
@@ -373,6 +371,39 @@ def one_chern_class_more(patch: Patch) -> None:
     patch.setattr(counting, "generic_ed_degree", lambda *arguments: original(*arguments) + 1)
 
 
+def another_table_at_the_last_token(patch: Patch) -> None:
+    """The output at the last token is twice what the table says."""
+    original = algebraic_invariants.table_to_coefficients
+
+    def mutated(d: int, t: int) -> Any:
+        found = original(d, t).reshape(t, -1, d * d * (d + 1) // 2)
+        found[-1] *= 2
+        return found.reshape(-1, found.shape[2])
+
+    patch.setattr(algebraic_invariants, "table_to_coefficients", mutated)
+
+
+def _families(patch: Patch, right: str, wrong: str) -> None:
+    original = algebraic_invariants.render
+
+    def mutated(*arguments: Any) -> Any:
+        script = original(*arguments)
+        assert script.text.count(right) == 1
+        return type(script)(name=script.name, text=script.text.replace(right, wrong))
+
+    patch.setattr(algebraic_invariants, "render", mutated)
+
+
+def wrong_sign_in_the_resultant(patch: Patch) -> None:
+    """(f0 g2 - f2 g0)^2 + ... in place of - ..."""
+    _families(patch, "f#2*g#0)^2 - (", "f#2*g#0)^2 + (")
+
+
+def minors_of_a_higher_rank(patch: Patch) -> None:
+    """The minors of one size larger."""
+    _families(patch, "minors(a+1,", "minors(a+2,")
+
+
 def _of(
     damage: Callable[[Patch], None], after: Status, *, before: Status = Status.HOLDS, size: int = 0
 ) -> Mutation:
@@ -383,6 +414,11 @@ HOLDS, FAILS, OUT, DISAGREE = Status.HOLDS, Status.FAILS, Status.OUT_OF_REACH, S
 REPAIRED, TRUE, FALSE = Status.REPAIRED_HOLDS, Status.PROBE_TRUE, Status.PROBE_FALSE
 
 MUTATIONS = {
+    "adm-generate": _of(wrong_sign_in_the_resultant, FALSE, before=TRUE, size=1),
+    "adm-linear": _of(another_table_at_the_last_token, FALSE, before=TRUE),
+    "adm-resultants": _of(wrong_sign_in_the_resultant, FALSE, before=TRUE, size=1),
+    "adm-without-lines": _of(minors_of_a_higher_rank, FALSE, before=TRUE),
+    "adm-without-resultants": _of(minors_of_a_higher_rank, FALSE, before=TRUE),
     "alexander-hirschowitz": _of(dropped_neuron, DISAGREE, before=FALSE),
     "conjecture-3.10": _of(transposed_pairing, FAILS),
     "conjecture-3.10-dimension": _of(no_normalisation, DISAGREE),

@@ -16,7 +16,8 @@ from m2bridge.models.symbolic import rational_variables, variable_array
 from m2bridge.models.virtual import equation_11, equation_12, virtual_weights
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
-from m2bridge.questions.fiber.partners import exact
+from m2bridge.questions.over_q import inverse
+from m2bridge.questions.point import exact_array
 from m2bridge.results import Certainty
 
 Matrix = np.ndarray
@@ -30,14 +31,7 @@ class NoChangeOfBasisError(InputError):
 
 def rational(matrix: Any, name: str = "the matrix") -> Matrix:
     """A matrix of integers, Fractions or strings such as ``"2/3"`` as Fractions."""
-    return np.array(exact(matrix, name), dtype=object)
-
-
-def inverse(matrix: Matrix) -> Matrix:
-    found = over_q.solve(matrix, np.eye(len(matrix), dtype=int))
-    if found is None:
-        raise InputError("the matrix is not invertible")
-    return found
+    return exact_array(name, matrix)
 
 
 def change_of_basis(first: Matrix, second: Matrix) -> Matrix:
