@@ -38,15 +38,11 @@ def _places() -> dict[str, tuple[str, str, str]]:
 @cache
 def _places_with(modules: tuple[str, ...]) -> dict[str, tuple[str, str, str]]:
     here = Path(__file__).parent
-    files = [
-        (f"{__name__}.{path.stem}", path) for path in sorted(here.glob("*.py")) if path.stem != "__init__"
-    ]
-    files += [(f"{__name__}.{path.parent.name}", path) for path in sorted(here.glob("*/__init__.py"))]
-    for name in modules:
-        if (source := source_of(name)) is not None:
-            files.append((name, source))
+    files = {f"{__name__}.{path.stem}": path for path in sorted(here.glob("*.py")) if path.stem != "__init__"}
+    files |= {f"{__name__}.{path.parent.name}": path for path in sorted(here.glob("*/__init__.py"))}
+    files |= {name: source for name in modules if (source := source_of(name)) is not None}
     found = {}
-    for module, path in files:
+    for module, path in files.items():
         for sentence, function in _DECLARED.findall(path.read_text(encoding="utf-8")):
             found[function.replace("_", "-")] = (module, function, sentence)
     if _announced():
@@ -60,19 +56,19 @@ def _places_with(modules: tuple[str, ...]) -> dict[str, tuple[str, str, str]]:
 
 def _announced() -> bool:
     """Whether an installed package may have entry points of ours; reading them takes longer than the rest of ``--help``."""
-    for folder in map(Path, sys.path):
-        if folder.is_file():  # an archive, into which nobody looks here
-            return True
-        if any(
-            GROUP in path.read_text("utf-8", "replace") for path in folder.glob("*-info/entry_points.txt")
-        ):
-            return True
-    return False
+    folders = [Path(entry) for entry in sys.path]
+    if any(folder.is_file() for folder in folders):  # an archive, into which nobody looks here
+        return True
+    texts = (path for folder in folders for path in folder.glob("*-info/entry_points.txt"))
+    return any(GROUP in path.read_text("utf-8", "replace") for path in texts)
 
 
 def source_of(module: str) -> Path | None:
     """The file of a module, which is not imported; None when there is none."""
-    spec = importlib.util.find_spec(module)
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):  # there is no package of that name, or it is no name
+        return None
     return None if spec is None or spec.origin is None else Path(spec.origin)
 
 

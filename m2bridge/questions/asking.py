@@ -6,6 +6,7 @@ import html
 import importlib
 import resource
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from m2bridge import protocol, scripts
 from m2bridge.engine import Engine, Limits, Run, open_engine
-from m2bridge.errors import InputError, LimitError, NoEngineError
+from m2bridge.errors import InputError, LimitError, NoEngineError, TimeLimitError
 from m2bridge.linear.primes import check_prime, is_prime
 from m2bridge.models import Model
 from m2bridge.protocol import Values
@@ -62,6 +63,13 @@ class Clock:
     seconds: float | None = None
     memory_bytes: int | None = None
     started: float = field(default_factory=time.monotonic)
+    whole: float | None = None
+    """The seconds that the user allowed, where `seconds` are a part of them."""
+
+    @property
+    def limit_text(self) -> str:
+        """The time limit as the user knows it."""
+        return f"the time limit of {self.whole or self.seconds or 0:g} s"
 
     @property
     def elapsed(self) -> float:
@@ -74,7 +82,7 @@ class Clock:
     def check(self) -> None:
         """Raise :class:`LimitReached` when the time is over."""
         if self.seconds is not None and self.elapsed > self.seconds:
-            raise LimitReached(f"the time limit of {self.seconds:g} s was reached")
+            raise LimitReached(f"{self.limit_text} was reached")
 
     def reserve(self, count: int, what: str) -> None:
         """Raise :class:`LimitReached` when `count` bytes are more than the budget."""
@@ -95,9 +103,10 @@ class Asking:
     def __init__(
         self, *, engine: Engine | bool | None, prime: int | None, seed: int, limits: Limits, keep: Path | None,
         progress: Progress | None, warm: bool = False, opener: Callable[..., Any] = open_engine,
+        whole_seconds: float | None = None,
     ) -> None:  # fmt: skip
         self.seed, self.prime, self.limits, self.keep, self.progress = seed, prime, limits, keep, progress
-        self.clock = Clock(limits.wall_seconds, limits.memory_bytes)
+        self.clock = Clock(limits.wall_seconds, limits.memory_bytes, whole=whole_seconds)
         self.evidence: list[Evidence] = []
         self.scripts: list[ScriptUse] = []
         self.peak_memory_bytes: int | None = None
@@ -149,15 +158,28 @@ class Asking:
 
     def run(self, script: Script, *, seconds: float | None = None) -> tuple[Values, str | None]:
         """Like :meth:`ask`, for a script that is rendered already."""
-        allowed = [s for s in (self.clock.remaining, seconds) if s is not None]
-        least = min(s for s in (_LEAST_SECONDS, self.limits.wall_seconds) if s is not None)
-        wall = max(least, min(allowed)) if allowed else None
-        run = self.engine.run(script, replace(self.limits, wall_seconds=wall), self._listen)
+        least = min(_LEAST_SECONDS, self.limits.wall_seconds or _LEAST_SECONDS)
+        run = self.engine.run(script, self._limits_left(seconds, least), self._listen)
         self._remember(run)
         try:
             return protocol.read(run), None
         except LimitError as error:
-            return error.fields.get("values") or Values({}, False, run), str(error)
+            return error.fields.get("values") or Values({}, False, run), self._why_stopped(error)
+
+    def _why_stopped(self, error: LimitError) -> str:
+        """Which limit stopped a script; a part of the time is named as a part of what the user allowed."""
+        if not isinstance(error, TimeLimitError) or self.clock.remaining is None:
+            return str(error)
+        over = f"when {self.clock.limit_text} was over"
+        if self.clock.remaining > _LEAST_SECONDS:
+            over = f"its part of {self.clock.limit_text}"
+        name, seconds = error.run.script.name, error.run.seconds
+        return f"script {name} was stopped after {seconds:.1f} s, {over}; allow more with --timeout"
+
+    def _limits_left(self, seconds: float | None, least: float) -> Limits:
+        """The limits with what is left of the time, `seconds` at most and `least` at least."""
+        allowed = [s for s in (self.clock.remaining, seconds) if s is not None]
+        return replace(self.limits, wall_seconds=max(least, min(allowed)) if allowed else None)
 
     def _remember(self, run: Run) -> None:
         script = run.script
@@ -186,11 +208,12 @@ class Asking:
 
         What that question ran is remembered; its evidence is not taken over.
         """
-        remaining = [s for s in (self.clock.remaining, seconds) if s is not None]
-        limits = replace(self.limits, wall_seconds=max(_LEAST_SECONDS, min(remaining)) if remaining else None)
-        engine = options.pop("engine", None)
+        limits = self._limits_left(seconds, _LEAST_SECONDS)
         given = {"seed": self.seed, "limits": limits, "keep": self.keep, "progress": self.progress, **options}
-        answer = other(subject, engine=self.engine if engine is None else engine, **given)
+        given["whole_seconds"] = self.clock.whole or self.clock.seconds
+        if given.get("engine") is None:
+            given["engine"] = self.engine
+        answer = other(subject, **given)
         self.scripts += answer.scripts
         return answer
 
@@ -198,11 +221,13 @@ class Asking:
         """The result, with everything that all results have filled in from what was done here."""
         evidence = tuple(found.pop("evidence", self.evidence))
         own = {"evidence": evidence, "agreement": weigh(evidence).verdict, "seed": self.seed, **found}
-        own.setdefault("engine", self.engine_use)
-        own.setdefault("scripts", tuple(self.scripts))
-        own.setdefault("seconds", self.clock.elapsed)
-        own.setdefault("peak_memory_bytes", max(self.peak_memory_bytes or 0, _peak_of_python()))
-        return kind(**own)
+        done = {
+            "engine": self.engine_use,
+            "scripts": tuple(self.scripts),
+            "seconds": self.clock.elapsed,
+            "peak_memory_bytes": max(self.peak_memory_bytes or 0, _peak_of_python()),
+        }
+        return kind(**{**done, **own})
 
 
 def _peak_of_python() -> int:
@@ -216,32 +241,50 @@ _PATIENCE = 1.0
 
 
 class Steps:
-    """Shows a person the step that runs now, in a notebook or on a terminal; called as it begins, closed at the end.
+    """Shows a person the step that runs now; called as it begins, closed at the end, when the line goes away.
 
-    Nothing is shown in the first second, elsewhere, or when the caller listens to the steps; at the end the line goes away.
+    Nothing is shown in the first second. Where it is `ticking`, the seconds go on within a step.
     """
 
-    def __init__(self, put: Callable[[str | None], None]) -> None:
-        self._put, self._start, self._shown = put, time.monotonic(), False
+    def __init__(self, put: Callable[[str | None], None], *, ticking: bool = False) -> None:
+        self._put, self._start, self._step, self._shown = put, time.monotonic(), "", False
+        self._over = threading.Event()
+        self._clock = threading.Thread(target=self._tick, daemon=True) if ticking else None
+        if self._clock is not None:
+            self._clock.start()
 
     def __call__(self, step: str) -> None:
+        self._step = step
         seconds = time.monotonic() - self._start
-        if seconds >= _PATIENCE:
+        if step and seconds >= _PATIENCE:
             self._shown = True
             self._put(f"{step} ({seconds:.0f} s)")
 
+    def _tick(self) -> None:
+        while not self._over.wait(0.5):
+            self(self._step)
+
     def close(self) -> None:
+        self._over.set()
+        if self._clock is not None:
+            self._clock.join()
         if self._shown:
             self._put(None)
 
 
-def _on_terminal(words: str | None) -> None:
-    line = "" if words is None else "".join(c if c.isprintable() else "?" for c in words)[:78]
-    sys.stderr.write(f"\r\x1b[K{line}")
-    sys.stderr.flush()
+def terminal_steps() -> Steps | None:
+    """A line on standard error where that is a terminal."""
+
+    def put(words: str | None) -> None:
+        line = "" if words is None else "".join(c if c.isprintable() else "?" for c in words)[:78]
+        sys.stderr.write(f"\r\x1b[K{line}")
+        sys.stderr.flush()
+
+    return Steps(put, ticking=True) if sys.stderr.isatty() else None
 
 
-def _in_notebook(display: Any) -> Callable[[str | None], None]:
+def _notebook_steps(display: Any) -> Steps:
+    """A bar in a notebook."""
     handle: Any = None
 
     def put(words: str | None) -> None:
@@ -253,7 +296,7 @@ def _in_notebook(display: Any) -> Callable[[str | None], None]:
         else:
             handle.update(data, raw=True)
 
-    return put
+    return Steps(put)
 
 
 def suitable_steps() -> Steps | None:
@@ -261,6 +304,5 @@ def suitable_steps() -> Steps | None:
     python = sys.modules.get("IPython")
     shell = python.get_ipython() if python is not None else None
     if shell is not None and "IPKernelApp" in shell.config:
-        return Steps(_in_notebook(importlib.import_module("IPython.display").display))
-    typed = shell is not None or hasattr(sys, "ps1")
-    return Steps(_on_terminal) if typed and sys.stderr.isatty() else None
+        return _notebook_steps(importlib.import_module("IPython.display").display)
+    return terminal_steps() if shell is not None or hasattr(sys, "ps1") else None

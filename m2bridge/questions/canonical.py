@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from flint import fmpq, fmpq_mat
 
 from m2bridge.errors import InputError
 from m2bridge.models import Model, Symmetry
 from m2bridge.programs.arithmetics import elementwise, object_array
-from m2bridge.questions.equal import compared, same_certificate
+from m2bridge.questions import over_q
+from m2bridge.questions.equal import comparison, same_certificate
 from m2bridge.questions.kernel import Asking, question
 from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolve
 from m2bridge.results import Certainty, Result, Value, register_result
@@ -104,23 +103,23 @@ def canonical(
         raise InputError(
             f"{model.title} names no symmetries, so that there is no slice to move to; m2bridge symmetries finds those it has"
         )
-    found = normal_form(model, point.weights, ask.seed)
-    moved = replace(point, weights=found.weights)
-    comparison = compared(model, point.weights, found.weights, ask.seed)
-    ask.evidence.append(comparison.evidence)
-    if comparison.same is False:
-        raise AssertionError(f"a symmetry of {model.spec} changed the function")
+    form = normal_form(model, point.weights, ask.seed)
+    moved = replace(point, weights=form.weights)
+    found = comparison(model, point.weights, form.weights, ask.seed)
+    ask.evidence.append(found.evidence)
+    if found.same is False:
+        raise AssertionError(f"a symmetry of {model} changed the function")
     return ask.answer(
         Canonical,
         model=model.spec,
         options={"rationalize": rationalize},
-        certainty=Certainty.PROVED if comparison.same else Certainty.PROBABLE,
+        certainty=Certainty.PROVED if found.same else Certainty.PROBABLE,
         at=point.document(None),
         moved=moved.document(None),
-        moves=found.moves,
-        left=found.left,
-        same_function=comparison.same,
-        certificate=same_certificate(model, point.vector, moved.vector) if comparison.proved_same else None,
+        moves=form.moves,
+        left=form.left,
+        same_function=found.same,
+        certificate=same_certificate(model, point.vector, moved.vector) if found.proved_same else None,
     )
 
 
@@ -133,19 +132,14 @@ def normal_form(model: Model, weights: Mapping[str, np.ndarray], seed: int) -> N
     remaining = list(model.symmetries)
     left: list[str] = []
     while remaining:
-        chosen, element = None, None
-        for group in remaining:
-            others = {name for other in remaining if other is not group for name in other.axes}
-            element = _element(group, at, [name for name in group.axes if name not in others])
-            if element is not None:
-                chosen = group
-                break
-        if chosen is None:
+        elements = ((group, _element(group, at, _own_weights(group, remaining))) for group in remaining)
+        chosen, element = next(((group, g) for group, g in elements if g is not None), (None, None))
+        if chosen is None or element is None:
             left += [group.name for group in remaining]
             break
-        at = acted(chosen, element, at)
-        if not _is_identity(chosen, element):
-            moves.append(Move(group=chosen.name, element=elementwise(str, np.asarray(element)).tolist()))
+        before, at = at, acted(chosen, element, at)
+        if any((at[name] != before[name]).any() for name in chosen.axes):
+            moves.append(Move(group=chosen.name, element=elementwise(str, element).tolist()))
         remaining.remove(chosen)
         if chosen.copies > 1:
             left.append(f"permutations of the copies, {chosen.name}")
@@ -158,7 +152,13 @@ def normal_form(model: Model, weights: Mapping[str, np.ndarray], seed: int) -> N
     return NormalForm(weights=at, moves=tuple(moves), left=tuple(left))
 
 
-def _element(group: Symmetry, weights: Weights, references: Sequence[str]) -> Any:
+def _own_weights(group: Symmetry, groups: Sequence[Symmetry]) -> list[str]:
+    """The weights that the group moves and no other one does."""
+    others = {name for other in groups if other is not group for name in other.axes}
+    return [name for name in group.axes if name not in others]
+
+
+def _element(group: Symmetry, weights: Weights, references: Sequence[str]) -> np.ndarray | None:
     """The element that brings the references to normal form; None when they do not determine it."""
     if group.kind == "gl":
         return _basis_change(group, weights, references)
@@ -177,78 +177,50 @@ def _element(group: Symmetry, weights: Weights, references: Sequence[str]) -> An
     return object_array(found, (len(found),))
 
 
-def _basis_change(group: Symmetry, weights: Weights, references: Sequence[str]) -> Any:
+def _basis_change(group: Symmetry, weights: Weights, references: Sequence[str]) -> np.ndarray | None:
     """For each copy of GL(n) the matrix that brings the references to reduced echelon form."""
     for label in (1, -1):
         parts = [
-            _unfolded(weights[name], labels, labels.index(label)).reshape(group.copies, group.size, -1)
+            np.moveaxis(weights[name], labels.index(label), int(group.copies > 1)).reshape(
+                group.copies, group.size, -1
+            )
             for name, labels in group.axes.items()
             if name in references and sum(x in (1, -1) for x in labels) == 1 and label in labels
         ]
         if parts:
             found = [_to_echelon(matrix) for matrix in np.concatenate(parts, axis=2)]
-            whole = [g if label == 1 else _inverse(g).T for g in found if g is not None]
+            whole = [g if label == 1 else over_q.inverse(g).T for g in found if g is not None]
             if len(whole) == group.copies:
                 return np.stack(whole)
     return None
 
 
-def _unfolded(array: np.ndarray, labels: Sequence[Any], axis: int) -> np.ndarray:
-    """The array with the axis of the copies first, of length 1 when there is none, and the given axis second."""
-    if "*" in labels:
-        return np.moveaxis(array, (labels.index("*"), axis), (0, 1))
-    return np.moveaxis(array, axis, 0)[None]
-
-
 def _to_echelon(matrix: np.ndarray) -> np.ndarray | None:
     """The g for which g * matrix is in reduced echelon form; None when the rows are dependent."""
-    n, m = matrix.shape
-    reduced, rank = _flint(matrix).rref()
-    if rank < n:
-        return None
-    pivots = [next(j for j in range(m) if reduced[i, j] != 0) for i in range(n)]
-    return _inverse(matrix[:, pivots])
-
-
-def _flint(matrix: np.ndarray) -> Any:
-    return fmpq_mat(*matrix.shape, [fmpq(x.numerator, x.denominator) for x in matrix.flat])
-
-
-def _inverse(matrix: np.ndarray) -> np.ndarray:
-    found = _flint(matrix).inv()
-    return object_array([Fraction(int(x.p), int(x.q)) for x in found.entries()], matrix.shape)
+    pivots, _ = over_q.echelon(matrix)
+    return over_q.inverse(matrix[:, pivots]) if len(pivots) == len(matrix) else None
 
 
 def acted(group: Symmetry, element: Any, weights: Mapping[str, np.ndarray]) -> Weights:
     """The weights moved by an element: matrices (copy, n, n) for GL(n), scalars for a torus or a scaling."""
     moved = dict(weights)
     for name, labels in group.axes.items():
-        array = moved[name]
         for axis, label in enumerate(labels):
-            if label in (0, "*"):
-                continue
-            if group.kind == "scaling":
-                array = array * element[0] ** int(label)
-            elif group.kind == "torus":
-                factors = np.array([s ** int(label) for s in element], dtype=object)
-                array = array * factors.reshape([-1 if k == axis else 1 for k in range(array.ndim)])
-            else:
-                matrices = element if label == 1 else np.stack([_inverse(g).T for g in element])
-                parts = _unfolded(array, labels, axis)
-                found = (matrices @ parts.reshape(len(parts), group.size, -1)).reshape(parts.shape)
-                stacked = "*" in labels
-                array = (
-                    np.moveaxis(found, (0, 1), (labels.index("*"), axis))
-                    if stacked
-                    else np.moveaxis(found[0], 0, axis)
-                )
-        moved[name] = array
+            if label not in (0, "*"):
+                moved[name] = _acted_along(group, element, moved[name], axis, int(label))
     return moved
 
 
-def _is_identity(group: Symmetry, element: Any) -> bool:
-    unit = np.broadcast_to(np.eye(group.size, dtype=int), element.shape) if group.kind == "gl" else 1
-    return bool(np.all(element == unit))
+def _acted_along(group: Symmetry, element: Any, array: np.ndarray, axis: int, label: int) -> np.ndarray:
+    if group.kind != "gl":
+        factors = object_array([s**label for s in element], (len(element),))
+        scaled: np.ndarray = array * factors.reshape([-1 if k == axis else 1 for k in range(array.ndim)])
+        return scaled
+    matrices = element if label == 1 else np.stack([over_q.inverse(g).T for g in element])
+    letters = "abcdef"[: array.ndim]
+    copy = letters[: group.copies > 1]  # the axis of the copies is the first
+    words = f"{copy}z{letters[axis]},{letters}->{letters.replace(letters[axis], 'z')}"
+    return np.asarray(np.einsum(words, matrices if copy else matrices[0], array))
 
 
 def _sorting(
@@ -274,7 +246,7 @@ def _sorting(
     tied = bool(later) and len(set(rows)) < group.size
     if (order == np.arange(group.size)).all():
         return None, tied
-    kept = compared(model, weights, _permuted(group, order, weights), seed).same
+    kept = comparison(model, weights, _permuted(group, order, weights), seed).same
     return (order, tied) if kept else (None, False)
 
 

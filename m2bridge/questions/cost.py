@@ -27,13 +27,6 @@ class Expense:
     megabytes: float
     rests_on: str
 
-    def estimate(self, question: str, without_engine: str) -> Estimate:
-        """The same for people, with what remains possible without Macaulay2."""
-        return Estimate(
-            question=question, seconds=float(f"{self.seconds:.3g}"), memory_bytes=int(self.megabytes * _MEGABYTE),
-            rests_on=self.rests_on, without_engine=without_engine,
-        )  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
@@ -45,15 +38,20 @@ class Estimate:
     rests_on: str
     without_engine: str
 
-    def sentences(self) -> list[str]:
-        """For people."""
-        need = f"about {self.seconds:.2g} s and {self.memory_bytes / _MEGABYTE:.0f} MB"
+    @property
+    def need(self) -> str:
+        """Time and memory in words."""
         if self.seconds > _OUT_OF_REACH:
-            need = "out of reach, years at least"
-        return [
-            f"{self.question}: {need}, from {self.rests_on}",
-            f"without Macaulay2: {self.without_engine}",
-        ]
+            return "out of reach, years at least"
+        return f"about {_duration(self.seconds)} and {self.memory_bytes / _MEGABYTE:.0f} MB"
+
+
+def _duration(seconds: float) -> str:
+    """Seconds in a unit in which they are a small number."""
+    for unit, length in (("days", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.2g} s"
 
 
 _JACOBIAN_SECONDS = 2e-6

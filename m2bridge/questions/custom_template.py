@@ -28,7 +28,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from m2bridge.engine.base import Engine, Limits
 from m2bridge.errors import InputError, OutputError, ScriptError
@@ -119,32 +119,20 @@ def run_template(
     finally:
         asking.close()
     return asking.answer(
-        TemplateValues,
-        model="none" if model is None else model.spec,
-        options=json.loads(json.dumps(given, default=str)),
-        certainty=Certainty.PROBABLE,
-        limit=limit,
-        template=path.name,
-        complete=values.complete,
-        values=dict(values.entries),
-    )
+        TemplateValues, model="none" if model is None else model.spec, options=json.loads(json.dumps(given, default=str)),
+        certainty=Certainty.PROBABLE, limit=limit, template=path.name, complete=values.complete, values=dict(values),
+    )  # fmt: skip
 
 
 def _mistake(path: Path, error: ScriptError | OutputError) -> InputError:
     """An error in a user's own template, with its line in the user's file where that is known."""
-    if isinstance(error, OutputError):
-        return InputError(f"template {path.name}: {error.message}", line=None, run=error.run)
-    line = error.line and line_in_template(
-        path.read_text(encoding="utf-8"), error.run.script.text, error.line
-    )
-    if not line:
-        return InputError(f"template {path.name}: {error.message}", line=None, run=error.run)
-    return InputError(
-        f"template {path.name}, line {line} (line {error.line} of the rendered script, which --keep keeps), "
-        f"column {error.column}: Macaulay2 stopped: {error.said}",
-        line=line,
-        run=error.run,
-    )
+    line, told = None, f"template {path.name}: {error.message}"
+    if isinstance(error, ScriptError) and error.line:
+        line = line_in_template(path.read_text(encoding="utf-8"), error.run.script.text, error.line)
+        if line:
+            place = f"line {line} (line {error.line} of the rendered script, which --keep keeps), column {error.column}"
+            told = f"template {path.name}, {place}: Macaulay2 stopped: {error.said}"
+    return InputError(told, line=line, run=error.run)
 
 
 def parse_setting(text: str) -> tuple[str, object]:
@@ -156,19 +144,15 @@ def parse_setting(text: str) -> tuple[str, object]:
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not NAME.fullmatch(name):
         raise InputError(f"--set {text!r}: write name=value")
+
+    def refuse(_: object) -> NoReturn:
+        raise InputError(f"--set {text!r}: only exact values, no decimal fractions or objects")
+
     try:
-        parsed = json.loads(value)
+        parsed = json.loads(value, parse_float=refuse, parse_constant=refuse, object_hook=refuse)
     except (ValueError, RecursionError):
         how = ": write an integer, true, false, null, a list of these, or a string in double quotes"
         if NAME.fullmatch(value):
             how = f"; a string is written --set {name}='\"{value[:40]}\"'"
         raise InputError(f"--set {name}={value[:40]}: the value is not JSON{how}") from None
-    if _has_float(parsed):
-        raise InputError(f"--set {text!r}: only exact values, no decimal fractions or objects")
     return name, parsed
-
-
-def _has_float(value: object) -> bool:
-    if isinstance(value, list):
-        return any(_has_float(item) for item in value)
-    return isinstance(value, (float, dict))

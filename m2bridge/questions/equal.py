@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
+from fractions import Fraction
+from math import comb, prod
 from typing import Any
 
 import numpy as np
+from flint import fmpq
 
 from m2bridge.certificates.produce import certificate, numbers
-from m2bridge.errors import M2BridgeError
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import Mod
 from m2bridge.models import Model
+from m2bridge.models.base import MOST_COORDINATES
+from m2bridge.models.symbolic import rational_variables, variable_array
 from m2bridge.programs.arithmetics import elementwise
+from m2bridge.programs.program import degree_in
 from m2bridge.questions.point import fractions_of, residues
 from m2bridge.results import Certainty, Evidence, Value, said
 
@@ -24,7 +28,7 @@ _SAMPLES = 20
 _FAR = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """What was found: `same` is None when nothing decides; `example` is an input at which the outputs differ, exact."""
 
@@ -44,40 +48,50 @@ class Comparison:
         return said("same_function", self.same, self.witness, self.method, **more)
 
 
-def compared(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
-    """Compare the functions of two exact weights."""
-
-    def found(
-        same: bool | None, certainty: Certainty, witness: str, method: str, example: Any = None
-    ) -> Comparison:
-        return Comparison(same=same, certainty=certainty, witness=witness, method=method, example=example)
-
+def comparison(model: Model, a: Weights, b: Weights, seed: int) -> Comparison:
+    """The functions of two exact weights, compared."""
     sure, size = Certainty.PROVED, tuple(model.input_shape or ())
     if all((a[name] == b[name]).all() for name in model.parameters):
-        return found(True, sure, "exact", "the weights are equal")
+        return Comparison(True, sure, "exact", "the weights are equal")
     if not model.polynomial:
         x = np.random.default_rng([seed, 73]).normal(size=(_SAMPLES, *size))
         floats = ({name: w.astype(np.float64) for name, w in weights.items()} for weights in (a, b))
         first, second = (np.asarray(model.forward(weights, x)) for weights in floats)
         gap = float(np.abs(first - second).max() / max(1.0, float(np.abs(first).max())))
         method = f"outputs at {_SAMPLES} random inputs, relative difference {gap:.1e}"
-        return found(gap < _FAR, Certainty.PROBABLE, "float64", method)
+        return Comparison(gap < _FAR, Certainty.PROBABLE, "float64", method)
     if model.input_shape is not None and (example := _differing_input(model, a, b, seed)) is not None:
-        return found(False, sure, "exact", "outputs at an input, over QQ", example)
-    try:
-        equal = bool(np.all(model.coordinates(dict(a)) == model.coordinates(dict(b))))
-        return found(equal, sure, "exact", "all coefficients of the functions, over QQ")
-    except M2BridgeError:
-        pass  # there are too many of them
+        return Comparison(False, sure, "exact", "outputs at an input, over QQ", example)
+    if (equal := _same_polynomials(model, a, b)) is not None:
+        return Comparison(equal, sure, "exact", "all coefficients of the functions, over QQ")
     p, method = LARGE_PRIME, f"outputs at {_SAMPLES} random inputs over F_{LARGE_PRIME}"
     inputs = Mod(np.random.default_rng([seed, 72]).integers(0, p, size=(_SAMPLES, *size)), p)
     try:
         over_p = [{name: Mod(residues(w, p), p) for name, w in weights.items()} for weights in (a, b)]
     except ValueError:  # a denominator is divisible by p
-        return found(None, Certainty.PROBABLE, "modular", method)
+        return Comparison(None, Certainty.PROBABLE, "modular", method)
     first, second = (model.forward(weights, inputs).values for weights in over_p)
     same = bool((first == second).all())
-    return found(same, Certainty.PROBABLE if same else sure, "modular", method)
+    return Comparison(same, Certainty.PROBABLE if same else sure, "modular", method)
+
+
+def _same_polynomials(model: Model, a: Weights, b: Weights) -> bool | None:
+    """Whether the outputs at symbolic inputs are equal; None where they have too many coefficients."""
+    if model.input_shape is None:
+        return bool(np.all(model.coordinates(dict(a)) == model.coordinates(dict(b))))
+    variables, degree = prod(model.input_shape), degree_in(model.program, "input")
+    if model.program.output_count * comb(variables + degree, degree) > MOST_COORDINATES:
+        return None
+    X = variable_array(rational_variables([f"x{i}" for i in range(variables)]), model.input_shape)
+    outputs = [
+        model.forward({name: elementwise(_rational, w) for name, w in weights.items()}, X).reshape(-1)
+        for weights in (a, b)
+    ]
+    return all(first == second for first, second in zip(*outputs, strict=True))
+
+
+def _rational(x: Fraction) -> fmpq:
+    return fmpq(x.numerator, x.denominator)
 
 
 def _differing_input(model: Model, a: Weights, b: Weights, seed: int) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ ranks of all monomials of low degree at random points of the image, which the ne
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations_with_replacement
+from itertools import accumulate
 from math import comb
 from typing import Annotated, ClassVar
 
@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from m2bridge.errors import InputError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, given_numbers, prime_for
-from m2bridge.models import Mod, Model
+from m2bridge.models import Model
+from m2bridge.questions.closure import Equation
+from m2bridge.questions.closure.interpolation import monomial_values, monomials_of_degree
 from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.questions.source import constrained_map
+from m2bridge.questions.source import constrained_map, random_image_points
 from m2bridge.results import Certainty, Result
 from m2bridge.views import View
 
@@ -78,7 +80,7 @@ def hilbert_series(
     """
     if constrained_map(model) is not None:
         raise InputError(
-            f"{model.spec}: its variables satisfy equations, and random points see only a part of such a source; "
+            f"{model}: its variables satisfy equations, and random points see only a part of such a source; "
             "give a parametrization of it instead"
         )
     p = prime_for(given_numbers(model), chosen=ask.prime, default=MACAULAY2_PRIME)
@@ -88,9 +90,8 @@ def hilbert_series(
     count = source.coordinate_count
     top = max([1, *(s for s in range(2, max_degree + 1) if comb(count + s, s) <= max_monomials)])
     rng = np.random.default_rng(ask.seed)
-    drawn = [source.draw_weights(rng, p) for _ in range(comb(count + top, top) + _SPARE_POINTS)]
-    weights = {name: Mod(np.stack([w[name] for w in drawn]), p) for name in source.parameters}
-    counted = hilbert_function_at(source.coordinates(weights).values, top, p)
+    points = random_image_points(source, rng, comb(count + top, top) + _SPARE_POINTS, p)
+    counted = hilbert_function_at(points, top, p)
     ask.say("hilbert_function", list(counted), "modular", "ranks of monomials at random points", prime=p)
     values, limit = ask.ask(TEMPLATE, {"p": p}, source)
     dim, numerator = values.get("closure_dim"), values.get("numerator")
@@ -115,16 +116,11 @@ def hilbert_function_at(points: NDArray[np.int64], top: int, p: int) -> tuple[in
     >>> hilbert_function_at(np.array([[s**2, s**3] for s in range(9)]), 3, 10007)  # y^2 = x^3
     (1, 2, 3, 3)
     """
-    points = points % p
-    level: dict[tuple[int, ...], NDArray[np.int64]] = {(): np.ones(len(points), dtype=np.int64)}
-    columns, ranks = list(level.values()), [0, 1]
-    for degree in range(1, top + 1):
-        level = {
-            monomial: level[monomial[:-1]] * points[:, monomial[-1]] % p
-            for monomial in combinations_with_replacement(range(points.shape[1]), degree)
-        }
-        columns += level.values()
-        ranks.append(rank_mod(np.stack(columns, axis=1), p))
+    table, ranks = np.zeros((len(points), 0), dtype=np.int64), [0]
+    for degree in range(top + 1):
+        monomials = monomials_of_degree(points.shape[1], degree)
+        table = np.concatenate([table, monomial_values(points % p, monomials, p)], axis=1)
+        ranks.append(rank_mod(table, p))
     return tuple(np.diff(ranks).tolist())
 
 
@@ -146,11 +142,5 @@ def polynomial_text(coefficients: Sequence[int]) -> str:
     >>> polynomial_text([1, 0, 2, -1])
     '1 + 2*T^2 - T^3'
     """
-    text = ""
-    for degree, c in enumerate(coefficients):
-        if c:
-            power = {0: "", 1: "T"}.get(degree, f"T^{degree}")
-            factor = "" if abs(c) == 1 and power else f"{abs(c)}{'*' if power else ''}"
-            sign = "-" if c < 0 else "+" if text else ""
-            text += (f" {sign} " if text else sign) + factor + power
-    return text or "0"
+    terms = {(0,) * k: c for k, c in enumerate(coefficients) if c}
+    return Equation(degree=0, coefficients=tuple(terms.values()), monomials=tuple(terms)).text(name="T")

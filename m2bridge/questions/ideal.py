@@ -77,13 +77,8 @@ class IdealSummary(Result):
     def view(self) -> View:
         size = f"dimension {known(self.dim)} (affine), codimension {known(self.codim)}, degree {known(self.degree)}"
         answer = "the unit ideal: its zero set is empty" if self.dim is not None and self.dim < 0 else size
-        facts = [
-            (name, str(value))
-            for name, value in (
-                ("homogeneous", self.homogeneous), ("h-vector", self.h_vector), ("radical", self.radical),
-            )
-            if value is not None
-        ]  # fmt: skip
+        told = {"homogeneous": self.homogeneous, "h-vector": self.h_vector, "radical": self.radical}
+        facts = [(name, str(value)) for name, value in told.items() if value is not None]
         if self.singular_dim is not None:
             place = f"dimension {self.singular_dim}, degree {self.singular_degree}"
             facts.append(("singular locus", "empty" if self.singular_dim < 0 else place))
@@ -129,7 +124,7 @@ IDEAL = Subject(
     read=_from_file,
     metavar="FILE",
     help="A file of polynomials, one a line or a list such as ideal(x*y - z^2, x^3), as Macaulay2 or Singular write it, or an "
-    '.mrdi file; - for standard input. A ring QQ\\[x,y,z] or a line "variables: x, y, z" declares the variables.',
+    '.mrdi file; - for standard input. A ring QQ[x,y,z] or a line "variables: x, y, z" declares the variables.',
 )
 
 
@@ -190,10 +185,9 @@ def ideal(
             not_shown.append(f"anything about the ideal over QQ: its coefficient {gone} is 0 in F_{p}")
 
     def component(codim: int, degree: int, generators: Any) -> IdealComponent:
-        texts = (
-            polynomial_text(f, given.variables) for f in values.polynomials(generators, len(given.variables))
-        )
-        return IdealComponent(codim=codim, degree=degree, generators=tuple(texts))
+        polynomials = values.polynomials(generators, len(given.variables))
+        texts = tuple(polynomial_text(f, given.variables) for f in polynomials)
+        return IdealComponent(codim=codim, degree=degree, generators=texts)
 
     sizes = {name: values.get(name) for name in ("homogeneous", "dim", "codim", "degree", "radical")}
     lists = {name: values.get(name) for name in ("generator_degrees", "h_vector")}

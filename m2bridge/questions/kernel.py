@@ -139,22 +139,27 @@ class Question(Generic[S, R]):
     def __repr__(self) -> str:
         return f"<question {self.name}: {self.asks}>"
 
-    @property
+    @functools.cached_property
+    def _own_parameters(self) -> list[inspect.Parameter]:
+        """Those after the asking and the subject."""
+        return list(inspect.signature(self.function).parameters.values())[2:]
+
+    @functools.cached_property
     def options(self) -> dict[str, OwnOption]:
         """The question's own options, by their names in Python."""
         hints = typing.get_type_hints(self.function, include_extras=True)
         found = {}
-        for name, parameter in list(inspect.signature(self.function).parameters.items())[2:]:
-            kind, option = hints[name], Option("")
+        for own in self._own_parameters:
+            kind, option = hints[own.name], Option("")
             if typing.get_origin(kind) is Annotated:
                 kind, option = typing.get_args(kind)
-            found[name] = OwnOption(name, kind, parameter.default, option)
+            found[own.name] = OwnOption(own.name, kind, own.default, option)
         return found
 
     def __call__(
         self, subject: S | str, *given: Any, engine: Engine | bool | None = None, prime: int | None = None, seed: int = 0,
         limits: Limits | None = None, timeout: float | str | None = None, memory: int | str | None = None,
-        keep: Path | None = None, progress: Progress | None = None, **options: Any,
+        keep: Path | None = None, progress: Progress | None = None, whole_seconds: float | None = None, **options: Any,
     ) -> R:  # fmt: skip
         """The answer about `subject`, a model or its spec; `given` are own options that the question takes without their names.
 
@@ -162,10 +167,10 @@ class Question(Generic[S, R]):
         characteristic of finite fields, by default one that divides nothing in the subject; `seed` that of every random choice.
         `limits` are time and memory of the whole question; `timeout` and `memory` say the same: ``"10m"``, ``"4G"``. `keep` is a
         directory in which to leave every script with its raw output. `progress` is told each step as it begins; without one,
-        notebooks and interactive terminals show the step themselves.
+        notebooks and interactive terminals show the step themselves. `whole_seconds` is for a question that another one asks: the
+        time that the user allowed, of which `limits` are a part.
         """
-        own = list(inspect.signature(self.function).parameters.values())[2:]
-        places = [p.name for p in own if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        places = [p.name for p in self._own_parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         if len(given) > len(places) or set(places[: len(given)]) & set(options):
             raise InputError(
                 f"{self.name} takes {', '.join(['a model', *places])} without their names, each once"
@@ -180,7 +185,7 @@ class Question(Generic[S, R]):
         steps = suitable_steps() if progress is None else None
         asking = Asking(
             engine=engine, prime=prime, seed=seed, limits=allowed, keep=keep, progress=progress or steps, warm=self.warm,
-            opener=open_engine,
+            opener=open_engine, whole_seconds=whole_seconds,
         )  # fmt: skip
         try:
             about = self.subject.of(subject)
@@ -212,13 +217,16 @@ class Question(Generic[S, R]):
         '10 weights and 50 multiplications of the network'
         """
         self._check(options, prime)
-        without = "nothing of this question"
+        without = "this question has no answer"
         if not self.needs_engine:
             without = "the whole answer, with its proof where bounds meet; Macaulay2 is a further witness"
         elif self.subject is MODEL:
             without += "; m2bridge dimension --no-engine still proves the image's dimension"
         expense = (self.cost or from_program(self.needs_engine))(self.subject.of(subject), options)
-        return expense.estimate(self.name, without)
+        return Estimate(
+            question=self.name, seconds=float(f"{expense.seconds:.3g}"), memory_bytes=int(expense.megabytes * 2**20),
+            rests_on=expense.rests_on, without_engine=without,
+        )  # fmt: skip
 
     def first_script(self, subject: S | str, **given: Any) -> Script:
         """The first script that the question would run; everything before it is computed."""
@@ -266,15 +274,10 @@ def question(
             register_result(made.result)
         functools.update_wrapper(made, function)
         made.__doc__ = f"{inspect.getdoc(function) or asks}\n\n{_COMMON_OPTIONS}"
-        made.__signature__ = _signature(made)  # type: ignore[attr-defined]
+        _, subject, *own = inspect.signature(function).parameters.values()
+        words = inspect.signature(Question.__call__).parameters
+        common = [word for name, word in words.items() if name in (*COMMON, "timeout", "memory")]
+        made.__signature__ = inspect.Signature([subject.replace(name="subject"), *own, *common])  # type: ignore[attr-defined]
         return made
 
     return declare
-
-
-def _signature(made: Question[Any, Any]) -> inspect.Signature:
-    """What ``help(question)`` shows: the subject, the question's own options, and the common ones."""
-    call = inspect.signature(Question.__call__).parameters
-    own = list(inspect.signature(made.function).parameters.values())
-    common = [p for name, p in call.items() if name not in ("self", "subject", "given", "options")]
-    return inspect.Signature([own[1].replace(name="subject"), *own[2:], *common])

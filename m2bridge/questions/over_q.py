@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import lcm
+from math import gcd, lcm
 from typing import Any
 
 import flint
 import numpy as np
 
+from m2bridge.errors import InputError
 from m2bridge.linear.modular import rank_over_q
 from m2bridge.programs.arithmetics import elementwise, object_array
 
@@ -18,6 +19,13 @@ def integral(matrix: Any) -> np.ndarray:
     array = np.asarray(matrix, dtype=object)
     scale = lcm(*(Fraction(c).denominator for c in array.flat))
     return elementwise(lambda c: int(c * scale), array)
+
+
+def primitive(vector: Any) -> np.ndarray:
+    """The primitive integer vector on the line of a vector that is not zero, its first non-zero entry positive."""
+    whole = integral(vector)
+    content = gcd(*whole.tolist()) * (1 if next(c for c in whole if c) > 0 else -1)
+    return elementwise(lambda c: c // content, whole)
 
 
 def rank(matrix: Any) -> int:
@@ -54,6 +62,14 @@ def solve(matrix: Any, right: Any) -> np.ndarray | None:
     columns = np.shape(matrix)[1]
     pivots, reduced = echelon(np.concatenate([np.asarray(matrix, object), np.asarray(right, object)], axis=1))
     return reduced[:columns, columns:] if pivots == list(range(columns)) else None
+
+
+def inverse(matrix: Any) -> np.ndarray:
+    """The inverse of a square matrix, which is refused when it has none."""
+    found = solve(matrix, np.eye(len(matrix), dtype=int))
+    if found is None:
+        raise InputError("the matrix is not invertible")
+    return found
 
 
 def factors(A: np.ndarray, a: int) -> tuple[np.ndarray, np.ndarray]:

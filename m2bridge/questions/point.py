@@ -22,18 +22,24 @@ from m2bridge.linear.residues import residue
 from m2bridge.models import DeepLightning, Lightning, Mod, Model, checkpoints
 from m2bridge.models.attention import Attention
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.virtual import virtual_weights
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
 from m2bridge.questions.asking import prime_between
 from m2bridge.questions.kernel import Option
 from m2bridge.questions.orbits import Orbit
 
+
+def weights_or_path(text: str) -> Any:
+    """What is written behind ``--at``: the weights themselves as a JSON object, or the path of a file."""
+    return checkpoints.read_json(text, "the object") if text.lstrip().startswith("{") else Path(text)
+
+
 AtOption = Annotated[
     Any,
     Option(
-        "Weights: .json, .npz, .safetensors or .pt; binary floats as exact dyadics, decimals in JSON as they are.",
-        read=Path,
+        "Weights: a JSON object, or a file .json, .npz, .safetensors or .pt; binary floats as exact dyadics, decimals in JSON as "
+        "they are.",
+        read=weights_or_path,
     ),
 ]
 RationalizeOption = Annotated[
@@ -117,7 +123,7 @@ def resolve(model: Model, at: Any, seed: int) -> Point:
         return random_point(model, seed)
     if isinstance(at, Point):
         if at.model != model:
-            raise InputError(f"the point belongs to {at.model.spec}, not to {model.spec}")
+            raise InputError(f"the point belongs to {at.model.spec}, not to {model}")
         return replace(at)
     if isinstance(at, (Path, checkpoints.CheckpointFile)):
         found = checkpoints.read(at, model.parameters)
@@ -136,7 +142,7 @@ def random_point(model: Model, seed: int) -> Point:
     rng = np.random.default_rng([seed, 91])
     if model.input_shape is None and bool(getattr(model, "constraints", False)):
         raise InputError(
-            f"{model.spec}: the source has equations, and a rational point of it is not known; give one with --at weights.json, "
+            f"{model}: the source has equations, and a rational point of it is not known; give one with --at weights.json, "
             f'which holds a number such as 3 or "3/5" for each of {", ".join(getattr(model, "variables", ()))}'
         )
     drawn = {name: _draw(rng, shape) for name, shape in model.free.parameters.items()}
@@ -156,26 +162,31 @@ def given_point(model: Model, weights: Mapping[str, Any], *, detail: str | None 
 
     The weights of a polynomial map are a list ``x``, or one number for each variable under its own name.
     """
-    names, by_variable = list(model.parameters), False
+    names = list(model.parameters)
     described = ", ".join(f"{name} of shape {_shape(shape)}" for name, shape in model.parameters.items())
     if isinstance(model, PolynomialMap):
-        described = f"one number for each of {', '.join(model.variables)}"
-        by_variable = not np.ndim(np.array(weights.get("x"), dtype=object))
-        names = list(model.variables) if by_variable else names
+        names, described = list(model.variables), f"one number for each of {', '.join(model.variables)}"
+        listed = weights["x"] if list(weights) == ["x"] else None
+        listed = listed.tolist() if isinstance(listed, np.ndarray) else listed
+        if isinstance(listed, (list, tuple)):
+            if len(listed) != len(names):
+                raise InputError(f"the weights have a list of {len(listed)} numbers; {model} has {described}")
+            weights = dict(zip(names, listed, strict=True))
     missing = [name for name in names if name not in weights]
     unknown = [str(name) for name in weights if name not in names]
     if missing or unknown:
         said = [f"lack {', '.join(missing)}"] * bool(missing)
         said += [f"have {', '.join(unknown)} too much"] * bool(unknown)
-        raise InputError(f"the weights {' and '.join(said)}; {model.spec} has {described}")
-    if by_variable:
-        weights = {"x": [weights[name] for name in names]}
-    arrays = {name: _array(name, weights[name], shape) for name, shape in model.parameters.items()}
+        raise InputError(f"the weights {' and '.join(said)}; {model} has {described}")
+    if isinstance(model, PolynomialMap):
+        weights = {"x": [_number(name, weights[name]) for name in names]}
+    arrays = {name: exact_array(name, weights[name], shape) for name, shape in model.parameters.items()}
     for name, bound in rank_bounds(model).items():
-        if (rank := over_q.rank(arrays[name])) > bound:
-            raise InputError(f"{name} has rank {rank}; {model.spec} bounds it by a = {bound}")
+        matrices = arrays[name].reshape(-1, *arrays[name].shape[-2:])  # one for each head
+        if (rank := max(map(over_q.rank, matrices))) > bound:
+            raise InputError(f"{name} has rank {rank}; {model} bounds it by a = {bound}")
     if isinstance(model, PolynomialMap) and model.constraints:
-        for number, value in enumerate(np.asarray(model.equations(arrays["x"])).tolist(), start=1):
+        for number, value in enumerate(np.asarray(model.constraint_values(arrays)).tolist(), start=1):
             if value:
                 raise InputError(f"the point is not on the source: constraint {number} is {value} there")
     return Point(model=model, kind="weights", weights=arrays, detail=detail)
@@ -185,12 +196,14 @@ def _shape(shape: tuple[int, ...]) -> str:
     return " x ".join(str(n) for n in shape) if shape else "one number"
 
 
-def _array(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+def exact_array(name: str, value: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """An array of Fractions from integers, Fractions or strings such as ``"2/3"``; floats and other shapes are refused."""
     found = np.array(value, dtype=object)
     ragged = any(isinstance(entry, (list, tuple)) for entry in found.flat)
-    if found.shape != shape or ragged:
+    if ragged or shape not in (None, found.shape):
         given = "rows of different lengths" if ragged else _shape(found.shape) if found.ndim else "no list"
-        raise InputError(f"{name} should have shape {_shape(shape)}; the weights give {given}")
+        wanted = "be a matrix" if shape is None else f"have shape {_shape(shape)}"
+        raise InputError(f"{name} should {wanted}; the weights give {given}")
     return elementwise(lambda entry: _number(name, entry), found)
 
 
@@ -210,28 +223,10 @@ def _number(name: str, value: Any) -> Fraction:
 
 def rank_bounds(model: Model) -> dict[str, int]:
     """Weights whose rank is bounded below their size: attention matrices with a < d."""
-    if getattr(model, "parametrization", "") != "attention":
+    if not isinstance(model, Attention) or model.parametrization != "attention":
         return {}
-    if isinstance(model, Lightning):
-        return {"A": model.a} if model.a < model.d else {}
-    if isinstance(model, DeepLightning):
-        pairs = zip(model.a, model.d[:-1], strict=True)
-        return {f"A{i}": a for i, (a, d) in enumerate(pairs, start=1) if a < d}
-    return {}
-
-
-def virtual_point(point: Point) -> Point:
-    """The virtual weights (Equation 8) of a point of a deep network."""
-    model, weights = point.model, point.weights
-    assert isinstance(model, DeepLightning)
-    below = replace(model, parametrization="virtual")
-    if model.parametrization == "weights":
-        found = below.from_weights(weights)
-    else:
-        layers = range(1, model.layers + 1)
-        M, L = virtual_weights([weights[f"A{i}"] for i in layers], [weights[f"V{i}"] for i in layers])
-        found = {f"M{i}": M[i - 1] for i in layers} | {"L": L}
-    return Point(model=below, kind=point.kind, weights=found, detail="virtual weights of the point")
+    sizes = zip(model.layer_numbers, model.ranks, model.widths, strict=False)
+    return {model.weight_name("A", i): a for i, a, d in sizes if a < d}
 
 
 # -- strata ----------------------------------------------------------------------------------------------------------------------
@@ -251,7 +246,7 @@ def stratum_point(model: Model, text: str, seed: int = 0) -> Point:
     if isinstance(model, DeepLightning) and model.parametrization == "virtual":
         return _virtual_stratum(model, text, wanted, seed)
     raise InputError(
-        f"--stratum is for one layer of attention and for virtual weights; {model.spec} is neither: use --at"
+        f"--stratum is for one layer of attention and for virtual weights; {model} is neither: use --at"
     )
 
 
@@ -271,7 +266,7 @@ def _one_layer_stratum(model: Lightning, text: str, wanted: dict[str, str]) -> P
     largest = (model.attention_rank, min(model.d, model.dp))
     if not 0 <= r <= largest[0] or not 0 <= s <= largest[1]:
         most = f"rank_a is at most {largest[0]} and rank_v at most {largest[1]}"
-        raise _refusal(text, f"for {model.spec} {most}")
+        raise _refusal(text, f"for {model} {most}")
     least = max(0, r + s - model.d)
     meet = numbers.get("meet", least)
     if not least <= meet <= min(r, s):
@@ -288,7 +283,7 @@ def _virtual_stratum(model: DeepLightning, text: str, wanted: dict[str, str], se
     names = {name.lower(): name for name in model.parameters}
     if model.constrained:
         raise InputError(
-            f"--stratum: the virtual weights of {model.spec} satisfy equations; give a point with --at"
+            f"--stratum: the virtual weights of {model} satisfy equations; give a point with --at"
         )
     rng = np.random.default_rng([seed, 92])
     weights = {name: _draw(rng, shape) for name, shape in model.parameters.items()}
@@ -363,7 +358,10 @@ def _objection(point: Point, p: int) -> str | None:
         for index, x in np.ndenumerate(array):
             if x and (x.numerator % p == 0 or x.denominator % p == 0):
                 what = "vanishes" if x.numerator % p == 0 else "does not exist"
-                return f"the entry {name}{[i + 1 for i in index]} = {x} {what}"
+                entry = f"{name}{[i + 1 for i in index]}"
+                if isinstance(point.model, PolynomialMap):
+                    entry = point.model.variables[index[0]]
+                return f"the entry {entry} = {x} {what}"
         matrix = array.ndim == 2 and array.size <= 400
         if matrix and rank_mod(residues(array, p), p) != over_q.rank(array):
             return f"the rank of {name} is smaller"

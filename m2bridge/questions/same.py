@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from m2bridge.errors import InputError
 from m2bridge.models import Model
 from m2bridge.questions.canonical import Move, normal_form
-from m2bridge.questions.equal import compared, same_certificate
+from m2bridge.questions.equal import comparison, same_certificate
 from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolve
+from m2bridge.questions.point import AtOption, RationalizeOption, one_of, resolve, weights_or_path
 from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
 
-OtherOption = Annotated[Any, Option("The second file of weights.", flag="--and", read=Path)]
+OtherOption = Annotated[Any, Option("The second weights, as for --at.", flag="--and", read=weights_or_path)]
 
 
 @register_result
@@ -100,30 +99,30 @@ def same(
     if at is None or other is None:
         raise InputError("same compares two weights: give them with --at and --and")
     first, second = (resolve(model, one_of(given, None, rationalize), ask.seed) for given in (at, other))
-    comparison = compared(model, first.weights, second.weights, ask.seed)
+    found = comparison(model, first.weights, second.weights, ask.seed)
     forms, carried = [], None
-    if comparison.same and model.symmetries:
+    if found.same and model.symmetries:
         forms = [normal_form(model, point.weights, ask.seed) for point in (first, second)]
         equal = all((forms[0].weights[name] == forms[1].weights[name]).all() for name in model.parameters)
         carried = True if equal else None if forms[0].left or forms[1].left else False
-    ask.evidence.append(comparison.evidence)
+    ask.evidence.append(found.evidence)
     if carried:
         ask.say(
             "same_function", True, "symmetry", "one normal form under the known symmetries", certainty=Certainty.PROVED,
             scope="at-point", ancestry="symmetries",
         )  # fmt: skip
-    proved = comparison.certainty is Certainty.PROVED or bool(carried)
+    proved = found.certainty is Certainty.PROVED or bool(carried)
     return ask.answer(
         Same,
         model=model.spec,
         options={"rationalize": rationalize},
-        certainty=Certainty.PROVED if proved and comparison.same is not None else Certainty.PROBABLE,
+        certainty=Certainty.PROVED if proved and found.same is not None else Certainty.PROBABLE,
         first=first.document(None),
         second=second.document(None),
-        verdict="undecided" if comparison.same is None else "same" if comparison.same else "different",
-        example=comparison.example,
+        verdict="undecided" if found.same is None else "same" if found.same else "different",
+        example=found.example,
         carried=carried,
         first_moves=forms[0].moves if carried else (),
         second_moves=forms[1].moves if carried else (),
-        certificate=same_certificate(model, first.vector, second.vector) if comparison.proved_same else None,
+        certificate=same_certificate(model, first.vector, second.vector) if found.proved_same else None,
     )

@@ -52,7 +52,8 @@ class SingularPoint(Result):
     jacobian_rank: rank over QQ of the parametrization's differential at these weights, on the tangent space of the source; None
         where the source is singular there, or not known to be smooth.
     critical: whether that rank is below the local dimension; None where one of them is not known.
-    tangent_lower, tangent_upper: bounds of the Zariski tangent space at the image point; upper is None without equations.
+    tangent_lower, tangent_upper: bounds of the Zariski tangent space at the image point, from curves and from equations; upper is
+        None without equations, and the dimension itself where they are complete.
     verdict: singular (lower > local dimension), smooth (upper = local dimension) or undecided.
     completeness: what is known of the equations behind the upper bound; None without equations.
     certificate: what `m2bridge check` verifies, for the verdict and for the dimension; empty where there is nothing to verify.
@@ -80,12 +81,15 @@ class SingularPoint(Result):
             weights = f"{word}the differential has rank {self.jacobian_rank}"
             if self.critical and self.local_dim is not None:
                 weights += f", it loses {self.local_dim - self.jacobian_rank}"
+        tangent = f"at least {self.tangent_lower}, at most {known(self.tangent_upper)}"
+        if self.completeness == "complete" and self.tangent_upper is not None:
+            tangent = f"dimension {self.tangent_upper}"
         return View(
             answer=f"{self.verdict} at the image of these weights",
             facts=(
                 ("dimension", f"{self.image_dim} (affine){local}"),
                 ("weights", f"{self.at['kind']}; {weights}"),
-                ("tangent space", f"at least {self.tangent_lower}, at most {known(self.tangent_upper)}"),
+                ("tangent space", tangent),
                 ("equations", known(self.completeness)),
             ),
             to_prove="equations of the closure that are complete over QQ: a higher --max-degree or a longer --timeout",
@@ -122,11 +126,11 @@ def singular_point(
     """
     if not model.polynomial:
         raise NotPolynomialError(
-            f"{model.spec} is not polynomial: its image has no Zariski tangent spaces; `dimension --at` gives the rank there"
+            f"{model} is not polynomial: its image has no Zariski tangent spaces; `dimension --at` gives the rank there"
         )
     if model.coordinate_count > _MOST_COORDINATES:
         raise InputError(
-            f"{model.spec} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_COORDINATES}; "
+            f"{model} has {model.coordinate_count} coordinates; singular-point takes at most {_MOST_COORDINATES}; "
             "`dimension --at` gives the rank there at any size"
         )
     point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
@@ -217,7 +221,7 @@ def _free_point(point: Point) -> Point:
     if model.free is model:
         return point
     if not isinstance(model, Lightning):
-        raise InputError(f"{model.spec} has constrained weights; give the weights of {model.free.spec}")
+        raise InputError(f"{model} has constrained weights; give the weights of {model.free.spec}")
     Q, K = over_q.factors(point.weights["A"], model.a)
     return replace(point, model=model.free, weights={"Q": Q, "K": K, "V": point.weights["V"]})
 
@@ -232,8 +236,8 @@ def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, list[Line]]:
     if not (isinstance(model, PolynomialMap) and model.constraints):
         rank = over_q.rank(first_order_images(model, point.weights))
         return rank, spanning_lines(model, [point.weights], np.random.default_rng([seed, 6]))
-    x = point.weights["x"]
-    differentials, images = (np.asarray(part.jacobian(x)) for part in (model.equations, model.system))
+    differentials = np.asarray(model.constraint_jacobian(point.weights))
+    images = np.asarray(model.coordinate_jacobian(point.weights))
     known = over_q.rank(differentials)
     if known < len(model.constraints):
         return None, []

@@ -14,7 +14,6 @@ Three choices that questions share stand here too, and in :mod:`m2bridge.linear.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,11 +25,12 @@ from flint import fmpz_mod_ctx, fmpz_mod_poly_ctx, fq_default_ctx
 from m2bridge.errors import InputError, OutputError
 from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.primes import given_numbers, numbers_in, primes_below
-from m2bridge.linear.residues import residue
+from m2bridge.linear.residues import Mod, residue
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.lightning import Lightning
 from m2bridge.models.polynomials import Polynomial, derivative, for_macaulay2
+from m2bridge.models.symbolic import symbolic_map
 from m2bridge.protocol import Values
 from m2bridge.results import Certainty, Evidence, said
 
@@ -96,10 +96,9 @@ class Source:
     @property
     def degrees(self) -> dict[int, int]:
         """Dimension -> sum of the degrees of the components of that dimension."""
-        total: Counter[int] = Counter()
-        for c in self.components:
-            total[c.dim] += c.degree
-        return total
+        return {
+            d: sum(c.degree for c in self.components if c.dim == d) for d in {c.dim for c in self.components}
+        }
 
     @property
     def sentence(self) -> str:
@@ -121,6 +120,18 @@ def leanest(model: Model) -> Model:
     if isinstance(model, Lightning) and model.a >= model.d:
         return replace(model, parametrization="attention")
     return model.free
+
+
+def coordinate_polynomials(model: Model) -> tuple[dict[tuple[int, ...], Any], ...]:
+    """The coordinates as sparse polynomials in the flattened weights: those that were given, or what the program expands to."""
+    return tuple(map(dict, model.polynomials)) if isinstance(model, PolynomialMap) else symbolic_map(model)
+
+
+def random_image_points(model: Model, rng: np.random.Generator, count: int, p: int) -> np.ndarray:
+    """Functions of random weights over F_p, one a row."""
+    drawn = [model.draw_weights(rng, p) for _ in range(count)]
+    weights = {name: Mod(np.stack([w[name] for w in drawn]), p) for name in model.parameters}
+    return np.asarray(model.coordinates(weights).values)
 
 
 def moving_weights(jacobian: np.ndarray, p: int) -> tuple[int, ...]:
@@ -167,36 +178,31 @@ def decomposed(
     return Source(characteristic=characteristic, components=found)
 
 
-def source_of(
-    model: PolynomialMap, asking: Asking, *, prime: int, seed: int, seconds: float | None = SECONDS
-) -> Source | None:
+def source_of(model: PolynomialMap, asking: Asking, *, prime: int) -> Source | None:
     """The components over QQ, or over F_p where that takes too long, with points of each; None when both take too long."""
-    found = decomposed(model, asking, characteristic=0, seconds=seconds)
-    if found is None:
-        found = decomposed(model, asking, characteristic=prime, seconds=seconds)
-    return (
-        None if found is None else with_points(model, found, asking, prime=prime, seed=seed, seconds=seconds)
-    )
+    over_q = decomposed(model, asking, characteristic=0)
+    found = decomposed(model, asking, characteristic=prime) if over_q is None else over_q
+    return None if found is None else with_points(model, found, asking, prime=prime)
 
 
 def with_points(
-    model: PolynomialMap, source: Source, asking: Asking, *, prime: int, seed: int, seconds: float | None = SECONDS
-) -> Source:  # fmt: skip
+    model: PolynomialMap, source: Source, asking: Asking, *, prime: int, seconds: float | None = SECONDS
+) -> Source:
     """The source with points over extensions of F_p, and whether its components cover it.
 
     Another prime is taken when a component has another dimension or degree modulo `prime` than over its own field, or no smooth
     point.
     """
-    coefficients = numbers_in(f for part in source.components for f in part.generators)
-    numbers = given_numbers(model) | coefficients
-    primes = [source.characteristic] if source.characteristic else primes_below(
-        prime, count=_TRIED_PRIMES, numbers=numbers
-    )  # fmt: skip
+    primes = [source.characteristic]
+    if not source.characteristic:
+        coefficients = numbers_in(f for part in source.components for f in part.generators)
+        primes = primes_below(prime, count=_TRIED_PRIMES, numbers=given_numbers(model) | coefficients)
     best = source
     for p in primes:
+        numbers = np.random.default_rng([asking.seed, p]).integers(1, p, size=_RANDOM_NUMBERS).tolist()
         request = {
-            "p": p, "coverCharacteristic": source.characteristic, "componentTerms": source.terms,
-            "numbers": np.random.default_rng([seed, p]).integers(1, p, size=_RANDOM_NUMBERS).tolist(), **model.m2_parameters,
+            "p": p, "coverCharacteristic": source.characteristic, "componentTerms": source.terms, "numbers": numbers,
+            **model.m2_parameters,
         }  # fmt: skip
         values, limit = asking.ask("source_points", request, seconds=seconds)
         if "covered" in values:
@@ -281,38 +287,27 @@ def field_rank(rows: Sequence[Sequence[Any]]) -> int:
     return rank
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PointRank:
-    """What the map's own definition says at a closed point.
-
-    on_source: all constraints vanish there.
-    rank: of the differential on the component's tangent space; None where the component is not smooth.
-    lifts: the constraints have independent differentials there, so that by Hensel's lemma the point is the reduction of a point
-        in characteristic zero, and `rank` is a proved lower bound of the dimension over QQ.
-    """
-
-    component: int
-    prime: int
-    on_source: bool
-    rank: int | None
-    lifts: bool
+RankAtPoint = tuple[ClosedPoint, int | None, bool]
+"""A closed point; the rank of the differential on the component's tangent space there, None where that is not smooth; whether the
+constraints have independent differentials there: by Hensel's lemma the point is then the reduction of a point in characteristic
+zero, and the rank is a proved lower bound of the dimension over QQ."""
 
 
-def rank_at(model: PolynomialMap, source: Source, point: ClosedPoint) -> PointRank:
-    """The rank of the map at a closed point, from the polynomials themselves: a second computation beside Macaulay2's."""
-    here = PointField(point)
-    part = source.components[point.component]
-    constraints = [dict(f) for f in model.constraints]
-    on_source = all(here.value(f) == 0 for f in (*constraints, *part.generators))
-    normals = here.differentials(part.generators)
-    own = field_rank(normals)
-    smooth = own == len(model.variables) - part.dim
-    table = here.differentials([dict(f) for f in model.polynomials])
-    return PointRank(
-        component=point.component, prime=point.prime, on_source=on_source,
-        rank=field_rank([*table, *normals]) - own if smooth and on_source else None,
-        lifts=on_source and smooth and field_rank(here.differentials(constraints)) == len(constraints),
-    )  # fmt: skip
+def ranks_at_points(model: PolynomialMap, source: Source) -> list[RankAtPoint]:
+    """The ranks of the map at closed points, from the polynomials themselves: a second computation beside Macaulay2's."""
+    constraints, coordinates = [dict(f) for f in model.constraints], [dict(f) for f in model.polynomials]
+    found: list[RankAtPoint] = []
+    for point in source.points:
+        here, part = PointField(point), source.components[point.component]
+        normals = here.differentials(part.generators)
+        own = field_rank(normals)
+        smooth = own == len(model.variables) - part.dim
+        rank, lifts = None, False
+        if smooth and all(here.value(f) == 0 for f in (*constraints, *part.generators)):
+            rank = field_rank([*here.differentials(coordinates), *normals]) - own
+            lifts = field_rank(here.differentials(constraints)) == len(constraints)
+        found.append((point, rank, lifts))
+    return found
 
 
 def lost_component(over: str, p: int) -> list[Evidence]:
@@ -324,26 +319,26 @@ def lost_component(over: str, p: int) -> list[Evidence]:
     ]
 
 
-def rank_evidence(source: Source, ranks: Sequence[PointRank], field: str | None = None) -> list[Evidence]:
+def rank_evidence(ranks: Sequence[RankAtPoint], field: str | None = None) -> list[Evidence]:
     """The image's dimension from below, by ranks at points of every component; and the same ranks by Macaulay2.
 
     `field`: over which the dimension is meant. Over QQ the bound is proved where the point lifts to characteristic zero.
     """
-    usable = [(r, q) for r, q in zip(ranks, source.points, strict=True) if r.rank is not None and q.smooth]
+    usable = [(point, rank, lifts) for point, rank, lifts in ranks if rank is not None and point.smooth]
     if not usable:
         return []
     prime = usable[0][0].prime
     method = "rank of the differential at points of each component, over extensions of F_p"
+    compare = partial(said, "ranks_at_closed_points", method=method, prime=prime, field=f"F_{prime}")
     found = [
-        said("ranks_at_closed_points", ranks, witness, method, prime=prime, field=f"F_{prime}")
-        for witness, ranks in (("modular", [r.rank for r, _ in usable]), ("macaulay2", [q.rank for _, q in usable]))
+        compare([rank for _, rank, _ in usable], "modular"), compare([q.rank for q, _, _ in usable], "macaulay2")
     ]  # fmt: skip
-    lifted = [r.rank or 0 for r, _ in usable if r.lifts]
+    lifted = [rank for _, rank, lifts in usable if lifts]
     say = partial(said, "image_dim", relation=">=", prime=prime, field=field)
     if lifted:
         hensel = f"{method}; the point lifts to characteristic zero (Hensel)"
         found.append(say(max(lifted), "modular", hensel, certainty=Certainty.PROVED))
-    best = max(r.rank or 0 for r, _ in usable)
+    best = max(rank for _, rank, _ in usable)
     if not lifted or best > max(lifted):
         found.append(say(best, "modular", method))
     return found

@@ -11,13 +11,13 @@ from m2bridge.certificates.points import found_symmetries
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.linear.primes import LARGE_PRIME, check_prime, given_numbers, prime_for
 from m2bridge.models import Model
-from m2bridge.models.custom import in_variables, variables_in
+from m2bridge.models.custom import PolynomialMap, in_variables, variables_in
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence, Result, Value, register_result
 from m2bridge.symmetry.bounds import Bounds
-from m2bridge.symmetry.exchanges import exchanges
+from m2bridge.symmetry.exchanges import exchanged_variables, exchanges, groups_of_swaps
 from m2bridge.symmetry.fields import LieAlgebra, VectorField, in_span, lie_algebra, orbit_rank
 from m2bridge.symmetry.finite import FiniteSymmetry, permutations, signs
 from m2bridge.symmetry.names import declared_fields, field_name, known_fields
@@ -180,7 +180,7 @@ def symmetries(
     program = model.free.program
     if not program.polynomial or program.vanishing:
         raise NotPolynomialError(
-            f"{model.spec}: symmetries are searched for polynomial networks with free weights"
+            f"{model}: symmetries are searched for polynomial networks with free weights"
         )
     seed, chosen = ask.seed, None if ask.prime is None else check_prime(ask.prime, below=2**63)
     p = prime_for(given_numbers(model), chosen=chosen, default=LARGE_PRIME)
@@ -223,10 +223,7 @@ def symmetries(
             )
             for field in fields
         ),
-        finite=tuple(
-            replace(item, acts_on=tuple(in_variables(model.spec, where) for where in item.acts_on))
-            for item in (*finite, *exchanges(program, finite, p=p))
-        ),
+        finite=_in_words(model, (*finite, *exchanges(program, finite, p=p))),
         known=_known(known, affine, found),
         declared=stated,
         algebra=lie_algebra(affine, orbit_rank(affine, found.point, p), p),
@@ -244,6 +241,14 @@ def symmetries(
             model, [field.document for field in fields], minor, bound.document, bound.value
         ),
     )
+
+
+def _in_words(model: Model, found: Sequence[FiniteSymmetry]) -> tuple[FiniteSymmetry, ...]:
+    """Finite groups by the names that the user gave, and those that exchange some variables of a map where not all can be."""
+    told = [replace(item, acts_on=tuple(in_variables(model.spec, w) for w in item.acts_on)) for item in found]
+    if isinstance(model, PolynomialMap) and not any("x axis 0" in item.acts_on for item in found):
+        told += groups_of_swaps(exchanged_variables(model))
+    return tuple(told)
 
 
 def _declared(model: Model, search: Search, given: Sequence[Mapping[str, Any]]) -> tuple[NamedSymmetry, ...]:

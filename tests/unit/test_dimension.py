@@ -18,7 +18,8 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import field_of
 from m2bridge.models import Mod, from_callable, jacobian, parse_spec
 from m2bridge.programs.arithmetics import Residues
-from m2bridge.programs.jacobians import flat_columns, free_columns, jacobian_block, last_layer
+from m2bridge.programs.instructions import flat_parts
+from m2bridge.programs.jacobians import free_columns, jacobian_block, last_layer
 from m2bridge.programs.points import draw_inputs, draw_weights
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.programs.run import Lettered
@@ -71,8 +72,8 @@ def test_the_block_is_a_part_of_the_whole_jacobian() -> None:
     block = jacobian_block(program, arithmetic, given, columns, layer=layer, outputs=outputs)
     _, matrix = jacobian(model, weights, inputs["X"], p)
     full = matrix.reshape(samples, 5, 2, -1)[:, :outputs].reshape(samples * outputs * 2, -1)
-    last = flat_columns(program, {"V3": np.arange(outputs * 3)})
-    chosen = [*last.tolist(), *flat_columns(program, columns).tolist()]
+    last = next(part.start for name, _, part in flat_parts(program.parameters) if name == "V3")
+    chosen = [*range(last, last + outputs * 3), *columns.tolist()]
     assert (full[:, chosen] % p == arithmetic.field.canonical(block)).all()
 
 

@@ -14,8 +14,8 @@ import pytest
 from m2bridge.claims.lightning_attention.said import one_layer_orbit
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning, checkpoints, parse_spec
-from m2bridge.questions.fiber import given_point, random_point, stratum_point
-from m2bridge.questions.point import good_prime, other_primes, virtual_point
+from m2bridge.questions.fiber.arguments import coarsest
+from m2bridge.questions.point import given_point, good_prime, other_primes, random_point, stratum_point
 
 LAYER = Lightning(d=2, dp=1, parametrization="attention")
 DEEP = parse_spec("deep-lightning(d=[2,2,2],parametrization=virtual)")
@@ -53,6 +53,21 @@ def test_wrong_weights_are_refused_in_one_line(weights, message):
         given_point(LAYER, weights)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("listed", "message"),
+    [
+        ([[1], [1, 2]], "s has the entry [1]"),
+        ([[1, 2], [1, 2]], "s has the entry [1, 2]"),
+        ([1], "a list of 1 numbers"),
+        (np.array(3), "lack s, t"),
+    ],
+)
+def test_wrong_lists_of_variables_are_refused(listed, message):
+    with pytest.raises(InputError) as caught:
+        given_point(parse_spec("map:s,t->s*t;s;t^2"), {"x": listed})
+    assert message in str(caught.value)
 
 
 def test_the_schema_refuses_decimals_and_objects():
@@ -165,7 +180,9 @@ def test_random_points_of_constrained_models_satisfy_the_constraints():
 def test_virtual_weights_compute_the_same_function():
     model = parse_spec("deep-lightning(d=[3,2,2],a=[2,2],t=2)")
     point = random_point(model, 3)
-    virtual = virtual_point(point)
+    step = coarsest(point)
+    assert step is not None
+    virtual = step.point
     X = np.array([[1, 2], [0, 3], [5, 1]], dtype=object)
     assert (model.forward(dict(point.weights), X) == virtual.model.forward(dict(virtual.weights), X)).all()
 
@@ -177,6 +194,15 @@ def test_a_map_takes_its_variables_by_name() -> None:
     assert given_point(umbrella, {"x": [3, "1/2"]}).weights["x"].tolist() == [3, Fraction(1, 2)]
     with pytest.raises(InputError, match=r"lack t and have u too much; .* one number for each of s, t"):
         given_point(umbrella, {"s": 1, "u": 2})
+    with pytest.raises(InputError, match=r"t has the entry 0\.5"):
+        given_point(umbrella, {"s": 1, "t": 0.5})
+    with pytest.raises(InputError, match="t has the entry 'x'"):
+        given_point(umbrella, {"x": [1, "x"]})
+    with pytest.raises(InputError, match=r"a list of 3 numbers; .* one number for each of s, t"):
+        given_point(umbrella, {"x": [1, 2, 3]})
+    assert "the entry t = 32003 vanishes" in (
+        good_prime(given_point(umbrella, {"s": 1, "t": 32003}), 32003)[1] or ""
+    )
     only = parse_spec("map:x->x^2")  # a variable may be called as the list is
     for value in ([3], np.array([3]), 3):
         assert given_point(only, {"x": value}).weights["x"].tolist() == [3]

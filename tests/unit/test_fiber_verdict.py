@@ -12,14 +12,17 @@ from m2bridge.engine import EngineInfo, Limits, Run
 from m2bridge.engine.base import Outcome as RunOutcome
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning, parse_spec
+from m2bridge.programs.program import degree_in
 from m2bridge.protocol import Values
-from m2bridge.questions.fiber import deep, judged, random_point, stratum_point
+from m2bridge.questions.fiber import deep
+from m2bridge.questions.fiber.arguments import coarsest
 from m2bridge.questions.fiber.computed import ComputedFiber
-from m2bridge.questions.fiber.deep import coarser
-from m2bridge.questions.fiber.partners import known_points
-from m2bridge.questions.fiber.ranks import Dimensions, generic_ranks, kernel_dim, symmetry_dim
-from m2bridge.questions.fiber.request import equation_span, estimated_terms, slice_of, weight_degrees
+from m2bridge.questions.fiber.known import finite_symmetries, slice_of, symmetry_dim
+from m2bridge.questions.fiber.ranks import Dimensions, generic_ranks, kernel_dim
+from m2bridge.questions.fiber.request import equation_span, estimated_terms
 from m2bridge.questions.fiber.result import FiberComponent
+from m2bridge.questions.fiber.verdict import judged
+from m2bridge.questions.point import random_point, stratum_point
 from m2bridge.results import Certainty
 from m2bridge.scripts import Script
 
@@ -50,7 +53,6 @@ def dims(
         image_dim=6,
         generic_fiber_dim=generic,
         generic_orbit_dim=2,
-        generic_certainty=Certainty.PROBABLE,
         probability=0.999,
         irreducible_source=irreducible,
         orbit_dim=orbit,
@@ -82,21 +84,21 @@ def test_verdicts_from_components(components, full, orbits, word):
         orbits_full=full,
         orbits=orbits,
     )
-    verdict = judged(random_point(MLP, 0), outcome, None, dims())
+    verdict = judged(MLP, outcome, None, dims())
     assert (verdict.word, verdict.orbits) == (word, orbits)
 
 
 def test_dimensions_show_an_open_orbit_and_nothing_more():
-    nothing, point = ComputedFiber(method="jacobian"), random_point(MLP, 0)
+    nothing = ComputedFiber(method="jacobian")
     assert (
-        judged(point, nothing, None, dims()).word == "undecided"
+        judged(MLP, nothing, None, dims()).word == "undecided"
     )  # generic dimensions are not those at the point
-    assert judged(point, nothing, None, dims(tangent=3)).word == "undecided"
-    shown = judged(point, nothing, None, dims(tangent=2))
+    assert judged(MLP, nothing, None, dims(tangent=3)).word == "undecided"
+    shown = judged(MLP, nothing, None, dims(tangent=2))
     assert (shown.word, shown.certainty, shown.orbits) == ("open-orbit", Certainty.PROVED, None)
-    large = judged(point, nothing, None, dims(generic=3))
+    large = judged(MLP, nothing, None, dims(generic=3))
     assert (large.word, large.certainty, large.probability) == ("not-identifiable", Certainty.PROBABLE, 0.999)
-    assert judged(point, nothing, None, dims(generic=3, irreducible=False)).word == "undecided"
+    assert judged(MLP, nothing, None, dims(generic=3, irreducible=False)).word == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -128,10 +130,9 @@ def test_families_without_known_scalings_are_not_cut():
 
 
 def test_permutations_of_neurons_keep_the_function():
-    point = random_point(MLP, 2)
-    images, words = known_points(point)
+    vector = random_point(MLP, 2).vector
+    images = [element(vector) for element in finite_symmetries(MLP)]
     assert len(images) == 2
-    assert words is not None
     X = np.array([3, 5], dtype=object)
     outputs = [MLP.forward(MLP.unflatten(vector), X).tolist() for vector in images]
     assert outputs[0] == outputs[1]
@@ -140,7 +141,7 @@ def test_permutations_of_neurons_keep_the_function():
 
 def test_permutations_of_heads_keep_the_function():
     model = parse_spec("multi-head(d=2,dp=2,a=1,heads=2)")
-    images, _ = known_points(random_point(model, 2))
+    images = [element(random_point(model, 2).vector) for element in finite_symmetries(model)]
     X = np.array([[3, 5], [1, 2]], dtype=object)
     outputs = [model.forward(model.unflatten(vector), X).tolist() for vector in images]
     assert len(images) == 2
@@ -188,20 +189,26 @@ def test_hypotheses_of_theorem_37():
     }
 
 
-def test_what_is_lifted_and_what_is_not():
-    deep = random_point(parse_spec("deep-lightning(d=[2,2,2],t=2)"), 0)
-    step = coarser(deep)
+def lemmas(spec: str) -> list[str]:
+    step = coarsest(random_point(parse_spec(spec), 0))
     assert step is not None
-    assert step[1] == 4 + 8  # Lemma 3.5: delta^2; Lemma 3.1: 2^2 + 2^2
-    assert (
-        coarser(random_point(parse_spec("deep-lightning(d=[2,3,2],t=2)"), 0)) is None
-    )  # widening: no bottleneck
-    assert coarser(random_point(parse_spec("lightning(d=2,dp=1,a=3)"), 0)) is None  # a > d
-    assert coarser(random_point(VIRTUAL, 0)) is None
+    return step.lemmas
+
+
+def test_what_is_lifted_and_what_is_not():
+    step = coarsest(random_point(parse_spec("deep-lightning(d=[2,2,2],t=2)"), 0))
+    assert step is not None
+    assert step.lemmas == ["Lemma 3.5", "Lemma 3.1"]
+    assert step.added == 4 + 8  # Lemma 3.5: delta^2; Lemma 3.1: 2^2 + 2^2
+    assert lemmas("deep-lightning(d=[2,3,2],t=2)") == []  # widening: no bottleneck
+    assert lemmas("lightning(d=2,dp=1,a=3)") == []  # a > d
+    assert lemmas(VIRTUAL.spec) == []
+    assert coarsest(random_point(parse_spec("deep-lightning(d=[2,2,2],t=2,skip=true)"), 0)) is None
 
 
 def test_terms_and_degrees():
-    assert weight_degrees(VIRTUAL) == {"M1": 3, "M2": 1, "L": 1}
+    degrees = {name: degree_in(VIRTUAL.program, "weight", only=name) for name in VIRTUAL.parameters}
+    assert degrees == {"M1": 3, "M2": 1, "L": 1}
     assert estimated_terms(VIRTUAL) == 20 * 4 * 4
     assert equation_span(parse_spec("lightning(d=2,dp=1,parametrization=attention)"), 32003, 0)[0] == 6
     assert (
@@ -224,15 +231,11 @@ def values(**entries: object) -> Values:
 
 
 def test_structured_answers_are_read_with_their_obstacles():
-    assert deep.read(values(interpolates=True, vanishes=True), 7).final
-    assert "closure" in (
-        deep.read(values(interpolates=True, vanishes=False, absolute=False), 7).obstacle or ""
-    )
-    assert "cut off" in (deep.read(values(interpolates=True), 7).obstacle or "")
-    assert deep.read(values(ways=1, solutions=["undetermined"]), 7).obstacle is not None
-    read = deep.read(values(ways=2, solutions=[None, [0, 1, ["-1", "3"]]]), 7)
-    assert read.obstacle is None
-    assert read.solutions == (deep.Solution(dim=0, count=1, point=(6, 3)),)
+    assert "vanishes" in (deep.obstacle(values(interpolates=True, vanishes=True), 7) or "")
+    assert "closure" in (deep.obstacle(values(interpolates=True, vanishes=False, absolute=False), 7) or "")
+    assert "cut off" in (deep.obstacle(values(interpolates=True), 7) or "")
+    assert deep.obstacle(values(ways=1, solutions=["undetermined"]), 7) is not None
+    assert deep.obstacle(values(ways=2, solutions=[None, [0, 1, ["-1", "3"]]]), 7) is None
 
 
 def test_fractions_stay_exact_on_a_slice():

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from m2bridge import cli, records
-from m2bridge.batch.policy import stable
 from m2bridge.batch.store import Store
 from m2bridge.engine import Engine
 from m2bridge.models import parse_spec
 from m2bridge.questions.dimension import dimension
+from tests.comparing import stable
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -20,14 +20,10 @@ from m2bridge.models import parse_spec
 from m2bridge.models.custom import from_text
 from m2bridge.models.own import from_callable
 from m2bridge.questions.closure import closure
-from m2bridge.questions.closure.accounting import (
-    account,
-    hilbert_evidence,
-    random_section,
-    vanish_at_fresh_points,
-)
+from m2bridge.questions.closure.accounting import account, say_account, vanish_at_fresh_points
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.interpolation import interpolate
+from m2bridge.questions.closure.work import Work
 from m2bridge.questions.kernel import Asking
 from m2bridge.records import from_document, to_document
 from m2bridge.results import Certainty, weigh
@@ -218,18 +214,18 @@ def test_points_of_a_section_are_told_apart_for_a_proof_only(
 
 def judge(engine: Engine, spec: str, change: Any) -> bool | None:
     """The verdict of the account on interpolated equations after a change."""
-    image = image_of(parse_spec(spec))
+    model = parse_spec(spec)
+    image = image_of(model)
     found = interpolate(image, 4)
-    polynomials = change([dict(f) for group in found.generators.values() for f in group])
     asking = Asking(engine=engine, prime=None, seed=0, limits=Limits(), keep=None, progress=None)
-    codim = found.span.dim - image.dim(np.random.default_rng(0), 32003)
-    section = random_section(found.span.dim, codim, 32003, seed=0)
-    taken = account(asking, image, found.span, section, polynomials, p=32003, seed=0, hilbert_degrees=4)
-    fresh = vanish_at_fresh_points(polynomials, image, found.span, 32003, 0)
-    claim = replace(fresh, witness="interpolation", value=True)
-    return weigh(
-        [claim, fresh, *taken.evidence, *hilbert_evidence(taken, found.hilbert_function, 32003)]
-    ).verdict
+    work = Work(ask=asking, model=model, image=image, prime=32003)
+    work.span, work.codim = found.span, found.span.dim - image.dim(np.random.default_rng(0), 32003)
+    work.polynomials = change([dict(f) for group in found.generators.values() for f in group])
+    work.hilbert_function, work.degree_bound = found.hilbert_function, found.degree_reached
+    work.say("vanishing", True, "interpolation", "its own word")
+    vanish_at_fresh_points(work, work.polynomials, 32003)
+    say_account(work, account(work)[0])
+    return weigh(work.evidence).verdict
 
 
 @pytest.mark.parametrize("spec", ["lightning(d=2,dp=1,a=1)", "lightning(d=2,dp=2,a=2)"])
@@ -364,12 +360,17 @@ def test_over_a_small_field_the_degree_is_that_of_the_equations(engine: Engine) 
     assert any("too small" in line for line in found.not_shown)
 
 
+def test_the_kernel_knows_the_degree_where_nothing_else_counts_it(engine: Engine) -> None:
+    found = closure("map:s->s;s^2;s^3;s^4", field=5, method="kernel", engine=engine)
+    assert (found.degree, found.completeness) == (4, "complete")
+
+
 def test_a_kernel_that_does_not_vanish_on_the_map_is_not_proved(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The kernel of another map, as a mistake in the template would give."""
     wrong = from_text("another", ["s", "t"], ["s^3", "s^2*t", "s*t^2", "2*t^3"])
-    monkeypatch.setattr("m2bridge.questions.closure.kernels.best_source", lambda _: wrong)
+    monkeypatch.setattr("m2bridge.questions.closure.methods.best_source", lambda _: wrong)
     found = closure("map:s,t->s^3;s^2*t;s*t^2;t^3", method="kernel", field="QQ", engine=engine)
     assert (found.certainty, found.agreement) == (Certainty.PROBABLE, False)
 

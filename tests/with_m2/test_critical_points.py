@@ -18,7 +18,7 @@ from m2bridge.errors import InputError
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME
 from m2bridge.models import parse_spec
 from m2bridge.questions.critical_points import counting, critical_points
-from m2bridge.questions.critical_points.charts import Source
+from m2bridge.questions.critical_points.charts import ExpandedMap
 from m2bridge.questions.critical_points.losses import metric_loss
 from m2bridge.records import from_document, to_document
 
@@ -240,7 +240,7 @@ def test_a_wrong_network_is_noticed(monkeypatch: pytest.MonkeyPatch, engine: Eng
 
 
 def test_a_wrong_trace_form_is_noticed(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
-    monkeypatch.setattr("m2bridge.questions.critical_points.signature", lambda polynomial: 1)
+    monkeypatch.setattr("m2bridge.questions.critical_points.real.signature", lambda polynomial: 1)
     found = critical_points("linear(widths=[2,1,2])", metric="bombieri", real=True, engine=engine)
     assert found.agreement is False
 
@@ -248,7 +248,7 @@ def test_a_wrong_trace_form_is_noticed(monkeypatch: pytest.MonkeyPatch, engine: 
 def test_the_second_prime_divides_nothing_given() -> None:
     model = parse_spec(f"map:x,y->{LARGEST_MACAULAY2_PRIME}*x;x*y;y")
     loss = metric_loss(model, "generic", 0, 0, small=True)
-    assert counting.second_prime(32003, loss, Source(model, 32003, 0)) < LARGEST_MACAULAY2_PRIME
+    assert counting.second_prime(32003, loss, ExpandedMap(model, 32003, 0)) < LARGEST_MACAULAY2_PRIME
 
 
 def test_nothing_decided_is_said_plainly(engine: Engine) -> None:
@@ -261,3 +261,18 @@ def test_nothing_decided_is_said_plainly(engine: Engine) -> None:
     nothing = replace(stopped, evidence=()).view()
     assert nothing.answer == "nothing is decided about the regular critical points: stopped by its time limit"
     assert not nothing.decided
+
+
+@pytest.mark.parametrize(
+    ("spec", "regular", "on_singular"),
+    [
+        ("map:t->t;t^2;t^3", 5, 0),  # the derivative of a general polynomial of degree 6
+        ("map:t->t^2;t^3;t^4", 6, 1),  # of degree 8 and without a linear term: one root is the cusp
+        ("map:t->t^2;1;t^3", 4, 1),
+    ],
+)
+def test_curves_of_large_codimension(spec: str, regular: int, on_singular: int, engine: Engine) -> None:
+    found = critical_points(spec, engine=engine)
+    assert found.regular == regular
+    assert found.singular is not None
+    assert [stratum.count for stratum in found.singular] == [on_singular]

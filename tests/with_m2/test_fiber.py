@@ -19,8 +19,9 @@ from m2bridge.engine import Engine, EngineInfo, Limits, ProcessEngine
 from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError
 from m2bridge.models import parse_spec
-from m2bridge.questions.fiber import Fiber, fiber, in_reach, random_point, stratum_point
-from m2bridge.questions.fiber.request import FiberRequest
+from m2bridge.questions.fiber import Fiber, fiber, in_reach
+from m2bridge.questions.fiber.request import script_values
+from m2bridge.questions.point import random_point, stratum_point
 from m2bridge.schemas import schema
 
 LAYER = "lightning(d=2,dp=1,parametrization=attention)"
@@ -189,15 +190,13 @@ def test_the_command_exits_3_when_witnesses_disagree(command, mutate, capsys):
 
 def test_tampered_weights_are_caught(engine, monkeypatch):
     """The outputs are those of the point, the weights sent along are not."""
-    honest = FiberRequest.of
 
-    def tampered(*arguments: object, **options: object) -> FiberRequest:
-        question = honest(*arguments, **options)  # type: ignore[arg-type]
-        changed = question.known[0].copy()
-        changed[0] += 1
-        return replace(question, known=[changed])
+    def tampered(*arguments: object, **options: object) -> dict[str, object]:
+        sent = script_values(*arguments, **options)  # type: ignore[arg-type]
+        sent["knownPoints"][0][0] += 1
+        return sent
 
-    monkeypatch.setattr(FiberRequest, "of", tampered)
+    monkeypatch.setattr("m2bridge.questions.fiber.computed.script_values", tampered)
     assert "the point is in its fiber" in quantities(ask(engine, LAYER))
 
 
@@ -295,6 +294,16 @@ def test_a_map_with_larger_fibers(engine):
     assert ask(engine, "map:s,t->s*t").verdict == "identifiable-up-to-symmetry"
     result = ask(engine, "map:s,t->s^3+s*t^2+t^3+5*s*t")
     assert (result.fiber_dim, result.verdict) == (1, "not-identifiable")
+
+
+def test_heads_with_attention_matrices_of_bounded_rank(engine):
+    """Two heads with rk A <= 1: the tangent space of {rk A_h <= 1} is cut out head by head."""
+    result = ask(engine, "deep-lightning(d=[2,2],a=[1],t=2,heads=2,parametrization=attention)")
+    assert result.agreement is not False
+    assert result.dim_at_point == result.known_symmetry_dim == 2
+    wrong = {"A1": [[[1, 0], [0, 1]], [[1, 0], [0, 0]]], "V1": [[[1, 2], [3, 4]]] * 2}
+    with pytest.raises(InputError, match="A1 has rank 2"):
+        ask(engine, "deep-lightning(d=[2,2],a=[1],t=2,heads=2,parametrization=attention)", wrong)
 
 
 def test_softmax_has_dimensions_only(engine):

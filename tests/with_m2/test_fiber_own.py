@@ -54,11 +54,26 @@ def test_an_own_attention_head_is_identifiable(engine: Engine) -> None:
         ("map:s->s^3+1", 3, "finite-up-to-symmetry"),  # roots of unity are no signs
         ("map:a,b,c,d->a*c;a*d;b*c;b*d", 1, "identifiable-up-to-symmetry"),  # a scaling
         ("map:a,b,c->(a+b)*c", None, "open-orbit"),  # linear fields, beside a translation
+        ("map:a,b,c,d->a+b;a*b;c+d;a*c+b*d", 2, "identifiable-up-to-symmetry"),  # a <-> b with c <-> d
     ],
 )
 def test_maps(engine: Engine, spec: str, orbits: int | None, verdict: str) -> None:
     answer = m2bridge.fiber(spec, engine=engine)
     assert (answer.orbits, answer.verdict) == (orbits, verdict)
+
+
+def test_symmetries_that_are_not_linear_are_mentioned(engine: Engine) -> None:
+    """s + t^2 is constant along -2 t d/ds + d/dt, which is no linear field: the verdict is not the last word."""
+    answer = m2bridge.fiber("map:s,t->s+t^2", engine=engine)
+    assert answer.verdict == "not-identifiable"
+    assert "up to linear symmetries only" in answer.explanation
+    assert "generic orbits have dimension 1" in answer.explanation
+
+
+def test_permutations_of_neurons_are_known_in_every_family(engine: Engine) -> None:
+    """Two cubes of affine forms are determined up to their order (Sylvester), with biases as without."""
+    answer = m2bridge.fiber("mlp(widths=[2,2,1],r=3,bias=true)", engine=engine)
+    assert (answer.orbits, answer.verdict) == (2, "identifiable-up-to-symmetry")
 
 
 def test_a_network_whose_fiber_no_symmetry_explains(engine: Engine) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import m2bridge
@@ -82,3 +84,29 @@ def test_it_goes_through_a_file_and_a_batch(tmp_path: Path, capsys: pytest.Captu
     capsys.readouterr()
     assert main(["describe", "--program", f"file:{file}"]) == 0
     assert capsys.readouterr().out == model.recorded.text
+
+
+def test_matrices_of_fractions_are_constants_of_every_question(engine: Engine) -> None:
+    """A rotation by a Pythagorean angle between keys and queries; its closure is the determinant of 3 x 3 matrices, rotated."""
+    turn = np.array([[Fraction(3, 5), Fraction(-4, 5)], [Fraction(4, 5), Fraction(3, 5)]], dtype=object)
+    model = from_callable(
+        lambda X, Q, K: (turn @ K @ X).T @ (Q @ X), {"Q": (2, 3), "K": (2, 3)}, inputs={"X": (3, 2)}
+    )
+    dimension = m2bridge.dimension(model, engine=engine)
+    assert (dimension.image_dim, dimension.certainty.value) == (8, "proved")
+    closure = m2bridge.closure(model, engine=engine)
+    assert (closure.codim, closure.degree) == (1, 3)
+    singular = m2bridge.singular_locus(model, engine=engine)
+    assert (singular.singular_dim, singular.singular_degree) == (5, 6)  # rank at most one
+    assert (
+        m2bridge.critical_points(model, engine=engine).regular == 39
+    )  # generic ED degree of rank two, arXiv:1311.2376
+    assert m2bridge.fiber(model, engine=engine).verdict == "identifiable-up-to-symmetry"
+
+
+def test_floating_point_matrices_are_the_dyadic_numbers_that_they_are(engine: Engine) -> None:
+    turn = np.array([[np.cos(1.0), -np.sin(1.0)], [np.sin(1.0), np.cos(1.0)]])
+    model = from_callable(
+        lambda X, Q, K: (turn @ K @ X).T @ (Q @ X), {"Q": (2, 3), "K": (2, 3)}, inputs={"X": (3, 2)}
+    )
+    assert m2bridge.dimension(model, engine=engine).image_dim == 8

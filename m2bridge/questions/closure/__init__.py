@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 
 from m2bridge.certificates.points import closure_certificates
-from m2bridge.errors import InputError, LimitError
+from m2bridge.errors import InputError
 from m2bridge.linear.primes import (
     LARGE_PRIME,
     LARGEST_MACAULAY2_PRIME,
@@ -25,28 +25,23 @@ from m2bridge.linear.primes import (
     primes_below,
 )
 from m2bridge.models.base import Model
-from m2bridge.questions.closure import accounting, kernels
+from m2bridge.questions.closure import methods
 from m2bridge.questions.closure.formats import FORMATS
 from m2bridge.questions.closure.image import Image, image_of
-from m2bridge.questions.closure.interpolation import Interpolation, interpolate
-from m2bridge.questions.closure.lifting import compare_primes
+from m2bridge.questions.closure.interpolation import interpolate
 from m2bridge.questions.closure.names import named_generators
-from m2bridge.questions.closure.result import Closure, Equation, Membership
-from m2bridge.questions.closure.work import Work
+from m2bridge.questions.closure.result import Closure, Equation
+from m2bridge.questions.closure.union import with_source_equations
+from m2bridge.questions.closure.work import PATIENCE, Work
 from m2bridge.questions.cost import from_coordinates
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map
 
-__all__ = [
-    "FORMATS", "METHODS", "Closure", "Equation", "Interpolation", "Membership", "closure", "interpolate", "read_field",
-]  # fmt: skip
+__all__ = ["FORMATS", "Closure", "Equation", "closure", "interpolate", "read_field"]
 
 Method = Literal["auto", "interpolation", "kernel", "graded-kernel"]
-METHODS = ("auto", "interpolation", "kernel", "graded-kernel")
 _GRADED_DEGREE = 4
 _KERNEL_SPAN = 20
-_UNION_SECONDS = 60.0
-"""For each question about a source with equations when points can answer a part of it instead."""
 
 
 def read_field(text: str) -> int | Literal["QQ"]:
@@ -110,8 +105,8 @@ def closure(
     >>> answer.generator_counts, answer.codim, answer.degree, answer.completeness  # doctest: +SKIP
     ({4: 1}, 1, 4, 'complete')
     """
-    if method not in METHODS:
-        raise InputError(f"--method {method!r} is not one of {', '.join(METHODS)}")
+    if method not in get_args(Method):
+        raise InputError(f"--method {method!r} is not one of {', '.join(get_args(Method))}")
     if max_degree is not None and max_degree < 1:
         raise InputError(f"--max-degree {max_degree}: a positive degree is needed")
     field = ask.prime if field is None else field
@@ -123,21 +118,21 @@ def closure(
         with image.watched(ask.clock.check):
             prime = _lucky_prime(image, prime, ask.seed)
     ask.require_engine()
-    begin = partial(Work, model=model, image=image, asking=ask, rational=field == "QQ", thorough=cross_check)
-    work = begin(prime=prime)
+    begin = partial(Work, ask=ask, model=model, image=image, rational=field == "QQ", thorough=cross_check)
+    work, graded_degree = begin(prime=prime), max_degree or _GRADED_DEGREE
     if equations_of_source:
-        _with_source_equations(work, method, max_degree, chosen=chosen is not None)
+        with_source_equations(work, method, max_degree, graded_degree, chosen=chosen is not None)
     elif method == "kernel":
-        kernels.by_kernel(work, max_degree)
+        methods.by_kernel(work, max_degree)
     elif method == "graded-kernel":
-        kernels.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
+        methods.by_graded_kernel(work, graded_degree)
     else:
-        compare_primes(work, work.by_interpolation(max_degree))
+        methods.by_interpolation(work, max_degree)
         if work.unlucky and chosen is None:  # once more with another prime, for a user who has chosen none
             work = begin(prime=primes_below(prime - 1, count=1, numbers=image.numbers)[0])
-            compare_primes(work, work.by_interpolation(max_degree))
+            methods.by_interpolation(work, max_degree)
         if cross_check or (method == "auto" and _kernel_may_settle(work)):
-            kernels.compare_with_kernel(work, None if cross_check else work.patience)
+            methods.compare_with_kernel(work, None if cross_check else PATIENCE)
     done: str = method
     if method == "auto":
         done = "interpolation+kernel" if work.kernel_used else "interpolation"
@@ -155,7 +150,7 @@ def closure(
 
 def _lucky_prime(image: Image, prime: int, seed: int) -> int:
     """A prime over which the image spans as much as over a large one, for a user who has chosen none."""
-    if not image.numbers.numbers:
+    if not image.numbers:
         return prime
 
     def spans(p: int) -> int:
@@ -172,27 +167,3 @@ def _kernel_may_settle(work: Work) -> bool:
     """Whether completeness is still open and the kernel may be in reach."""
     open_ = not work.complete and work.limit is None
     return open_ and work.span.dim <= _KERNEL_SPAN and not work.image.homogenized
-
-
-def _with_source_equations(work: Work, method: str, max_degree: int | None, *, chosen: bool) -> None:
-    """The closure of the image of a source with equations: by its components, and by points only where those are out of reach."""
-    patience = None
-    if method == "auto":
-        remaining = work.asking.clock.remaining
-        patience = _UNION_SECONDS if remaining is None else min(_UNION_SECONDS, remaining / 4)
-    if method in ("auto", "kernel"):
-        if kernels.by_components(work, max_degree, seconds=patience, chosen=chosen):
-            return
-        if method == "kernel":
-            raise LimitError(
-                f"not found: {'; '.join(work.not_shown)}. Allow more time, or use --method interpolation, which sees only a part "
-                "of the source",
-                run=work.asking.last_run,
-            )
-    # refuses equations whose differentials are dependent: points say nothing then
-    _ = work.image.source.parameter_dim
-    if method == "graded-kernel":
-        kernels.by_graded_kernel(work, max_degree or _GRADED_DEGREE)
-    else:
-        compare_primes(work, work.by_interpolation(max_degree))
-    accounting.only_seen(work)

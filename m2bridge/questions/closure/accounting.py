@@ -1,4 +1,4 @@
-"""What found equations are worth.
+"""What is known of the image without equations, and what found equations are worth.
 
 Let I be the ideal of equations over F_p and P the prime ideal of the closure. Macaulay2 computes I's codimension, degree and
 Hilbert function, and evaluates the equations at image points from its own copy of the network; the rank of the parametrization's
@@ -16,34 +16,65 @@ it is finite, L meets the zeros of I in finitely many lines.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from math import comb
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from m2bridge.errors import InputError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models.base import Model
 from m2bridge.models.lightning import Lightning
 from m2bridge.models.polynomials import Polynomial, derivative, for_macaulay2
 from m2bridge.protocol import Values
-from m2bridge.questions.asking import Asking
-from m2bridge.questions.closure.image import Image, Span
+from m2bridge.questions.closure.image import Matrix, Span
 from m2bridge.questions.closure.interpolation import evaluate
+from m2bridge.questions.closure.work import PATIENCE, Work
 from m2bridge.questions.source import moving_weights
 from m2bridge.results import Certainty, Evidence, said
-
-if TYPE_CHECKING:
-    from m2bridge.questions.closure.work import Work
 
 MONOMIAL_RANKS = "ranks of all monomials at random image points"
 _SMALL_SPAN = 14
 _POINTS = 2
 _FRESH_POINTS = 20
 _DRAWS = 3
+_SMALLEST_SECTION_PRIME = 1000
+"""Over a smaller field a random section is often special."""
+
+Account = tuple[Values, str | None]
+"""Macaulay2's word on equations, and the limit that cut it off, if one did."""
 
 
-# -- the degree, counted without equations ---------------------------------------------------------------------------
+# -- dimension and degree, without equations -------------------------------------------------------------------------
+
+
+def measure(work: Work, span: Span) -> None:
+    """The dimension of the image: ranks at random points bound it from below; the literature may have a formula.
+
+    Raises
+    ------
+    InputError
+        The prime is unlucky: modulo p the span is smaller than the image over QQ.
+    """
+    image, own = work.image, work.prime
+    primes = (image.large_prime, image.second_prime, own)
+    ranks = {p: image.dim(np.random.default_rng([work.ask.seed, 1]), p) for p in primes}
+    best = max(primes, key=lambda p: ranks[p])  # each rank is a lower bound over QQ
+    work.span, work.cone_dim = span, ranks[best]
+    work.drops = ranks[own] < work.cone_dim
+    method = "rank of the parametrization's Jacobian at a random point"
+    sure = Certainty.PROBABLE if image.constrained else Certainty.PROVED
+    for p, over in ((best, "QQ"), (own, f"F_{own}")):
+        dim = ranks[p] - image.homogenized
+        work.say("image_dim", dim, "modular", method, relation=">=", certainty=sure, prime=p, field=over)
+    formula = work.model.formula
+    if formula is not None and formula.applies and formula.value is not None:
+        work.say("image_dim", formula.value, "formula", formula.citation, prime=None)
+    if span.dim < work.cone_dim:
+        raise InputError(
+            f"modulo {own} the image spans {span.dim} dimensions, over QQ it has {work.cone_dim}: use another prime"
+        )
+    work.codim = span.dim - work.cone_dim
 
 
 def determinantal_degree(d: int, a: int) -> int:
@@ -78,97 +109,98 @@ def formula_degree(model: Model) -> Evidence | None:
     return said("degree", value, "formula", method, certainty=Certainty.PROVED)
 
 
-class LinearSection(NamedTuple):
-    """A linear space: a basis, one vector a column, and the linear forms that vanish on it, one a row."""
+def count_degree(work: Work) -> None:
+    """The degree, counted without equations: by a formula, which holds over every field, else on the parametrization.
 
-    basis: np.ndarray
-    forms: np.ndarray
-
-
-def random_section(dim: int, codim: int, p: int, seed: int) -> LinearSection:
-    """A random linear space of dimension `codim`, as a graph over some of the coordinates.
-
-    These stay single variables: equations restricted to it stay sparser than in a random basis (5 times faster for M(4,1,1)).
+    Not where nothing is to be counted: the span itself, a point.
     """
-    rng = np.random.default_rng([seed, 6])
+    if not work.codim or work.cone_dim == 0:
+        return
+    formula = formula_degree(work.model)
+    if formula is not None:
+        work.evidence += [replace(formula, field=over) for over in ("QQ", f"F_{work.prime}")]
+    if formula is None or work.thorough:
+        if work.prime < _SMALLEST_SECTION_PRIME:
+            work.lacks(f"an independent count of the degree: {work.prime} is too small for random sections")
+        elif not _count_on_parametrization(work) and formula is None:
+            work.lacks(
+                "an independent count of the degree: no formula, and no section of the parametrization in time"
+            )
+    work.degree = work.known_degree
+
+
+def random_section(work: Work) -> tuple[Matrix, Matrix]:
+    """A random linear space of the dimension `codim`, which should meet the closure in 0 only, as a graph over some coordinates.
+
+    A basis, one vector a column, and the linear forms that vanish on it, one a row. The coordinates stay single variables:
+    equations restricted to it stay sparser than in a random basis (5 times faster for M(4,1,1)).
+    """
+    dim, codim, p = work.span.dim, work.codim or 0, work.prime
+    rng = np.random.default_rng([work.ask.seed, 6])
     order = rng.permutation(dim)
     free, bound = order[:codim], order[codim:]
     graph = rng.integers(0, p, size=(dim - codim, codim))
     basis, forms = np.zeros((dim, codim), dtype=np.int64), np.zeros((dim - codim, dim), dtype=np.int64)
     basis[free], basis[bound] = np.eye(codim, dtype=np.int64), graph
     forms[:, bound], forms[:, free] = np.eye(dim - codim, dtype=np.int64), -graph
-    return LinearSection(basis, rng.integers(0, p, size=(dim - codim, dim - codim)) @ forms % p)
+    return basis, rng.integers(0, p, size=(dim - codim, dim - codim)) @ forms % p
 
 
-def section_degree(
-    asking: Asking, image: Image, span: Span, section: LinearSection, p: int, seed: int, seconds: float, *, apart: bool
-) -> Evidence | None:  # fmt: skip
+def _count_on_parametrization(work: Work) -> bool:
     """The degree as the number of points in a random linear section of the parametrization, over that of the map.
 
-    The linear space contains `section` as a hyperplane. `distinct` in the detail is the number of image points that were told
-    apart in it, if they are to be. None when Macaulay2 reached its limit, the random choice was special, or the weights satisfy
-    constraints.
+    The linear space contains :func:`random_section` as a hyperplane. `distinct` in the detail is the number of image points that
+    were told apart in it, which a proof over QQ needs. False when Macaulay2 reached its limit, the random choice was special, or
+    the weights satisfy constraints.
     """
+    work.ask.announce("degree of the parametrization")
+    image, p = work.image, work.prime
     if image.constrained:
-        return None
-    rng, count = np.random.default_rng(seed + 1), image.source.parameter_count
+        return False
+    rng, count, forms = (
+        np.random.default_rng(work.ask.seed + 1),
+        image.source.parameter_count,
+        random_section(work)[1],
+    )
     for _ in range(_DRAWS):
         weights = {name: w[0] for name, w in image.draw(rng, 1, p).items()}
         moving = moving_weights(image.tangents_at(weights, p)[1][:count].T, p)
-        if len(moving) == len(section.forms) - image.homogenized:
+        if len(moving) == len(forms) - image.homogenized:
             break
     else:  # every point was special, or the image has a smaller dimension over F_p
-        return None
+        return False
     request = {
         "p": p, "point": [int(x) for w in weights.values() for x in w.reshape(-1)],
-        "fixed": sorted(set(range(count)) - set(moving)), "chosen": list(span.basis),
-        "forms": section.forms[: len(moving)].tolist(), "homogenized": image.homogenized,
-        "wantDistinct": apart,
+        "fixed": sorted(set(range(count)) - set(moving)), "chosen": list(work.span.basis),
+        "forms": forms[: len(moving)].tolist(), "homogenized": image.homogenized, "wantDistinct": work.rational,
     }  # fmt: skip
-    values, _ = asking.ask("closure_section", request, image.source, seconds=seconds)
+    values, _ = work.ask.ask("closure_section", request, image.source, seconds=PATIENCE)
     met, fiber = values.get("section"), values.get("fiber")
     if not met or not fiber or met % fiber:
-        return None
-    return said(
-        "degree", met // fiber, "parametrization",
-        "points of a random linear section of the parametrization, over the degree of the map",
-        prime=p, seconds=asking.last_seconds, detail={"section": met, "fiber": fiber, "distinct": values.get("distinct")},
-    )  # fmt: skip
+        return False
+    method = "points of a random linear section of the parametrization, over the degree of the map"
+    detail = {"section": met, "fiber": fiber, "distinct": values.get("distinct")}
+    work.say("degree", met // fiber, "parametrization", method, seconds=values.run.seconds, detail=detail)
+    return True
 
 
 # -- the account of given equations ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    """Macaulay2's word on given equations; None where a limit came first, or what was not computed."""
-
-    evidence: tuple[Evidence, ...]
-    codim: int | None
-    degree: int | None
-    hilbert_function: tuple[int, ...] | None
-    finite_section: bool
-    cohen_macaulay: bool | None
-    limit: str | None
-
-
-def smooth_at_image(polynomials: Sequence[Polynomial], points: np.ndarray, codim: int, p: int) -> bool:
+def smooth_at_image(work: Work, points: Matrix) -> bool:
     """Whether the equations' Jacobian has rank `codim` at the first of `points`: then I defines P near a general point.
 
     A cheap necessary condition for dim I = dim P with multiplicity one.
     """
-    if codim == 0:
-        return True
-    variables, point = range(points.shape[1]), points[:1]
-    rows = [[int(evaluate(derivative(f, i), point, p)[0]) for i in variables] for f in polynomials]
-    return bool(rows) and rank_mod(np.array(rows, dtype=np.int64), p) == codim
+    variables, point, p = range(points.shape[1]), points[:1], work.prime
+    rows = [[int(evaluate(derivative(f, i), point, p)[0]) for i in variables] for f in work.polynomials]
+    return bool(rows) and rank_mod(np.array(rows, dtype=np.int64), p) == work.codim
 
 
-def vanish_at_fresh_points(
-    polynomials: Sequence[Polynomial], image: Image, span: Span, p: int, seed: int
-) -> Evidence:
+def vanish_at_fresh_points(work: Work, polynomials: Sequence[Polynomial], p: int) -> bool:
     """Whether all equations vanish at random image points that were not used to find them."""
-    points = image.points(np.random.default_rng([seed, 99]), _FRESH_POINTS, p)[:, span.basis]
+    image = work.image
+    points = image.points(np.random.default_rng([work.ask.seed, 99]), _FRESH_POINTS, p)[:, work.span.basis]
     value = all(not evaluate(f, points, p).any() for f in polynomials)
     bound = None
     if value and image.polynomials is not None and polynomials:
@@ -177,116 +209,113 @@ def vanish_at_fresh_points(
         degree = inner * max(sum(next(iter(f))) for f in polynomials)
         bound = min(1.0, len(polynomials) * (degree / p) ** _FRESH_POINTS)
     method = f"all equations at {_FRESH_POINTS} fresh image points"
-    return said("vanishing", value, "modular", method, prime=p, error_probability=bound)
+    work.say("vanishing", value, "modular", method, prime=p, error_probability=bound)
+    return value
 
 
-def account(
-    asking: Asking, image: Image, span: Span, section: LinearSection, polynomials: Sequence[Polynomial], *,
-    p: int, seed: int, hilbert_degrees: int,
-) -> Account:  # fmt: skip
+def account(work: Work) -> Account:
     """Ask Macaulay2 about equations over F_p, and about their zeros in a linear space that should meet the image in 0 only."""
-    weights = image.draw(np.random.default_rng([seed, 5]), _POINTS, p)
-    codim = section.basis.shape[1]
+    work.ask.announce("accounting")
+    weights = _tested_weights(work)
     request = {
-        "p": p, "points": np.concatenate([w.reshape(_POINTS, -1) for w in weights.values()], axis=1).tolist(),
-        "chosen": list(span.basis), "equations": _balanced(polynomials, p), "section": section.basis.tolist() if codim else [],
-        "hilbertDegrees": hilbert_degrees, "smallSpan": _SMALL_SPAN,
+        "p": work.prime, "points": np.concatenate([w.reshape(_POINTS, -1) for w in weights.values()], axis=1).tolist(),
+        "chosen": list(work.span.basis), "equations": _balanced(work),
+        "section": random_section(work)[0].tolist() if work.codim else [],
+        "hilbertDegrees": work.degree_bound + 1, "smallSpan": _SMALL_SPAN,
     }  # fmt: skip
-    values, limit = asking.ask("closure_accounting", request, image.source)
-    own = image.at(weights, p)[:, : image.source.coordinate_count]
-    degree = values.get("degree")
-    length = values.get("section_length") if codim else degree
-    cohen_macaulay = None if length is None or degree is None else bool(length == degree)
-    if min(values.get("h_vector") or [0]) < 0:
-        cohen_macaulay = False
-    return Account(
-        evidence=_evidence(values, own, p, span, image, asking.last_seconds), codim=values.get("codim"), degree=degree,
-        hilbert_function=values.integers("hilbert_function") if "hilbert_function" in values else None,
-        finite_section=length is not None, cohen_macaulay=cohen_macaulay, limit=limit,
-    )  # fmt: skip
+    return work.ask.ask("closure_accounting", request, work.image.source)
 
 
-def _balanced(polynomials: Sequence[Polynomial], p: int) -> list[list[list[object]]]:
-    """Polynomials over F_p for a template, with residues around 0."""
-    return [for_macaulay2({m: c if 2 * c <= p else c - p for m, c in f.items()}) for f in polynomials]
+def _tested_weights(work: Work) -> dict[str, Matrix]:
+    return work.image.draw(np.random.default_rng([work.ask.seed, 5]), _POINTS, work.prime)
 
 
-def _evidence(
-    values: Values, own: np.ndarray, p: int, span: Span, image: Image, seconds: float
-) -> tuple[Evidence, ...]:
-    found: list[Evidence] = []
+def _balanced(work: Work) -> list[list[list[object]]]:
+    """The equations for a template, with residues around 0."""
+    p = work.prime
+    return [for_macaulay2({m: c if 2 * c <= p else c - p for m, c in f.items()}) for f in work.polynomials]
+
+
+def say_account(work: Work, values: Values) -> None:
+    """Macaulay2's word on the equations, beside what the network's program and evaluation ranks say."""
+    span, p = work.span, work.prime
     if "image_points" in values:
+        ours = work.image.at(_tested_weights(work), p)[:, : work.image.source.coordinate_count].tolist()
         theirs = [[int(x) % p for x in row] for row in values["image_points"]]
-        shown = list(range(own.shape[1]))
-        if theirs == own.tolist():
+        shown = list(range(len(ours[0])))
+        if theirs == ours:
             shown = [i for i in span.basis if i in shown][:12]
-        method = f"coordinates of {len(own)} image points from the network's definition"
-        for witness, rows in (("modular", own.tolist()), ("macaulay2", theirs)):
-            sample = [row[i] for row in rows for i in shown]
-            found.append(said("image_points", sample, witness, method, prime=p))
+        method = f"coordinates of {_POINTS} image points from the network's definition"
+        for witness, rows in (("modular", ours), ("macaulay2", theirs)):
+            work.say("image_points", [row[i] for row in rows for i in shown], witness, method)
     if "vanishing" in values:
-        method = "all equations at its own image points"
-        found.append(said("vanishing", values["vanishing"], "macaulay2", method, prime=p))
-    if "codim" in values:
-        dim = span.dim - values.integer("codim") - image.homogenized
-        # the equations cut out at least the image: their dimension is an upper bound of its dimension
+        work.say("vanishing", values["vanishing"], "macaulay2", "all equations at its own image points")
+    if "codim" in values:  # the equations cut out at least the image: their dimension is an upper bound
+        dim = span.dim - values.integer("codim") - work.image.homogenized
         method = "dimension of the equations' ideal (Groebner basis)"
-        found.append(said("image_dim", dim, "macaulay2", method, relation="<=", prime=p, seconds=seconds))
-    return tuple(found)
-
-
-def hilbert_evidence(account_: Account, ranks: Sequence[int], p: int) -> list[Evidence]:
-    """The Hilbert function of the ideal beside evaluation ranks, in the degrees that both know."""
-    ours = said("hilbert_function", list(ranks), "modular", MONOMIAL_RANKS, prime=p)
-    theirs = account_.hilbert_function
-    if theirs is None or len(theirs) < len(ranks):
-        return [ours]
-    method = "Hilbert function of the equations' ideal (Groebner basis)"
-    return [said("hilbert_function", list(theirs[: len(ranks)]), "macaulay2", method, prime=p), ours]
+        work.say("image_dim", dim, "macaulay2", method, relation="<=", seconds=values.run.seconds)
+    ranks = list(work.hilbert_function)
+    found = list(values.integers("hilbert_function"))[: len(ranks)] if "hilbert_function" in values else []
+    if len(found) == len(ranks):
+        method = "Hilbert function of the equations' ideal (Groebner basis)"
+        work.say("hilbert_function", found, "macaulay2", method)
+    work.say("hilbert_function", ranks, "modular", MONOMIAL_RANKS)
 
 
 # -- the conclusion --------------------------------------------------------------------------------------------------
 
 
-def conclude(work: Work, account_: Account | None) -> None:
+def conclude(work: Work, found: Account | None) -> None:
     """Weigh Macaulay2's account: what is shown, what is not."""
-    p, known = work.prime, work.known_degree
     method = "solutions of linear equations at random image points"  # its own word, for others to contradict
     work.say("vanishing", True, "interpolation", method)
-    work.evidence.append(vanish_at_fresh_points(work.polynomials, work.image, work.span, p, work.seed))
+    vanish_at_fresh_points(work, work.polynomials, work.prime)
     if not work.drops:
-        work.shows(f"every equation of degree at most {work.degree_bound} over F_{p} is generated by these")
-    if account_ is None:
+        work.shows(
+            f"every equation of degree at most {work.degree_bound} over F_{work.prime} is generated by these"
+        )
+    if found is None:
         work.lacks("codimension and degree of the equations' ideal: a limit came first")
         return
-    work.evidence += account_.evidence
-    work.evidence += hilbert_evidence(account_, work.hilbert_function, p)
-    if account_.codim is None or account_.degree is None:
-        work.limit = work.limit or account_.limit
+    values, limit = found
+    say_account(work, values)
+    if "degree" not in values:
+        work.limit = work.limit or limit
         work.lacks("codimension and degree of the equations' ideal: Macaulay2 reached a limit")
         return
-    dims = account_.codim == work.codim
-    same_degree = dims and account_.degree == known
-    if dims:
+    _conclude_from_numbers(work, values, values.integer("codim"), values.integer("degree"))
+
+
+def _conclude_from_numbers(work: Work, values: Values, codim: int, degree: int) -> None:
+    """Compare codimension and degree of the equations' ideal with those of the image."""
+    known, same_dim = work.known_degree, codim == work.codim
+    same_degree = same_dim and degree == known
+    if same_dim:
         work.shows("the equations' ideal has the dimension of the image")
-        work.degree = account_.degree
+        work.degree = degree
     else:
         work.lacks(
-            f"the equations found so far define a larger set, of codimension {account_.codim}: more exist in higher degree"
+            f"the equations found so far define a larger set, of codimension {codim}: more exist in higher degree"
         )
     if known is not None:
         work.degree = known
     if same_degree:
         work.shows("the equations' ideal has the degree of the image, counted independently")
-    elif dims and known is not None:
-        work.lacks(f"the equations' ideal has degree {account_.degree}, the image {known}")
+    elif same_dim and known is not None:
+        work.lacks(f"the equations' ideal has degree {degree}, the image {known}")
     if not _settle_hypersurface(work) and same_degree:
-        _settle_unmixedness(work, account_)
-        work.proved = work.complete and _degree_is_shown(work, account_)
-    if dims:  # an upper bound of the closure's degree, because the dimensions agree
+        length = values.get("section_length") if work.codim else degree
+        _settle_unmixedness(work, cohen_macaulay=length == degree and min(values.get("h_vector") or [0]) >= 0)
+        work.proved = work.complete and _degree_is_shown(work, degree, finite_section=length is not None)
+    if same_dim:  # an upper bound of the closure's degree, because the dimensions agree
         relation = "=" if work.complete else "<="
-        method = "degree of the equations' ideal (Groebner basis)"
-        work.say("degree", account_.degree, "macaulay2", method, relation=relation)
+        work.say(
+            "degree",
+            degree,
+            "macaulay2",
+            "degree of the equations' ideal (Groebner basis)",
+            relation=relation,
+        )
 
 
 def _settle_hypersurface(work: Work) -> bool:
@@ -305,9 +334,9 @@ def _settle_hypersurface(work: Work) -> bool:
     return True
 
 
-def _settle_unmixedness(work: Work, account_: Account) -> None:
+def _settle_unmixedness(work: Work, *, cohen_macaulay: bool) -> None:
     """Dimension and degree are those of the closure: the ideal is its prime ideal when it is unmixed."""
-    if account_.cohen_macaulay:
+    if cohen_macaulay:
         work.shows(
             "its coordinate ring is Cohen-Macaulay, so the ideal is unmixed and equals the prime ideal of the closure"
         )
@@ -315,14 +344,9 @@ def _settle_unmixedness(work: Work, account_: Account) -> None:
         return
     verdict = None
     if work.span.dim <= _SMALL_SPAN:
-        work.tell("unmixedness")
-        request = {
-            "p": work.prime,
-            "variableCount": work.span.dim,
-            "equations": _balanced(work.polynomials, work.prime),
-        }
-        values, _ = work.asking.ask("closure_unmixed", request, seconds=work.patience)
-        verdict = values.get("unmixed")
+        work.ask.announce("unmixedness")
+        request = {"p": work.prime, "variableCount": work.span.dim, "equations": _balanced(work)}
+        verdict = work.ask.ask("closure_unmixed", request, seconds=PATIENCE)[0].get("unmixed")
     if verdict:
         work.shows("the ideal is unmixed (topComponents), so it equals the prime ideal of the closure")
         work.complete = True
@@ -334,33 +358,15 @@ def _settle_unmixedness(work: Work, account_: Account) -> None:
         )
 
 
-def _degree_is_shown(work: Work, account_: Account) -> bool:
+def _degree_is_shown(work: Work, degree: int, *, finite_section: bool) -> bool:
     """Whether the closure has the degree of the equations' ideal: by a proved formula, or by as many points of a section."""
-    counted = work.evidence_of("degree")
+    counted = [e for e in work.evidence if e.quantity == "degree"]
     if any(e.certainty is Certainty.PROVED for e in counted):
         return True
-    if not account_.finite_section or account_.degree not in [e.detail.get("distinct") for e in counted]:
+    if not finite_section or degree not in [e.detail.get("distinct") for e in counted]:
         return False
     work.shows(
-        f"a linear space meets the image in {account_.degree} points and the zeros of the equations in finitely many: "
+        f"a linear space meets the image in {degree} points and the zeros of the equations in finitely many: "
         "the degree is not smaller"
     )
     return True
-
-
-def only_seen(work: Work) -> None:
-    """Take back what would need all of a source with equations: the points lie on components that solving in turn met."""
-    work.complete = work.proved = False
-    work.seen_part_only = True
-    work.degree = None
-    work.evidence = [
-        e for e in work.evidence
-        if e.quantity not in ("degree", "image_dim") or (e.relation == ">=" and e.quantity == "image_dim")
-    ]  # fmt: skip
-    work.shown = [
-        "the equations vanish at the points of the source that were found by solving its equations in turn"
-    ]
-    work.lacks(
-        "that these points lie on every component of the source: the equations are not known to hold on all of it, "
-        "dimension and degree are not known either, and the image may be larger; use --method kernel"
-    )

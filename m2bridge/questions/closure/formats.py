@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _MACAULAY2 = ("Macaulay2", "https://macaulay2.com", "1.26.06")
 _OSCAR = ("Oscar", "https://github.com/oscar-system/Oscar.jl", "1.6.0")
-_LATEX = {"\\": r"\textbackslash{}", "_": r"\_", "^": r"\^{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%"}
 
 
 def written(equations: Equations, count: int, p: int, form: str) -> str:
@@ -121,8 +120,3 @@ def sympy_polynomials(equations: Equations, count: int, p: int) -> tuple[Any, ..
 def latex_zero(p: int) -> str:
     """What an equation says: that it vanishes, or that it does modulo p."""
     return rf"\equiv 0 \pmod{{{p}}}" if p else "= 0"
-
-
-def latex_text(text: str) -> str:
-    """Plain text, safe inside a LaTeX text command."""
-    return "".join(_LATEX.get(c, c) for c in text)

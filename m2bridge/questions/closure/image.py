@@ -25,8 +25,7 @@ from m2bridge.linear.primes import LARGE_PRIME, given_numbers, primes_below
 from m2bridge.linear.residues import Mod, rational
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.programs.arithmetics import object_array
-from m2bridge.questions.source import constrained_map, leanest
+from m2bridge.questions.source import constrained_map, coordinate_polynomials, leanest
 
 Matrix = npt.NDArray[np.int64]
 _SEED = 7
@@ -67,14 +66,14 @@ class Image:
 
     def __init__(self, model: Model) -> None:
         if not model.polynomial:
-            raise NotPolynomialError(f"{model.spec} is not polynomial: its image has no ideal of this kind")
+            raise NotPolynomialError(f"{model} is not polynomial: its image has no ideal of this kind")
         self.model = model
         self.source = model.free
         own = constrained_map(model)
         self.constrained = own is not None or self.source.parameter_dim < self.source.parameter_count
         self.numbers = given_numbers(model)
         self.large_prime, self.second_prime = primes_below(LARGE_PRIME, count=2, numbers=self.numbers)
-        self._check: Callable[[], None] | None = None
+        self._check: Callable[[], None] = lambda: None
         self.homogenized = False
         self.homogenized = not (self._is_cone() if own is None else graded_cone(own))
 
@@ -103,15 +102,14 @@ class Image:
         try:
             yield
         finally:
-            self._check = None
+            self._check = lambda: None
 
     def points(self, rng: np.random.Generator, count: int, p: int) -> Matrix:
         """Random points of the image over F_p, one a row."""
         chunk = max(1, 2_000_000 // max(1, self.count * max(1, self.source.parameter_count)))
         parts = []
         for start in range(0, count, chunk):
-            if self._check is not None:
-                self._check()
+            self._check()
             parts.append(self.at(self.draw(rng, min(chunk, count - start), p), p))
         return np.concatenate(parts) if parts else np.zeros((0, self.count), dtype=np.int64)
 
@@ -150,19 +148,11 @@ class Image:
         count = self.source.parameter_count
         if self.constrained or self.count * count > _MOST_TERMS:
             return None
-        over_q = isinstance(self.source, PolynomialMap)
-        context = (flint.fmpq_mpoly_ctx if over_q else flint.fmpz_mpoly_ctx).get(
-            [f"w{i}" for i in range(count)], "degrevlex"
-        )
-        if isinstance(self.source, PolynomialMap):
-            fractions = (
-                {m: flint.fmpq(c.numerator, c.denominator) for m, c in f} for f in self.source.polynomials
-            )
-            found = [context.from_dict(f) for f in fractions]  # fmt: skip
-        else:
-            weights = self.source.unflatten(object_array(list(context.gens()), (count,)))
-            values = np.asarray(self.source.coordinates(weights), dtype=object)
-            found = [context.constant(0) + value for value in values.ravel()]
+        context = flint.fmpq_mpoly_ctx.get([f"w{i}" for i in range(count)], "degrevlex")
+        found = [
+            context.from_dict({m: flint.fmpq(c.numerator, c.denominator) for m, c in f.items()})
+            for f in coordinate_polynomials(self.source)
+        ]
         return (*found, *[context.constant(1)] * self.homogenized)
 
     def span(self, rng: np.random.Generator, p: int) -> Span:
@@ -172,9 +162,7 @@ class Image:
         basis, pivots, free = kernel_mod(points, p)
         if free and self.polynomials is not None:
             lengths = [len(f.monoms()) for f in self.polynomials]
-            if (
-                self.homogenized
-            ):  # before a constant coordinate of the map, which then is a number and no variable
+            if self.homogenized:  # before a constant coordinate of the map, which then is a number
                 lengths[-1] = 0
             order = np.argsort(lengths, kind="stable")
             basis, pivots, free = kernel_mod(points[:, order], p)
@@ -198,7 +186,7 @@ def graded_cone(source: PolynomialMap) -> bool:
 def image_of(model: Model) -> Image:
     """The image of a polynomial model, by the parametrization with the fewest unconstrained weights that is known."""
     if model.polynomial and model.free.coordinate_count == 0:
-        raise InputError(f"{model.spec} has no coordinates")
+        raise InputError(f"{model} has no coordinates")
     return Image(leanest(model))
 
 
@@ -252,14 +240,11 @@ def _conditions(image: Image, span: Span, rng: np.random.Generator, p: int) -> M
 
 def _integral(row: Matrix, p: int) -> Matrix | None:
     """The integer multiple of a vector of small fractions given modulo a large prime."""
-    fractions = [rational(residue, p) for residue in row.tolist()]
-    small = [
-        f for f in fractions if f is not None and max(abs(f.numerator), f.denominator) <= _LARGEST_WEIGHT
-    ]
-    if len(small) < len(fractions):
+    found = [f for residue in row.tolist() if (f := rational(residue, p)) is not None]
+    if len(found) < len(row) or any(max(abs(f.numerator), f.denominator) > _LARGEST_WEIGHT for f in found):
         return None
-    common = lcm(*(f.denominator for f in small))
-    return np.array([int(f * common) for f in small], dtype=np.int64)
+    common = lcm(*(f.denominator for f in found))
+    return np.array([int(f * common) for f in found], dtype=np.int64)
 
 
 # -- permutations of the coordinates -------------------------------------------------------------------------------

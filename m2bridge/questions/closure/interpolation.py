@@ -19,7 +19,7 @@ import numpy.typing as npt
 from m2bridge.linear.modular import echelon_mod, kernel_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, check_prime
 from m2bridge.models.base import Model
-from m2bridge.models.polynomials import Polynomial
+from m2bridge.models.polynomials import Polynomial, exponents_of, variables_of
 from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure.image import (
     Image,
@@ -265,7 +265,7 @@ class Interpolation:
         for index in representatives:
             self.clock.check()
             monomials = part.space(index)
-            values = _evaluate(points[: len(monomials) + EXTRA_POINTS], monomials, self.p)
+            values = monomial_values(points[: len(monomials) + EXTRA_POINTS], monomials, self.p)
             basis, pivots, free = kernel_mod(values, self.p, self.clock.check)
             rank_total += int(orbit_sizes[index]) * len(pivots)
             if not free:
@@ -326,35 +326,29 @@ class Interpolation:
             if not new.get(representative):
                 continue
             source = solved[representative]
-            moved = part.carrier[index][source.monomials]
-            exponents = np.zeros((len(moved), self.span.dim), dtype=np.int64)
-            for column in moved.T:
-                np.add.at(exponents, (np.arange(len(moved)), column), 1)
-            for row in new[representative]:
-                terms = np.flatnonzero(source.basis[row])
-                found.append({tuple(exponents[t].tolist()): int(source.basis[row, t]) for t in terms})
+            moved = part.carrier[index][source.monomials].tolist()
+            for row in source.basis[list(new[representative])]:
+                terms = np.flatnonzero(row).tolist()
+                found.append({exponents_of(moved[t], self.span.dim): int(row[t]) for t in terms})
         return found
 
 
-def _evaluate(points: Matrix, monomials: Matrix, p: int) -> Matrix:
-    """Values of monomials (columns) at points (rows), mod p."""
-    values = points[:, monomials[:, 0]]
-    for column in monomials.T[1:]:
+def monomial_values(points: Matrix, monomials: Matrix, p: int) -> Matrix:
+    """Values of monomials (columns) of one degree at points (rows), mod p."""
+    values = np.ones((len(points), len(monomials)), dtype=np.int64)
+    for column in monomials.T:
         values = values * points[:, column] % p
     return values
 
 
 def evaluate(polynomial: Polynomial, points: Matrix, p: int) -> Matrix:
-    """Values of a sparse polynomial at points (rows of span coordinates), mod p.
+    """Values of a homogeneous polynomial at points (rows of span coordinates), mod p.
 
-    >>> evaluate({(2, 0): 1, (0, 1): 3}, np.array([[2, 5]]), 7).tolist()
-    [5]
+    >>> evaluate({(2, 0): 1, (1, 1): 3}, np.array([[2, 5]]), 7).tolist()
+    [6]
     """
-    total = np.zeros(len(points), dtype=np.int64)
-    for exponents, coefficient in polynomial.items():
-        term = np.full(len(points), int(coefficient) % p, dtype=np.int64)
-        for variable, exponent in enumerate(exponents):
-            for _ in range(exponent):
-                term = term * points[:, variable] % p
-        total = (total + term) % p
-    return total
+    if not polynomial:
+        return np.zeros(len(points), dtype=np.int64)
+    monomials = np.array([variables_of(m) for m in polynomial], dtype=np.int64)
+    coefficients = np.array([int(c) % p for c in polynomial.values()])
+    return np.asarray((monomial_values(points, monomials, p) * coefficients % p).sum(axis=1) % p)

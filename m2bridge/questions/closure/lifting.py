@@ -106,10 +106,9 @@ def generated_rank(
     rows: list[dict[tuple[int, ...], int]] = []
     for f in polynomials:
         common, gap = lcm(*(c.denominator for c in f.values())), degree - sum(next(iter(f)))
+        whole = [(variables_of(m), int(c * common)) for m, c in f.items()]
         for shift in combinations_with_replacement(range(count), gap) if gap >= 0 else ():
-            rows.append(
-                {exponents_of((*variables_of(m), *shift), count): int(c * common) for m, c in f.items()}
-            )
+            rows.append({exponents_of((*m, *shift), count): c for m, c in whole})
     columns = {m: i for i, m in enumerate(dict.fromkeys(m for row in rows for m in row))}
     table = np.zeros((len(rows), len(columns)), dtype=np.int64 if p else object)
     for place, row in zip(table, rows, strict=True):
@@ -123,7 +122,7 @@ def compare_primes(work: Work, found: Interpolation) -> None:
     ranks = found.hilbert_function[: top + 1]
     others: list[Interpolation] = []
     for number, p in enumerate(work.other_primes(_PRIMES) if work.limit is None else ()):
-        work.tell(f"the same modulo {p}")
+        work.ask.announce(f"the same modulo {p}")
         other = work.interpolation(p)
         if not other.reach(top):
             work.limit = work.limit or other.limit
@@ -167,7 +166,7 @@ def lift_forms(work: Work) -> Sequence[Polynomial] | None:
     primes, forms = [work.prime], [work.span.polynomials]
     for p in work.other_primes(_PRIMES):
         primes.insert(-1, p)
-        forms.insert(-1, work.image.span(np.random.default_rng(work.seed), p).polynomials)
+        forms.insert(-1, work.image.span(np.random.default_rng(work.ask.seed), p).polynomials)
         if (lifted := lift_polynomials(forms, primes)) is not None:
             return lifted
     return None
@@ -176,16 +175,13 @@ def lift_forms(work: Work) -> Sequence[Polynomial] | None:
 def _check_lift(work: Work, lifted: Sequence[Polynomial]) -> None:
     """Fresh points over a second prime; for QQ exact substitution into the coordinates as integer polynomials."""
     p = work.other_primes(9)[-1]
-    residues = [reduce_polynomial(f, p) for f in lifted]
-    check = vanish_at_fresh_points(residues, work.image, work.span, p, work.seed)
-    work.evidence.append(check)
-    if check.value:
+    if vanish_at_fresh_points(work, [reduce_polynomial(f, p) for f in lifted], p):
         work.shows(f"lifted to QQ, the equations vanish at fresh points over F_{p}")
     if work.dense:
         return
     exact = None
     if work.rational:
-        work.tell("exact substitution")
+        work.ask.announce("exact substitution")
         exact = substitute(work)
         if exact is None:
             work.lacks(
@@ -226,7 +222,7 @@ def substitute(work: Work) -> bool | None:
     coordinates = work.image.polynomials
     if coordinates is None or work.lifted is None or work.lifted_forms is None:
         return None
-    clock, chosen = work.asking.clock, [coordinates[i] for i in work.span.basis]
+    clock, chosen = work.ask.clock, [coordinates[i] for i in work.span.basis]
     try:
         exact = all(vanishes_exactly(f, chosen, clock) for f in work.lifted) and all(
             vanishes_exactly(f, coordinates, clock) for f in work.lifted_forms
@@ -239,7 +235,7 @@ def substitute(work: Work) -> bool | None:
     if exact:
         work.evidence += [
             replace(e, field="QQ", method=f"{e.method}; over QQ it is at most what it is modulo p")
-            for e in work.evidence_of("image_dim") if (e.relation, e.witness) == ("<=", "macaulay2")
+            for e in work.evidence if (e.quantity, e.relation, e.witness) == ("image_dim", "<=", "macaulay2")
         ]  # fmt: skip
         work.shows("over QQ every equation vanishes identically on the parametrization (exact substitution)")
     return exact

@@ -26,7 +26,7 @@ from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.closure.interpolation import monomials_of_degree
+from m2bridge.questions.closure.interpolation import monomial_values, monomials_of_degree
 from m2bridge.questions.closure.result import Equation
 
 _MOST_COORDINATES = 40
@@ -76,19 +76,22 @@ class Coefficients:
 
 def coefficients_of(names: Sequence[str]) -> Coefficients | None:
     """The array of a network with coordinates of these names; None when the outputs are not forms of one multidegree."""
-    read = [_COORDINATE.fullmatch(name) for name in names]
-    if not names or not all(read):
+    read = [match for name in names if (match := _COORDINATE.fullmatch(name))]
+    if not names or len(read) < len(names):
         return None
-    labels = sorted({tuple(map(int, v.split(","))) for name in names for v, _ in _FACTOR.findall(name)})
-    coordinates: dict[tuple[str, Sizes], int] = {}
-    for i, match in enumerate(read):
-        assert match is not None
-        variables = [
-            labels.index(tuple(map(int, label.split(","))))
-            for label, power in _FACTOR.findall(match[2])
-            for _ in range(int(power or 1))
+
+    def variables(text: str) -> list[Sizes]:
+        powers = [
+            (tuple(map(int, label.split(","))), int(power or 1)) for label, power in _FACTOR.findall(text)
         ]
-        coordinates[match[1], tuple(sorted(variables))] = i
+        return [label for label, power in powers for _ in range(power)]
+
+    monomials = [variables(match[2]) for match in read]
+    labels = sorted({label for m in monomials for label in m})
+    coordinates = {
+        (match[1], tuple(sorted(map(labels.index, m)))): i
+        for i, (match, m) in enumerate(zip(read, monomials, strict=True))
+    }
     outputs = list(dict.fromkeys(output for output, _ in coordinates))
     for blocks in ([label[1:] for label in labels], [()] * len(labels)):  # by tokens, or all inputs alike
         parts = [[v for v, block in enumerate(blocks) if block == token] for token in sorted(set(blocks))]
@@ -145,9 +148,7 @@ class EquationFamily:
         k, start = self.form.degrees[self.binary], 2 + sum(self.form.degrees[: self.binary])
         forms = np.moveaxis(array, range(start, start + k), range(-k, 0)).reshape(len(array), 2, 2**k)
         table = np.zeros((len(array), 2 * k, 2 * k), dtype=np.int64)
-        for i in range(
-            k + 1
-        ):  # the coefficient with i factors y: its place in the array has i ones in binary
+        for i in range(k + 1):  # the coefficient with i factors y: its place has i ones in binary
             coefficient = forms[:, :, 2**i - 1] * comb(k, i) % p
             for shift in range(k):
                 table[:, [shift, k + shift], shift + i] = coefficient
@@ -212,17 +213,16 @@ def named_generators(
     model: Model, equations: Sequence[Equation], counts: Mapping[int, int], p: int, seed: int
 ) -> tuple[str, ...]:
     """Sentences such as ``9 of degree 2 = 2-minors of the 3 x 3 matrix of outputs by inputs``, as far as they are recognised."""
-    curved = [f for f in equations if f.degree > 1]
     free = model.free
     if isinstance(free, PolynomialMap) and all(len(terms) == 1 for terms in free.polynomials):
         return tuple(f"{n} of degree {k} = binomials of a toric ideal" for k, n in sorted(counts.items()))
+    if not counts or p < _SMALLEST_PRIME or model.coordinate_count > _MOST_COORDINATES:
+        return ()
     try:
-        form = (
-            coefficients_of(model.coordinate_names) if model.coordinate_count <= _MOST_COORDINATES else None
-        )
+        form = coefficients_of(model.coordinate_names)
     except M2BridgeError:
         form = None
-    if form is None or not counts or p < _SMALLEST_PRIME:
+    if form is None:
         return ()
     rng = np.random.default_rng([seed, 61])
     points = image_of(model).points(rng, model.coordinate_count + 3, p)[:, : model.coordinate_count]
@@ -235,7 +235,7 @@ def named_generators(
             vanishing.setdefault(size, []).append(family)
     found: list[str] = []
     for degree, count in sorted(counts.items()):
-        lower = [f for f in curved if f.degree < degree]
+        lower = [f for f in equations if 1 < f.degree < degree]
         if degree in vanishing:
             found += _named(form, vanishing[degree], degree, count, lower, points, rng, p)
     return tuple(found)
@@ -280,20 +280,13 @@ def _multiples(
     equations: Sequence[Equation], degree: int, inside: np.ndarray, points: np.ndarray, p: int
 ) -> np.ndarray:
     """Values at points of a subspace, a row for each product of an equation and a monomial in the coordinates `inside` of it."""
-    rows: list[np.ndarray] = []
+    rows = [np.zeros((0, len(points)), dtype=np.int64)]
     for f in equations:
-        value = np.zeros(len(points), dtype=np.int64)
-        for c, monomial in zip(f.coefficients, f.monomials, strict=True):
-            value = (value + _product(np.full(len(points), c % p), points, monomial, p)) % p
+        terms = monomial_values(points, np.array(f.monomials), p)
+        value = (terms * (np.array(f.coefficients) % p) % p).sum(axis=1) % p
         shifts = monomials_of_degree(inside.shape[1], degree - f.degree)
-        rows += [_product(value, inside, shift, p) for shift in shifts]
-    return np.array(rows, dtype=np.int64).reshape(-1, len(points))
-
-
-def _product(value: np.ndarray, points: np.ndarray, monomial: Sequence[int], p: int) -> np.ndarray:
-    for i in monomial:
-        value = value * points[:, i] % p
-    return value
+        rows.append(monomial_values(inside, shifts, p).T * value % p)
+    return np.concatenate(rows)
 
 
 def _determinants(matrices: np.ndarray, p: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from fractions import Fraction
-from math import gcd, lcm
+from math import gcd, lcm, prod
 from typing import Any, ClassVar, Literal
 
 from m2bridge.errors import InputError
@@ -41,15 +41,13 @@ class Equation:
         places = (exponents_of(m, count) for m in self.monomials)
         return dict(zip(places, self.coefficients, strict=True))
 
+    def _terms_at(self, values: Sequence[Any]) -> list[Any]:
+        pairs = zip(self.coefficients, self.monomials, strict=True)
+        return [prod((values[i] for i in m), start=c) for c, m in pairs]
+
     def at(self, values: Sequence[Any]) -> Any:
         """The value at a point."""
-        total: Any = 0
-        for coefficient, monomial in zip(self.coefficients, self.monomials, strict=True):
-            term: Any = coefficient
-            for i in monomial:
-                term = term * values[i]
-            total = total + term
-        return total
+        return sum(self._terms_at(values))
 
     def gradient(self, values: Sequence[Any]) -> list[Any]:
         """The partial derivatives at a point, one for each of its coordinates."""
@@ -58,25 +56,20 @@ class Equation:
             if sum(1 for i in monomial if values[i] == 0) > 1:
                 continue  # every partial derivative keeps a factor that vanishes here
             for i, power in Counter(monomial).items():
-                term: Any = coefficient * power
                 rest = list(monomial)
                 rest.remove(i)
-                for j in rest:
-                    term = term * values[j]
-                row[i] = row[i] + term
+                row[i] = row[i] + prod((values[j] for j in rest), start=coefficient * power)
         return row
 
     def relative_residual(self, values: Sequence[float]) -> float:
         """Absolute value at a real point, divided by the sum of the terms' absolute values (0 when all terms vanish)."""
-        positive = tuple(map(abs, self.coefficients))
-        size = Equation(degree=self.degree, coefficients=positive, monomials=self.monomials).at(
-            [abs(v) for v in values]
-        )
-        return abs(float(self.at(values))) / float(size) if size else 0.0
+        terms = self._terms_at(values)
+        size = sum(map(abs, terms))
+        return abs(float(sum(terms))) / float(size) if size else 0.0
 
-    def text(self, *, power: str = "^") -> str:
-        """Plain text, as Macaulay2, Singular and (with ``power="**"``) Python read it."""
-        return self._written("*", lambda i, e: f"z{i}" if e == 1 else f"z{i}{power}{e}")
+    def text(self, *, power: str = "^", name: str = "z{}") -> str:
+        """Plain text, as Macaulay2, Singular and (with ``power="**"``) Python read it; `name` is that of variable {}."""
+        return self._written("*", lambda i, e: name.format(i) + (f"{power}{e}" if e > 1 else ""))
 
     def latex(self) -> str:
         """LaTeX source."""
@@ -249,37 +242,23 @@ class Closure(Result):
         values = list(point)
         if len(values) != self.coordinate_count:
             raise InputError(f"a point has {self.coordinate_count} coordinates here, not {len(values)}")
-        exact = all(isinstance(v, (int, Fraction)) or hasattr(v, "__index__") for v in values)
-        if exact:
-            return self._contains_exactly([v if isinstance(v, Fraction) else int(v) for v in values])
-        if self.characteristic:
+        p, known = self.characteristic, self.known_equations
+        if all(isinstance(v, (int, Fraction)) or hasattr(v, "__index__") for v in values):
+            place = [v if isinstance(v, Fraction) else int(v) for v in values]
+            if not p:
+                return Membership(verdict=all(f.at(place) == 0 for f in known), arithmetic="exact")
+            residues = [residue(v, p) for v in place]
+            return Membership(verdict=all(f.at(residues) % p == 0 for f in known), arithmetic=f"mod {p}")
+        if p:
             raise InputError("equations over F_p say nothing about real points; compute the closure over QQ")
-        worst = max(
-            (f.relative_residual([float(v) for v in values]) for f in self.known_equations), default=0.0
-        )
+        worst = max((f.relative_residual([float(v) for v in values]) for f in known), default=0.0)
         return Membership(verdict=worst <= tolerance, arithmetic="real", residual=worst, tolerance=tolerance)
-
-    def _contains_exactly(self, values: list[int | Fraction]) -> Membership:
-        p = self.characteristic
-        if not p:
-            return Membership(
-                verdict=all(f.at(values) == 0 for f in self.known_equations), arithmetic="exact"
-            )
-        residues = [residue(v, p) for v in values]
-        vanish = all(f.at(residues) % p == 0 for f in self.known_equations)
-        return Membership(verdict=vanish, arithmetic=f"mod {p}")
-
-    @property
-    def summary(self) -> str:
-        """One line: generators, codimension, degree, completeness."""
-        return (
-            f"equations in the span of dimension {self.span_dim}: {self._counts()}; codimension {self.codim}, "
-            f"degree {self.degree}; {self.completeness} ({self.certainty.value})"
-        )
 
     def _repr_latex_(self) -> str:
         if self.equations is None or len(self.equations) > 12:
-            return f"$$\\text{{{formats.latex_text(self.summary)}}}$$"
+            told = f"equations in the span of dimension {self.span_dim}: {self._counts()}; codimension {self.codim}"
+            told += f", degree {self.degree}; {self.completeness} ({self.certainty.value})"
+            return f"$$\\text{{{told}}}$$"
         zero = formats.latex_zero(self.characteristic)
         lines = r" \\ ".join(f"&{f.latex()} {zero}" for f in self.equations)
         return f"$$\\begin{{aligned}}{lines}\\end{{aligned}}$$"
@@ -287,28 +266,15 @@ class Closure(Result):
     def view(self) -> View:
         cone = ", no cone" if self.homogenized else ""
         part = ": one part of the source, the image may be larger" if self.completeness == "seen-part" else ""
-        facts = [
-            (
-                "ambient space",
-                f"{self.ambient_dim} (linear span {self.span_dim}, {self.linear_forms} linear forms)",
-            ),
-            ("image", f"dimension {known(self.image_dim)}{cone}"),
-            *(
-                (
-                    f"component {number} over {self.field}",
-                    f"dimension {c.dim}, degree {c.degree}, from component {c.source_component} of the source",
-                )
-                for number, c in enumerate(self.components or (), start=1)
-            ),
-            ("minimal generators", "; ".join([*self.names, self._counts()])),
-            (
-                "completeness",
-                f"{self.completeness}, looked at up to degree {self.degree_bound}, over {self.field}{part}",
-            ),
-        ]
-        notes = [f"+ {sentence}" for sentence in self.shown] + [
-            f"- not shown: {sentence}" for sentence in self.not_shown
-        ]
+        spanned = f"{self.ambient_dim} (linear span {self.span_dim}, {self.linear_forms} linear forms)"
+        facts = [("ambient space", spanned), ("image", f"dimension {known(self.image_dim)}{cone}")]
+        for number, c in enumerate(self.components or (), start=1):
+            told = f"dimension {c.dim}, degree {c.degree}, from component {c.source_component} of the source"
+            facts.append((f"component {number} over {self.field}", told))
+        reached = f"{self.completeness}, looked at up to degree {self.degree_bound}, over {self.field}{part}"
+        facts.append(("minimal generators", "; ".join([*self.names, self._counts()])))
+        facts.append(("completeness", reached))
+        notes = [*(f"+ {line}" for line in self.shown), *(f"- not shown: {line}" for line in self.not_shown)]
         to_prove = "--field QQ lifts the equations and checks them exactly"
         if self.field == "QQ":
             to_prove = "--method kernel: a kernel over QQ is all of the ideal"

@@ -14,30 +14,17 @@ from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.linear.primes import (
     LARGEST_MACAULAY2_PRIME,
     MACAULAY2_PRIME,
-    check_prime,
     given_numbers,
     prime_for,
 )
 from m2bridge.models import Model
-from m2bridge.questions.critical_points.accounting import (
-    account,
-    further_witnesses,
-    say_count,
-    strata_points,
-)
-from m2bridge.questions.critical_points.charts import Source
+from m2bridge.questions.critical_points import counting
+from m2bridge.questions.critical_points.charts import ExpandedMap
 from m2bridge.questions.critical_points.counting import BUNDLE, CONORMAL, TEMPLATE, Count, Counter
-from m2bridge.questions.critical_points.losses import Given, Loss, read_samples, read_target
-from m2bridge.questions.critical_points.real import (
-    MOST_POINTS,
-    algebra,
-    enclosed,
-    kinds,
-    real_roots,
-    signature,
-)
+from m2bridge.questions.critical_points.losses import GivenLoss, Loss, read_samples, read_target
 from m2bridge.questions.critical_points.real import TEMPLATE as REAL
-from m2bridge.questions.critical_points.result import CriticalPoints, RealPoint, StratumPoints
+from m2bridge.questions.critical_points.real import histogram, kinds, real_points
+from m2bridge.questions.critical_points.result import CriticalPoints, StratumPoints
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map, leanest
 from m2bridge.results import Certainty
@@ -61,6 +48,7 @@ LEAST_PRIME = 1009
         "positive_dimensional": "families of regular critical points: zero loss, dimension, degree",
     },
     example="m2bridge critical-points 'lightning(d=2,dp=1)'",
+    primes=(LEAST_PRIME, LARGEST_MACAULAY2_PRIME),
     warm=True,
 )
 def critical_points(
@@ -99,20 +87,20 @@ def critical_points(
     source_model = _checked(model)
     data = read_samples(data) if isinstance(data, str) else data
     target = read_target(target) if isinstance(target, str) else target
-    given = Given(metric, kernel, data, samples, noise, target, small=real or draws > 0)
+    given = GivenLoss(metric, kernel, data, samples, noise, target, small=real or draws > 0)
     loss = given.loss(model, ask.seed)
-    p = _prime(ask, model, loss)
+    p = prime_for(given_numbers(model) | loss.numbers, chosen=ask.prime, default=MACAULAY2_PRIME)
     ask.require_engine()
-    source = Source(source_model, p, ask.seed)
+    source = ExpandedMap(source_model, p, ask.seed)
     if source.image_dim == 0:
         raise InputError(
-            f"{model.spec} has one function only: there is nothing to vary, and no critical points to count"
+            f"{model} has one function only: there is nothing to vary, and no critical points to count"
         )
     counter = Counter(ask, loss, p)
     ask.announce("hypotheses of Chern classes")
     bundle, count = counter.first(source)
     immersed = bundle is not None
-    say_count(ask, count, "macaulay2", "Groebner basis in a chart of the weights", counter)
+    counting.say_count(counter, count, "macaulay2", "Groebner basis in a chart of the weights")
     if count.fiber_dim:
         # the program's Jacobian has full rank in the chart: Macaulay2 has another network
         ask.say("fiber_dim", 0, "modular", "rank of the program's Jacobian in the chart", prime=p)
@@ -126,108 +114,42 @@ def critical_points(
         ask.say("regular", 1, "linear image", method, ancestry="construction")
     strata = None
     if count.limit is None:
-        further_witnesses(ask, counter, source, count, immersed=immersed)
-        strata = strata_points(ask, counter, model, count)
-    accounted = account(ask, counter, source, count, strata, immersed=immersed)
+        counting.further_witnesses(counter, source, count, immersed=immersed)
+        strata = counting.strata_points(counter, model, count)
+    accounted = counting.account(counter, source, count, strata, immersed=immersed)
     remarks = _remarks(loss, count, source, model)
-    points, indexed = _real(ask, source, loss, count, digits, remarks) if real else (None, False)
-    histogram = _histogram(ask, source, given, draws, remarks) if draws else None
+    points, indexed = real_points(counter, source, count, digits, remarks) if real else (None, False)
+    counted = histogram(ask, source, given, draws, remarks) if draws else None
     return ask.answer(
-        CriticalPoints,
-        model=model.spec,
-        options={"prime": p, **given.options(loss)},
-        certainty=Certainty.PROBABLE,
-        limit=count.limit,
-        loss=given.description,
-        loss_rank=loss.rank(),
-        needed_rank=source.span_dim,
-        image_dim=source.image_dim,
-        coordinate_count=source_model.coordinate_count,
+        CriticalPoints, model=model.spec, options={"prime": p, **given.options(loss)},
+        certainty=Certainty.PROBABLE, limit=count.limit, loss=given.description, loss_rank=loss.rank(),
+        needed_rank=source.span_dim, image_dim=source.image_dim, coordinate_count=source_model.coordinate_count,
         fiber_degree=count.fiber_degree,
         ed_degree=count.points if loss.kind != "samples" and kernel == 0 and target is None else None,
-        regular=1 if dense and count.points is None else count.points,
-        zero_loss=count.zero_loss,
-        singular=accounted.singular,
-        spurious=accounted.spurious,
-        accounted=accounted.text,
-        positive_dimensional=count.families,
-        real=None if points is None else len(points),
-        index=None if points is None or not indexed else kinds(points),
-        real_points=points or (),
-        histogram=histogram,
-        remarks=tuple(remarks),
-    )
-
-
-def _prime(ask: Asking, model: Model, loss: Loss) -> int:
-    chosen = None if ask.prime is None else check_prime(ask.prime)
-    if chosen is not None and not LEAST_PRIME <= chosen <= LARGEST_MACAULAY2_PRIME:
-        raise InputError(
-            f"--prime {chosen}: random data and Groebner bases need one from {LEAST_PRIME} to {LARGEST_MACAULAY2_PRIME}"
-        )
-    return prime_for(given_numbers(model) | loss.numbers, chosen=chosen, default=MACAULAY2_PRIME)
+        regular=1 if dense and count.points is None else count.points, zero_loss=count.zero_loss,
+        singular=accounted.singular, spurious=accounted.spurious, accounted=accounted.text,
+        positive_dimensional=count.families, real=None if points is None else len(points),
+        index=kinds(points) if points is not None and indexed else None, real_points=points or (),
+        histogram=counted, remarks=tuple(remarks),
+    )  # fmt: skip
 
 
 def _checked(model: Model) -> Model:
     """The model with fewest weights and the same image; what has no critical points of this kind is refused."""
     if not model.polynomial:
-        raise NotPolynomialError(f"{model.spec} is not polynomial: its critical points are no algebraic set")
+        raise NotPolynomialError(f"{model} is not polynomial: its critical points are no algebraic set")
     if constrained_map(model) is not None:
         raise InputError(
-            f"{model.spec}: its variables satisfy equations; give a parametrization of this source instead"
+            f"{model}: its variables satisfy equations; give a parametrization of this source instead"
         )
     if model.coordinate_count > _MOST_COORDINATES:
         raise InputError(
-            f"{model.spec} has {model.coordinate_count} coordinates; critical points are counted for up to {_MOST_COORDINATES}"
+            f"{model} has {model.coordinate_count} coordinates; critical points are counted for up to {_MOST_COORDINATES}"
         )
     return leanest(model)
 
 
-def _real(
-    ask: Asking, source: Source, loss: Loss, count: Count, digits: int, remarks: list[str]
-) -> tuple[tuple[RealPoint, ...] | None, bool]:
-    """The real critical functions, and whether their weights in the chart are known, so that they have an index."""
-    if count.points is None or count.points > MOST_POINTS or count.drop_dim is None:
-        remarks.append(
-            f"Real points were not looked for: there must be finitely many regular ones, at most {MOST_POINTS}."
-        )
-        return None, False
-    ask.announce("real critical points")
-    chart = source.chart(dense=False)
-    found, reason = algebra(ask, source.model, chart, loss, saturating=count.drop_dim >= 0)
-    if found is None:
-        remarks.append(f"The real points were not found: {reason}.")
-        return None, False
-    # held entries may miss critical points of special data, which were counted in a random chart
-    relation = ">=" if loss.special else "="
-    method = "the algebra of the critical points over QQ"
-    ask.say("regular", found.points, "rational", method, ancestry="construction", relation=relation)
-    points = enclosed(found, source, chart, loss, digits)
-    for value, witness, method, ancestry in (
-        (len(points), "isolation", "real roots enclosed by FLINT", "construction"),
-        (signature(found.minimal), "trace form", "its signature over QQ", "formula"),
-    ):
-        proved: dict[str, Any] = {"certainty": Certainty.PROVED, "field": "QQ", "scope": "at-point"}
-        ask.say("real", value, witness, method, ancestry=ancestry, **proved)
-    return points, found.places is not None
-
-
-def _histogram(ask: Asking, source: Source, given: Given, draws: int, remarks: list[str]) -> dict[str, int]:
-    """How many random data have how many real critical points."""
-    tally: dict[int, int] = {}
-    for k in range(draws):
-        ask.announce(f"random data {k + 1} of {draws}")
-        loss = given.loss(source.model, ask.seed + 1000 + k)
-        found, reason = algebra(ask, source.model, source.chart(dense=False), loss)
-        if found is None:
-            remarks.append(f"Random data {k + 1} were left out: {reason}.")
-            continue
-        real = len(real_roots(found.minimal))
-        tally[real] = tally.get(real, 0) + 1
-    return {str(n): tally[n] for n in sorted(tally)}
-
-
-def _remarks(loss: Loss, count: Count, source: Source, model: Model) -> list[str]:
+def _remarks(loss: Loss, count: Count, source: ExpandedMap, model: Model) -> list[str]:
     found = [loss.note] if loss.note else []
     if source.model != model:
         found.append(

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.residues import Mod
-from m2bridge.models import Lightning, Linear, Model, symbolic_map
+from m2bridge.models import Lightning, Linear, Model
 from m2bridge.models.custom import PolynomialMap, terms_of
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.questions.orbits import all_orbits
 from m2bridge.questions.over_q import kernel
-from m2bridge.questions.source import leanest
+from m2bridge.questions.source import coordinate_polynomials, leanest, random_image_points
 
 Matrix = NDArray[np.int64]
 _HELD = 30
@@ -63,7 +63,7 @@ def whole_space(weights: int) -> Chart:
 
 
 @dataclass(frozen=True)
-class Source:
+class ExpandedMap:
     """A map by its polynomials, with what its monomials and one random point say of its symmetries."""
 
     model: Model
@@ -72,9 +72,7 @@ class Source:
 
     @cached_property
     def polynomials(self) -> tuple[dict[tuple[int, ...], Any], ...]:
-        if isinstance(self.model, PolynomialMap):
-            return tuple(dict(terms) for terms in self.model.polynomials)
-        return symbolic_map(self.model)
+        return coordinate_polynomials(self.model)
 
     @cached_property
     def as_map(self) -> PolynomialMap:
@@ -124,10 +122,8 @@ class Source:
     @cached_property
     def span_dim(self) -> int:
         """The dimension of the span of all functions, from random ones over F_p."""
-        rng = np.random.default_rng([self.seed, 51])
-        drawn = [self.model.draw_weights(rng, self.p) for _ in range(self.model.coordinate_count + 5)]
-        weights = {name: Mod(np.stack([w[name] for w in drawn]), self.p) for name in self.model.parameters}
-        return rank_mod(self.model.coordinates(weights).values, self.p)
+        rng, count = np.random.default_rng([self.seed, 51]), self.model.coordinate_count + 5
+        return rank_mod(random_image_points(self.model, rng, count, self.p), self.p)
 
     def idle(self, *, scaled: bool) -> Matrix:
         """Directions of the weights at the point that leave the function as it is, or (scaled) up to its scale; one a row."""

@@ -10,12 +10,15 @@ loss on the cone over the image is
 5.8, for an embedding). It also holds when the differential loses k >= 1 only in codimension greater than k: the pairs of a point
 and a hyperplane that contains the image of the differential there are then irreducible of the same dimension, so they are the
 conormal variety, and its class is computed by the same bundles. This is what :meth:`Counter.bundle` checks first.
+
+All critical points of the weights, without a chart, are compared with the regular ones and those on strata of the singular locus
+by the values of one random linear form: what remains is spurious.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import comb, factorial, prod
 from typing import Any
@@ -27,13 +30,23 @@ from m2bridge.errors import M2BridgeError
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, given_numbers, primes_below
 from m2bridge.models import Model
 from m2bridge.questions.closure import closure
-from m2bridge.questions.critical_points.charts import Chart, Source, orbit_pairs_dim, whole_space
+from m2bridge.questions.critical_points.charts import (
+    Chart,
+    ExpandedMap,
+    known_strata,
+    orbit_pairs_dim,
+    whole_space,
+)
 from m2bridge.questions.critical_points.losses import Loss
-from m2bridge.questions.critical_points.result import Family
+from m2bridge.questions.critical_points.result import CriticalFamily, StratumPoints
 from m2bridge.questions.kernel import Asking
 
 TEMPLATE, BUNDLE, CONORMAL = "critical_points", "critical_points_bundle", "critical_points_conormal"
 MOST_VALUES = 150
+MOST_WEIGHTS = 9
+"""With more weights than this, components outside all charts are not looked for (10 weights took more than a minute)."""
+_LONG = 3.0
+"""Seconds of the first count beyond which one further witness is enough."""
 _MOST_NORMALS = 8
 _FIRST = 30.0
 """Seconds for the hypotheses of Chern classes, which are checked before anything is counted."""
@@ -69,7 +82,7 @@ class Count:
 
     points: int | None
     zero_loss: int | None
-    families: tuple[Family, ...]
+    families: tuple[CriticalFamily, ...]
     fiber_dim: int | None
     fiber_degree: int | None
     drop_dim: int | None
@@ -81,19 +94,14 @@ class Count:
     def known(self) -> bool:
         return self.points is not None or bool(self.families)
 
-    def patience(self, remaining: float | None) -> float:
-        """Seconds for a further witness: more than this one took, less than all that is left."""
-        wanted = max(20.0, min(_PATIENCE, 4 * self.seconds))
-        return wanted if remaining is None else max(1.0, min(wanted, 0.5 * remaining))
 
-
-def _grouped(parts: Sequence[Sequence[Any]]) -> tuple[Family, ...]:
+def _grouped(parts: Sequence[Sequence[Any]]) -> tuple[CriticalFamily, ...]:
     """Components {zero loss, dimension, degree} summed up by the first two."""
     total: dict[tuple[bool, int], int] = {}
     for zero, dim, degree in parts:
         total[bool(zero), int(dim)] = total.get((bool(zero), int(dim)), 0) + int(degree)
     order = sorted(total, key=lambda key: (-key[1], not key[0]))
-    return tuple(Family(zero_loss=zero, dim=dim, degree=total[zero, dim]) for zero, dim in order)
+    return tuple(CriticalFamily(zero_loss=zero, dim=dim, degree=total[zero, dim]) for zero, dim in order)
 
 
 @dataclass(frozen=True)
@@ -108,15 +116,14 @@ class Counter:
         rng = np.random.default_rng([self.ask.seed, 41, salt])
         return [int(x) for x in rng.integers(1, self.p, size=count)]
 
+    def patience(self, first: Count) -> float:
+        """Seconds for a further witness: more than the first one took, less than all that is left."""
+        wanted, remaining = max(20.0, min(_PATIENCE, 4 * first.seconds)), self.ask.clock.remaining
+        return wanted if remaining is None else max(1.0, min(wanted, 0.5 * remaining))
+
     def count(
-        self,
-        model: Model,
-        chart: Chart,
-        *,
-        inverted: bool = False,
-        immersed: bool = False,
-        seconds: float | None = None,
-    ) -> Count:
+        self, model: Model, chart: Chart, *, inverted: bool = False, immersed: bool = False, seconds: float | None = None
+    ) -> Count:  # fmt: skip
         """The regular critical functions of a map in a chart; `immersed`: no critical point has a differential that drops."""
         values, limit = self._run(model, chart, {"inverted": inverted, "immersed": immersed}, seconds)
         fiber = values.get("fiber_degree") if values.get("fiber_dim") == 0 else None
@@ -124,18 +131,14 @@ class Counter:
         if fiber and values.get("regular_dim") in (0, -1) and degree is not None and degree % fiber == 0:
             points, zero_loss = degree // fiber, (values.get("zero_degree") or 0) // fiber
         return Count(
-            points=points,
-            zero_loss=zero_loss,
-            families=_grouped(values.get("parts") or ()),
-            fiber_dim=values.get("fiber_dim"),
-            fiber_degree=fiber or None,
-            drop_dim=values.get("drop_dim"),
-            values=self._squarefree(values.get("values_polynomial")),
-            limit=limit,
-            seconds=self.ask.last_seconds,
-        )
+            points=points, zero_loss=zero_loss, families=_grouped(values.get("parts") or ()),
+            fiber_dim=values.get("fiber_dim"), fiber_degree=fiber or None, drop_dim=values.get("drop_dim"),
+            values=self._squarefree(values.get("values_polynomial")), limit=limit, seconds=self.ask.last_seconds,
+        )  # fmt: skip
 
-    def first(self, source: Source, seconds: float | None = None) -> tuple[tuple[int, str] | None, Count]:
+    def first(
+        self, source: ExpandedMap, seconds: float | None = None
+    ) -> tuple[tuple[int, str] | None, Count]:
         """What Chern classes say of a general loss, whose hypotheses are checked first, and the count in a fitting chart."""
         bundle = self.bundle(source, _FIRST) if self.loss.general else None
         immersed = bundle is not None
@@ -160,12 +163,9 @@ class Counter:
     ) -> tuple[Any, str | None]:
         values = self.loss.modulo(self.p) | chart.parameters | dict(more)
         values |= {
-            "p": self.p,
-            "form": self._random(model.coordinate_count, 1),
-            "multipliers": self._random(chart.unknowns, 2),
-            "basePoint": self._random(chart.unknowns, 3),
-            "mostValues": MOST_VALUES,
-        }
+            "p": self.p, "form": self._random(model.coordinate_count, 1), "multipliers": self._random(chart.unknowns, 2),
+            "basePoint": self._random(max(chart.unknowns, model.coordinate_count), 3), "mostValues": MOST_VALUES,
+        }  # fmt: skip
         return self.ask.ask(TEMPLATE, values, model, seconds=seconds)
 
     def _squarefree(self, coefficients: Sequence[int] | None) -> nmod_poly | None:
@@ -175,7 +175,7 @@ class Counter:
         factors = nmod_poly([int(c) % self.p for c in coefficients], self.p).factor()[1]
         return prod((factor for factor, _ in factors), start=nmod_poly([1], self.p))
 
-    def bundle(self, source: Source, seconds: float | None) -> tuple[int, str] | None:
+    def bundle(self, source: ExpandedMap, seconds: float | None) -> tuple[int, str] | None:
         """The number that Chern classes give, with its hypotheses in words; None where they do not hold or were not checked."""
         degrees = source.class_degrees()
         if degrees is None or not source.product_of_projective_spaces(source.chart(dense=False)):
@@ -224,7 +224,153 @@ class Counter:
         return values.get("conormal_degree") if values.get("conormal_dim") in (0, -1) else None
 
 
-def second_prime(p: int, loss: Loss, source: Source) -> int:
+def second_prime(p: int, loss: Loss, source: ExpandedMap) -> int:
     """Another prime for which nothing given vanishes."""
     numbers = loss.numbers | given_numbers(source.as_map)
     return primes_below(LARGEST_MACAULAY2_PRIME, count=1, without=p, numbers=numbers)[0]
+
+
+# -- who else counts, and what is left over --------------------------------------------------------------
+
+
+Strata = tuple[tuple[StratumPoints, Count], ...]
+
+
+def _kind(count: Count, *, general: bool = False) -> Any:
+    """What witnesses compare: the number of points, with zero loss and without where some have it, or the families."""
+    if count.families:
+        return [[f.zero_loss, f.dim, f.degree] for f in count.families]
+    if count.zero_loss and not general:
+        return [count.zero_loss, (count.points or 0) - count.zero_loss]
+    return count.points
+
+
+def say_count(counter: Counter, count: Count, witness: str, method: str, **more: Any) -> None:
+    """Evidence of the regular points; a general loss has finitely many, and families would contradict a formula."""
+    general = counter.loss.general
+    detail = {"fiber_degree": count.fiber_degree, "drop_dim": count.drop_dim}
+    name = "positive_dimensional" if count.families and not general else "regular"
+    more |= {"prime": counter.p, "seconds": count.seconds, "detail": detail}
+    counter.ask.say(name, _kind(count, general=general), witness, method, **more)
+
+
+def further_witnesses(counter: Counter, source: ExpandedMap, count: Count, *, immersed: bool) -> None:
+    """Second witnesses of the count of regular points; `immersed`: Chern classes have spoken already."""
+    if immersed and count.seconds > _LONG:
+        return
+    ask, seconds = counter.ask, counter.patience(count)
+    ask.announce("another prime, gauge and elimination")
+    other, again = elsewhere(counter, source)
+    found = other.count(
+        again.model, again.chart(dense=True, scaled=False), inverted=source.cone, seconds=seconds
+    )
+    if found.known:
+        method = "the program's polynomials, other prime, gauge and elimination"
+        say_count(other, found, "expansion", method, ancestry="program")
+    by_polynomials = source.model.m2_partial == "_custom"
+    alone = not immersed and (by_polynomials or not found.known)
+    if alone and count.points is not None and counter.loss.general:
+        ask.announce("conormal variety")
+        normal = counter.conormal(source.model, source.image_dim, seconds)
+        ask.say("regular", normal, "conormal", "multipliers on the equations of the closure", prime=counter.p)
+
+
+def elsewhere(counter: Counter, source: ExpandedMap) -> tuple[Counter, ExpandedMap]:
+    """The same loss and map over another prime, with the polynomials that the network's program expanded, and another seed."""
+    other = replace(counter, p=second_prime(counter.p, counter.loss, source))
+    return other, ExpandedMap(source.as_map, other.p, counter.ask.seed + 1)
+
+
+def strata_points(counter: Counter, model: Model, first: Count) -> Strata | None:
+    """Counts on known strata of the singular locus; None where none are known."""
+    strata = known_strata(model)
+    if strata is None:
+        return None
+    ask, found, again = counter.ask, [], []
+    for name, stratum in strata:
+        ask.announce(f"stratum {name}")
+        own = ExpandedMap(stratum, counter.p, ask.seed)
+        bundle, count = counter.first(own, 2 * counter.patience(first))
+        point = StratumPoints(
+            stratum=name, dim=own.image_dim, count=count.points, zero_loss=count.zero_loss, families=count.families
+        )  # fmt: skip
+        found.append((point, count))
+        again.append(_again(counter, own, count, bundle) if count.known else None)
+    if found and all(count.known for _, count in found):
+        method = "Groebner bases on parametrizations of the strata"
+        ask.say("singular", [_kind(count) for _, count in found], "macaulay2", method, prime=counter.p)
+        if None not in again:
+            method = "Chern classes, or another prime and gauge"
+            ask.say("singular", again, "second count", method, ancestry="formula")
+    return tuple(found)
+
+
+def _again(counter: Counter, own: ExpandedMap, count: Count, bundle: tuple[int, str] | None) -> Any:
+    """A second count on a stratum: by Chern classes, or with another prime and gauge."""
+    if bundle is not None and count.fiber_degree:
+        return bundle[0] // count.fiber_degree
+    other, source = elsewhere(counter, own)
+    return _kind(other.count(source.model, source.chart(dense=True), seconds=counter.patience(count)))
+
+
+@dataclass(frozen=True, slots=True)
+class OtherCriticalPoints:
+    """How many functions are critical for the weights only; strata with what is critical in the weights; how it is known."""
+
+    spurious: int | None
+    singular: tuple[StratumPoints, ...] | None
+    text: str
+
+
+def account(
+    counter: Counter, source: ExpandedMap, count: Count, strata: Strata | None, *, immersed: bool
+) -> OtherCriticalPoints:
+    """What the critical points of the weights are, beside the regular ones of the chart."""
+    linear = source.image_dim == source.span_dim
+    points = None if strata is None else [point for point, _ in strata]
+    if points is not None and source.cone and not linear:
+        points.append(StratumPoints(stratum="the origin", dim=0, count=1))
+    small = source.model.parameter_count <= MOST_WEIGHTS and count.values is not None
+    total = None
+    if small and not count.families and count.limit is None:
+        counter.ask.announce("all critical points of the weights")
+        seconds = counter.patience(count)
+        judged = points is None and not linear and not immersed
+        equations = counter.equations(source.model, source.image_dim, seconds) if judged else None
+        total, on_singular = counter.values_in_weights(source.model, seconds, equations)
+    if total is not None:
+        common = total.gcd(count.values)
+        text = f"Without a chart, {total.degree()} functions are critical for the weights, {common.degree()} of them regular."
+        rest, origin = total // common, type(total)([0, 1], total.modulus())
+        if points is None and not linear:
+            return _judged(rest, on_singular, text, origin if source.cone else None)
+        named = []
+        for point, own in zip(points or (), [*(own.values for _, own in strata or ()), origin], strict=False):
+            shared = None if own is None else rest.gcd(own)
+            rest = rest if shared is None else rest // shared
+            named.append(replace(point, in_weights=None if shared is None else shared.degree()))
+        return OtherCriticalPoints(rest.degree(), None if points is None else tuple(named), text)
+    done = None if points is None else tuple(points)
+    if immersed:
+        # a locus of codimension c where the differential loses k has critical points of a general loss only for c <= k
+        text = "The differential loses k only in codimension > k: a general loss has no critical weights there but those of 0."
+        return OtherCriticalPoints(int(linear), done, text)
+    return OtherCriticalPoints(
+        None, done, "Critical points of the weights outside the chart were not accounted for."
+    )
+
+
+def _judged(rest: Any, on_singular: Any, text: str, origin: Any) -> OtherCriticalPoints:
+    """Where no strata are known, equations of the closure tell which critical functions that are not regular are singular."""
+    if on_singular is not None:
+        singular = rest.gcd(on_singular)
+        where, size = "the singular locus, critical in the weights", singular.degree()
+        found = StratumPoints(stratum=where, dim=None, count=size, in_weights=size)
+        return OtherCriticalPoints((rest // singular).degree(), (found,), text)
+    if origin is not None:
+        rest = rest // rest.gcd(origin)
+        text += " The origin, where a cone that is no linear space is singular, is left out."
+    if rest.degree() == 0:
+        return OtherCriticalPoints(0, None, text)
+    open_ones = f"Of these, {rest.degree()} are spurious or singular; equations of the closure would tell."
+    return OtherCriticalPoints(None, None, f"{text} {open_ones}")

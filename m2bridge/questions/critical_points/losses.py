@@ -7,12 +7,14 @@ linear in the coordinates, and E is found by exact linear algebra from a few ran
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import factorial, prod
+from math import factorial, isfinite, prod
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from m2bridge.linear.modular import kernel_mod
 from m2bridge.linear.primes import LARGE_PRIME, GivenNumbers
 from m2bridge.models import DeepLightning, Lightning, Model
 from m2bridge.models.base import NetworkModel
+from m2bridge.models.checkpoints import exact_number
 from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
 from m2bridge.questions.point import residues
@@ -87,7 +90,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenLoss:
     """What the user said of the loss; `small` asks for short numbers, for computations over QQ."""
 
     metric: str
@@ -101,10 +104,10 @@ class Given:
     def loss(self, model: Model, seed: int) -> Loss:
         if self.metric not in METRICS:
             raise InputError(f"--metric {self.metric!r} is not one of {', '.join(METRICS)}")
-        asked = {"--data": self.data is not None, "--samples": self.samples is not None}
-        named = [name for name, there in asked.items() if there]
-        metric = self.metric != "generic" or self.kernel or self.target is not None
-        if len(named) == 2 or (named and metric):
+        named = ["--data"] * (self.data is not None) + ["--samples"] * (self.samples is not None)
+        if len(named) == 2 or (
+            named and (self.metric != "generic" or self.kernel or self.target is not None)
+        ):
             raise InputError(
                 f"give --metric (with --kernel), or --data, or --samples; not {' and '.join(named)} with another"
             )
@@ -128,22 +131,20 @@ class Given:
     @property
     def description(self) -> str:
         """The loss in words."""
-        if self.data is not None or self.samples is not None:
-            which = "the given samples" if self.samples is None else f"{self.samples} random samples"
-            return f"the squared error of {which}"
+        if self.data is not None:
+            return "the squared error of the given samples"
+        if self.samples is not None:
+            return f"the squared error of {self.samples} random samples"
         kernel = f" with a kernel of dimension {self.kernel}" if self.kernel else ""
-        words = {
-            "generic": f"a random quadric{kernel}",
-            "bombieri": "the Bombieri norm",
-            "euclidean": "the sum of squares of the coordinates",
-        }
-        return f"{words[self.metric]}, {'random' if self.target is None else 'given'} target"
+        words = (f"a random quadric{kernel}", "the Bombieri norm", "the sum of squares of the coordinates")
+        chosen = words[METRICS.index(self.metric)]
+        return f"{chosen}, {'random' if self.target is None else 'given'} target"
 
 
 def read_target(text: str) -> tuple[Fraction, ...]:
     """Numbers with commas between them: 1/2,3,-0.25."""
     try:
-        return tuple(Fraction(part.strip()) for part in text.split(","))
+        return tuple(exact_number(part.strip()) for part in text.split(","))
     except (ValueError, ZeroDivisionError):
         raise InputError(
             f"--target {text!r}: write numbers with commas between them, such as 1/2,3,-0.25"
@@ -153,23 +154,26 @@ def read_target(text: str) -> tuple[Fraction, ...]:
 def read_samples(text: str) -> tuple[np.ndarray, np.ndarray]:
     """Two files, ``X.npz,Y.npz`` (or ``.npy``), or one ``.npz`` with arrays X and Y."""
     paths = [Path(part) for part in text.replace(",", " ").split()]
-    try:
-        loaded = [np.load(path, allow_pickle=False) for path in paths]
-    except (OSError, ValueError) as error:
-        raise InputError(f"--data {text!r} cannot be read: {error}") from None
-    if len(loaded) == 1 and not isinstance(loaded[0], np.ndarray) and {"X", "Y"} <= set(loaded[0]):
-        return loaded[0]["X"], loaded[0]["Y"]
-    if len(loaded) != 2:
+    files = [_arrays(path) for path in paths]
+    if len(files) == 1 and {"X", "Y"} <= set(files[0]):
+        return files[0]["X"], files[0]["Y"]
+    if len(files) != 2:
         raise InputError("--data needs X.npz,Y.npz, or one file .npz with arrays X and Y")
     found = []
-    for path, name, item in zip(paths, "XY", loaded, strict=True):
-        if isinstance(item, np.ndarray):
-            found.append(item)
-        elif name in item or len(item.files) == 1:
-            found.append(item[name if name in item else item.files[0]])
-        else:
-            raise InputError(f"{path} holds {', '.join(item.files)}; name the array {name}")
+    for path, name, arrays in zip(paths, "XY", files, strict=True):
+        if name not in arrays and len(arrays) != 1:
+            raise InputError(f"{path} holds {', '.join(arrays)}; name the array {name}")
+        found.append(arrays[name] if name in arrays else next(iter(arrays.values())))
     return found[0], found[1]
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file by their names; that of an ``.npy`` has none."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        return {"": loaded} if isinstance(loaded, np.ndarray) else {n: loaded[n] for n in loaded.files}
+    except (OSError, ValueError, EOFError, BadZipFile, zlib.error) as error:
+        raise InputError(f"--data: {path} cannot be read: {error}") from None
 
 
 # -- metrics ---------------------------------------------------------------------------------------------
@@ -195,9 +199,7 @@ def metric_loss(
     rng = np.random.default_rng([seed, 31])
     size = _SMALL if small else _LARGE
     if target is not None and len(target) != count:
-        raise InputError(
-            f"--target has {len(target)} numbers; functions of {model.spec} have {count} coordinates"
-        )
+        raise InputError(f"--target has {len(target)} numbers; functions of {model} have {count} coordinates")
     if kernel and metric != "generic":
         raise InputError("--kernel is for --metric generic")
     if not 0 <= kernel < count:
@@ -228,13 +230,13 @@ def _bombieri(model: Model) -> tuple[np.ndarray, np.ndarray]:
     full = replace(model, coordinate_system="full") if whole else model  # type: ignore[type-var]
     if not isinstance(full, NetworkModel):
         raise InputError(
-            f"--metric bombieri needs the monomials of a network's inputs, and {model.spec} is given by its coordinates; "
+            f"--metric bombieri needs the monomials of a network's inputs, and {model} is given by its coordinates; "
             "use --metric euclidean or generic"
         )
     multinomials = [
         Fraction(prod(factorial(int(e)) for e in row), factorial(int(row.sum()))) for row in full.monomials
     ]
-    weights = multinomials * prod(full.output_shape)
+    weights = multinomials * full.program.output_count
     matrix = linear_in_coordinates(model, full.coordinates) if whole else _identity(full.coordinate_count)
     return matrix, object_array(weights, (len(weights),))
 
@@ -260,24 +262,27 @@ def linear_in_coordinates(model: Model, values: Any) -> np.ndarray:
     if solved is not None and columns:
         matrix[:, columns] = solved.T
     if np.any(points @ matrix.T != wanted):
-        raise InputError(f"{model.spec}: outputs are not linear in its coordinates")
+        raise InputError(f"{model}: outputs are not linear in its coordinates")
     return matrix
 
 
 def sample_loss(model: Model, inputs: np.ndarray, outputs: np.ndarray, note: str = "") -> Loss:
     """The squared error of samples, summed; numbers are taken exactly."""
     if model.input_shape is None or model.output_shape is None:
-        raise InputError(f"{model.spec} is given by its coordinates and has no inputs: use --metric")
+        raise InputError(f"{model} is given by its coordinates and has no inputs: use --metric")
     for name, array, shape in (("X", inputs, model.input_shape), ("Y", outputs, model.output_shape)):
         if tuple(array.shape[1:]) != tuple(shape):
             raise InputError(
-                f"{name} has shape {array.shape}; one sample of {model.spec} has shape {tuple(shape)}"
+                f"{name} has shape {array.shape}; one sample of {model} has shape {tuple(shape)}"
             )
     if len(inputs) != len(outputs) or not len(inputs):
         raise InputError(
             f"there are {len(inputs)} inputs and {len(outputs)} outputs; as many of both are needed, at least one"
         )
-    given, wanted = (elementwise(Fraction, np.asarray(a, dtype=object)) for a in (inputs, outputs))
+    try:
+        given, wanted = (elementwise(Fraction, np.asarray(a, dtype=object)) for a in (inputs, outputs))
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("samples are finite real numbers; an entry of X or Y is not") from None
     parts = [linear_in_coordinates(model, lambda w, x=x: model.forward(w, x)) for x in given]
     matrix, target = np.concatenate(parts), wanted.reshape(-1)
     ones = _ones(len(matrix))
@@ -287,7 +292,9 @@ def sample_loss(model: Model, inputs: np.ndarray, outputs: np.ndarray, note: str
 def drawn_samples(model: Model, samples: int, noise: float, seed: int) -> Loss:
     """Random inputs, the outputs of a random teacher of the same kind, and uniform noise; small rational numbers."""
     if model.input_shape is None:
-        raise InputError(f"{model.spec} is given by its coordinates and has no inputs: use --metric")
+        raise InputError(f"{model} is given by its coordinates and has no inputs: use --metric")
+    if not isfinite(noise):
+        raise InputError(f"--noise {noise}: a finite number is needed")
     rng = np.random.default_rng([seed, 32])
     inputs = _integers(rng, (samples, *model.input_shape), 6)
     teacher = {name: _integers(rng, shape, 3) for name, shape in model.parameters.items()}

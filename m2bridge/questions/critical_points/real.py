@@ -14,18 +14,21 @@ from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import flint
 import numpy as np
-from flint import arb, fmpq, fmpq_mat, fmpq_poly
+from flint import arb, arb_poly, fmpq, fmpq_mat, fmpq_poly
 
 from m2bridge.models import Model
-from m2bridge.questions.critical_points.charts import Chart, Source
-from m2bridge.questions.critical_points.losses import Loss
-from m2bridge.questions.critical_points.result import RealPoint
+from m2bridge.questions.critical_points.charts import Chart, ExpandedMap
+from m2bridge.questions.critical_points.counting import Count, Counter
+from m2bridge.questions.critical_points.losses import GivenLoss, Loss
+from m2bridge.questions.critical_points.result import RealCriticalPoint
 from m2bridge.questions.kernel import Asking
+from m2bridge.results import Certainty
 
 TEMPLATE = "critical_points_real"
 MOST_POINTS = 60
@@ -138,36 +141,36 @@ def signature(polynomial: fmpq_poly) -> int:
 # -- the Hessian -----------------------------------------------------------------------------------------
 
 
-class Hessian:
-    """The Hessian of the loss by the unknowns of a chart, as polynomials; its index at a point of the chart."""
+Hessian = dict[tuple[int, int], Mapping[tuple[int, ...], fmpq]]
+"""The second derivatives of the loss by the unknowns i <= j of a chart, as polynomials in them."""
 
-    def __init__(self, source: Source, chart: Chart, loss: Loss) -> None:
-        self.size = chart.unknowns
-        context = flint.fmpq_mpoly_ctx.get([f"s{i}" for i in range(self.size)], flint.Ordering.lex)
-        names = [f"w{i}" for i in range(len(chart.base))]
-        weights = flint.fmpq_mpoly_ctx.get(names, flint.Ordering.lex)
-        unknowns, zero = context.gens(), context.constant(0)
-        placed = [
-            sum((int(row[i]) * s for row, s in zip(chart.directions, unknowns, strict=False)), zero + base)
-            for i, base in enumerate(chart.base)
-        ]
-        scale = unknowns[-1] if chart.scaled else context.constant(1)
-        expanded = [{e: _fmpq(c) for e, c in f.items()} for f in source.polynomials]
-        y = [scale * weights.from_dict(f).compose(*placed, ctx=context) for f in expanded]
-        half = zero
-        for row, q, yi in zip(loss.quadric, loss.covector, y, strict=True):
-            image = sum((_fmpq(entry) * yj for entry, yj in zip(row, y, strict=True) if entry), zero)
-            half += yi * image - 2 * _fmpq(q) * yi
-        first = [half.derivative(i) for i in range(self.size)]
-        self.entries = {
-            (i, j): first[i].derivative(j).to_dict() for i in range(self.size) for j in range(i, self.size)
-        }
 
-    def index(self, place: Sequence[Any]) -> int | None:
-        """The number of negative eigenvalues; None when a sign is not decided at this precision."""
-        values = {key: _term_sum(terms, place) for key, terms in self.entries.items()}
-        n = range(self.size)
-        return negative_pivots([[values[min(i, j), max(i, j)] for j in n] for i in n])
+def hessian_of(source: ExpandedMap, chart: Chart, loss: Loss) -> Hessian:
+    """The Hessian of half the loss."""
+    n = chart.unknowns
+    context = flint.fmpq_mpoly_ctx.get([f"s{i}" for i in range(n)], flint.Ordering.lex)
+    weights = flint.fmpq_mpoly_ctx.get([f"w{i}" for i in range(len(chart.base))], flint.Ordering.lex)
+    unknowns, zero = context.gens(), context.constant(0)
+    placed = [
+        sum((int(row[i]) * s for row, s in zip(chart.directions, unknowns, strict=False)), zero + base)
+        for i, base in enumerate(chart.base)
+    ]
+    scale = unknowns[-1] if chart.scaled else context.constant(1)
+    expanded = [{e: _fmpq(c) for e, c in f.items()} for f in source.polynomials]
+    y = [scale * weights.from_dict(f).compose(*placed, ctx=context) for f in expanded]
+    half = zero
+    for row, q, yi in zip(loss.quadric, loss.covector, y, strict=True):
+        image = sum((_fmpq(entry) * yj for entry, yj in zip(row, y, strict=True) if entry), zero)
+        half += yi * image - 2 * _fmpq(q) * yi
+    first = [half.derivative(i) for i in range(n)]
+    return {(i, j): first[i].derivative(j).to_dict() for i in range(n) for j in range(i, n)}
+
+
+def index_at(hessian: Hessian, place: Sequence[Any]) -> int | None:
+    """The number of negative eigenvalues at a point of the chart; None when a sign is not decided at this precision."""
+    values = {key: _term_sum(terms, place) for key, terms in hessian.items()}
+    n = range(len(place))
+    return negative_pivots([[values[min(i, j), max(i, j)] for j in n] for i in n])
 
 
 def negative_pivots(matrix: list[list[Any]]) -> int | None:
@@ -202,11 +205,13 @@ def _term_sum(terms: Mapping[tuple[int, ...], fmpq], place: Sequence[Any]) -> An
 # -- enclosures ------------------------------------------------------------------------------------------
 
 
-def enclosed(values: Algebra, source: Source, chart: Chart, loss: Loss, digits: int) -> tuple[RealPoint, ...]:
+def enclosed(
+    values: Algebra, source: ExpandedMap, chart: Chart, loss: Loss, digits: int
+) -> tuple[RealCriticalPoint, ...]:
     """The real critical functions with coordinates, loss and index, to so many digits."""
     radius = arb(10) ** (-digits)
     before = flint.ctx.prec
-    hessian = Hessian(source, chart, loss) if values.places is not None else None
+    hessian = None if values.places is None else hessian_of(source, chart, loss)
     try:
         for bits in _PRECISIONS:
             flint.ctx.prec = bits
@@ -221,42 +226,79 @@ def enclosed(values: Algebra, source: Source, chart: Chart, loss: Loss, digits: 
 
 def _point(
     root: Any, values: Algebra, hessian: Hessian | None, loss: Loss, digits: int
-) -> tuple[RealPoint, list[Any]]:
-    functions = [_at(f, root) for f in values.functions]
+) -> tuple[RealCriticalPoint, list[Any]]:
+    functions = [arb_poly(f)(root) for f in values.functions]
     value = arb(0)
     for row, b, weight in zip(loss.matrix, loss.target, loss.weights, strict=True):
         residual = sum((arb(_fmpq(e)) * y for e, y in zip(row, functions, strict=True) if e), -arb(_fmpq(b)))
         value += arb(_fmpq(weight)) * residual * residual
-    index = hessian.index([_at(f, root) for f in values.places or ()]) if hessian else None
-    kind = "degenerate"
-    if hessian is not None and index is not None:
-        kind = "minimum" if index == 0 else "maximum" if index == hessian.size else "saddle"
+    place = [arb_poly(f)(root) for f in values.places or ()]
+    index = None if hessian is None else index_at(hessian, place)
+    kind = "degenerate" if index is None else {0: "minimum", len(place): "maximum"}.get(index, "saddle")
     coordinates = tuple(_interval(y, digits) for y in functions)
-    point = RealPoint(coordinates=coordinates, loss=_interval(value, digits), kind=kind, index=index)
+    point = RealCriticalPoint(coordinates=coordinates, loss=_interval(value, digits), kind=kind, index=index)
     return point, [*functions, value]
-
-
-def _at(polynomial: fmpq_poly, root: Any) -> Any:
-    total = arb(0)
-    for i in range(polynomial.degree(), -1, -1):
-        total = total * root + arb(polynomial[i])
-    return total
 
 
 def _interval(ball: Any, digits: int) -> tuple[str, str]:
     """Decimals below and above all numbers of the ball."""
-    scale = 10**digits
-    low, high = (ball.lower() * scale).floor(), (ball.upper() * scale).ceil()
+    low, high = (ball.lower() * 10**digits).floor(), (ball.upper() * 10**digits).ceil()
     ends = low.lower().floor().unique_fmpz(), high.upper().ceil().unique_fmpz()
     return _decimal(int(ends[0]), digits), _decimal(int(ends[1]), digits)
 
 
 def _decimal(number: int, digits: int) -> str:
-    sign, text = "-" if number < 0 else "", str(abs(number)).rjust(digits + 1, "0")
-    return f"{sign}{text[:-digits]}.{text[-digits:]}" if digits else f"{sign}{text}"
+    text = str(abs(number)).rjust(digits + 1, "0")
+    return f"{'-' if number < 0 else ''}{text[:-digits]}.{text[-digits:]}"
 
 
-def kinds(points: Sequence[RealPoint]) -> dict[str, int]:
+def kinds(points: Sequence[RealCriticalPoint]) -> dict[str, int]:
     """How many there are of each kind."""
     tally = Tally(point.kind for point in points)
     return {kind: tally[kind] for kind in _KINDS if tally[kind]}
+
+
+# -- the answer ------------------------------------------------------------------------------------------
+
+
+def real_points(
+    counter: Counter, source: ExpandedMap, count: Count, digits: int, remarks: list[str]
+) -> tuple[tuple[RealCriticalPoint, ...] | None, bool]:
+    """The real critical functions, and whether their weights in the chart are known, so that they have an index."""
+    ask, loss = counter.ask, counter.loss
+    if count.points is None or count.points > MOST_POINTS or count.drop_dim is None:
+        remarks.append(
+            f"Real points were not looked for: there must be finitely many regular ones, at most {MOST_POINTS}."
+        )
+        return None, False
+    ask.announce("real critical points")
+    chart = source.chart(dense=False)
+    found, reason = algebra(ask, source.model, chart, loss, saturating=count.drop_dim >= 0)
+    if found is None:
+        remarks.append(f"The real points were not found: {reason}.")
+        return None, False
+    # held entries may miss critical points of special data, which were counted in a random chart
+    relation = ">=" if loss.special else "="
+    method = "the algebra of the critical points over QQ"
+    ask.say("regular", found.points, "rational", method, ancestry="construction", relation=relation)
+    points = enclosed(found, source, chart, loss, digits)
+    say = partial(ask.say, "real", certainty=Certainty.PROVED, field="QQ", scope="at-point")
+    say(len(points), "isolation", "real roots enclosed by FLINT", ancestry="construction")
+    say(signature(found.minimal), "trace form", "its signature over QQ", ancestry="formula")
+    return points, found.places is not None
+
+
+def histogram(
+    ask: Asking, source: ExpandedMap, given: GivenLoss, draws: int, remarks: list[str]
+) -> dict[str, int]:
+    """How many random data have how many real critical points."""
+    tally: Tally[int] = Tally()
+    for k in range(draws):
+        ask.announce(f"random data {k + 1} of {draws}")
+        loss = given.loss(source.model, ask.seed + 1000 + k)
+        found, reason = algebra(ask, source.model, source.chart(dense=False), loss)
+        if found is None:
+            remarks.append(f"Random data {k + 1} were left out: {reason}.")
+            continue
+        tally[len(real_roots(found.minimal))] += 1
+    return {str(n): tally[n] for n in sorted(tally)}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from m2bridge.results import Result, register_result
 from m2bridge.views import Rows, View, known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class CriticalFamily:
     """Critical points of one kind: as functions they form a set of this affine dimension and degree; dimension 0: so many points.
 
     `zero_loss`: whether the loss vanishes on it.
@@ -42,7 +42,7 @@ class StratumPoints:
     count: int | None
     in_weights: int | None = None
     zero_loss: int | None = None
-    families: tuple[Family, ...] = ()
+    families: tuple[CriticalFamily, ...] = ()
 
     def __str__(self) -> str:
         text = known(self.count) if not self.families else " and ".join(map(str, self.families))
@@ -52,7 +52,7 @@ class StratumPoints:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RealPoint:
+class RealCriticalPoint:
     """A real critical point: enclosures [lower, upper] of its coordinates that are proved, as decimals; its kind and loss.
 
     `kind` is ``minimum``, ``saddle`` or ``maximum`` of the loss on the image, ``degenerate`` where a sign was not decided, and
@@ -103,40 +103,20 @@ class CriticalPoints(Result):
     singular: tuple[StratumPoints, ...] | None
     spurious: int | None
     accounted: str
-    positive_dimensional: tuple[Family, ...]
+    positive_dimensional: tuple[CriticalFamily, ...]
     real: int | None = None
     index: Mapping[str, int] | None = None
-    real_points: tuple[RealPoint, ...] = ()
+    real_points: tuple[RealCriticalPoint, ...] = ()
     histogram: Mapping[str, int] | None = None
     remarks: tuple[str, ...] = ()
 
     def view(self) -> View:
+        told = [e.value for e in self.evidence if e.witness == "formula" and e.value is not None]
         counted = self.regular is not None or bool(self.positive_dimensional)
-        formula = next(
-            (e.value for e in self.evidence if e.witness == "formula" and e.value is not None), None
-        )
-        if not counted:
-            why = self.limit or "the chart does not meet general fibers in finitely many points"
-            answer = f"nothing is decided about the regular critical points: {why}"
-            if formula is not None:
-                answer = (
-                    f"{formula} regular critical points by Chern classes alone; they were not counted: {why}"
-                )
-        elif self.positive_dimensional:
-            answer = f"the regular critical points: {' and '.join(map(str, self.positive_dimensional))}"
-        else:
-            answer = f"{self.regular} regular critical point{'' if self.regular == 1 else 's'} over the complex numbers"
-        if self.zero_loss:
-            answer += f", {self.zero_loss} of them with zero loss"
-        if self.real is not None:
-            answer += f", {self.real} of them real"
-        facts = [
-            ("loss", f"{self.loss}, of rank {self.loss_rank} on {self.needed_rank} dimensions of functions")
-        ]
-        facts += [
-            (f"on {s.stratum}{f' (dimension {s.dim})' * (s.dim is not None)}", str(s))
-            for s in self.singular or ()
-        ]
+        space = f"of rank {self.loss_rank} on {self.needed_rank} dimensions of functions"
+        facts = [("loss", f"{self.loss}, {space}")]
+        for s in self.singular or ():
+            facts.append((f"on {s.stratum}{f' (dimension {s.dim})' * (s.dim is not None)}", str(s)))
         if self.spurious is not None:
             facts.append(("spurious", f"{self.spurious}, critical for the weights only"))
         if self.index is not None:
@@ -150,29 +130,31 @@ class CriticalPoints(Result):
         if not counted:
             to_prove = "more --timeout or --memory" if self.limit else "another --seed"
         return View(
-            answer=answer,
-            decided=counted or formula is not None,
-            facts=tuple(facts),
-            tables=_real_table(self.real_points),
-            notes=tuple(f"- {remark}" for remark in self.remarks),
-            details=(self.accounted,),
-            to_prove=to_prove,
-        )
+            answer=self._answer(told), decided=counted or bool(told), facts=tuple(facts), tables=_real_table(self.real_points),
+            notes=tuple(f"- {remark}" for remark in self.remarks), details=(self.accounted,), to_prove=to_prove,
+        )  # fmt: skip
+
+    def _answer(self, by_formula: Sequence[Any]) -> str:
+        if self.positive_dimensional:
+            answer = f"the regular critical points: {' and '.join(map(str, self.positive_dimensional))}"
+        elif self.regular is not None:
+            answer = f"{self.regular} regular critical point{'' if self.regular == 1 else 's'} over the complex numbers"
+        else:
+            why = self.limit or "the chart does not meet general fibers in finitely many points"
+            answer = f"nothing is decided about the regular critical points: {why}"
+            if by_formula:
+                answer = f"{by_formula[0]} regular critical points by Chern classes alone; they were not counted: {why}"
+        zero = f", {self.zero_loss} of them with zero loss" if self.zero_loss else ""
+        return answer + zero + ("" if self.real is None else f", {self.real} of them real")
 
 
 _PLURAL = {"minimum": "minima", "saddle": "saddles", "maximum": "maxima", "degenerate": "degenerate"}
 
 
-def _real_table(points: Sequence[RealPoint]) -> tuple[Rows, ...]:
-    if not points:
-        return ()
-    cells = tuple(
-        (
-            p.kind,
-            p.loss[0][:10],
-            ", ".join(lower[:8] for lower, _ in p.coordinates[:8])
-            + (", ..." if len(p.coordinates) > 8 else ""),
-        )
-        for p in sorted(points, key=lambda p: float(p.loss[0]))
-    )
-    return (Rows(title="real critical points", columns=("kind", "loss", "coordinates"), cells=cells),)
+def _real_table(points: Sequence[RealCriticalPoint]) -> tuple[Rows, ...]:
+    cells = []
+    for point in sorted(points, key=lambda point: float(point.loss[0])):
+        listed = [lower[:8] for lower, _ in point.coordinates[:8]] + ["..."] * (len(point.coordinates) > 8)
+        cells.append((point.kind, point.loss[0][:10], ", ".join(listed)))
+    columns = ("kind", "loss", "coordinates")
+    return (Rows(title="real critical points", columns=columns, cells=tuple(cells)),) if cells else ()

@@ -76,9 +76,7 @@ def dimension(
     p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=LARGE_PRIME), model)
     if (given := constrained_map(model)) is not None:
         if at is not None:
-            raise InputError(
-                f"{model.spec}: its weights satisfy equations; --at takes models with free weights"
-            )
+            raise InputError(f"{model}: its weights satisfy equations; --at takes models with free weights")
         return constrained_dimension(ask, given, p)
     uppers = upper_bounds(model, p=p, seed=ask.seed)
     virtual = virtual_evidence(model, p=p, seed=ask.seed) if isinstance(model, Softmax) else ()

@@ -18,7 +18,7 @@ from m2bridge.linear.residues import Mod
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.questions.dimension.result import Dimension
 from m2bridge.questions.kernel import Asking
-from m2bridge.questions.source import Source, lost_component, rank_at, rank_evidence, source_of
+from m2bridge.questions.source import Source, lost_component, rank_evidence, ranks_at_points, source_of
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence, said
 
@@ -64,7 +64,7 @@ def _decomposed(ask: Asking, model: PolynomialMap, p: int) -> Source | None:
         return None
     q = prime_for(given_numbers(model), chosen=None, default=min(p, MACAULAY2_PRIME))
     try:
-        return source_of(model, ask, prime=q, seed=ask.seed)
+        return source_of(model, ask, prime=q)
     except NoEngineError:
         if ask.required:
             raise
@@ -85,7 +85,7 @@ def _by_components(model: PolynomialMap, source: Source) -> list[Evidence]:
     ]  # fmt: skip
     if source.covered is False:
         found += lost_component(source.field, source.characteristic)
-    return found + rank_evidence(source, [rank_at(model, source, point) for point in source.points])
+    return found + rank_evidence(ranks_at_points(model, source))
 
 
 def _counted(model: PolynomialMap, source: Source | None) -> list[Evidence]:
@@ -116,12 +116,12 @@ def _drawn(model: PolynomialMap, *, p: int, seed: int) -> list[Evidence]:
             x = model.draw_point(rng, p, zero=tuple(zero))
         except InputError:
             continue
-        point = Mod(x, p)
-        normals = model.equations.jacobian(point).values
+        point = {"x": Mod(x, p)}
+        normals = model.constraint_jacobian(point).values
         own = rank_mod(normals, p)
         if own < len(model.constraints):
             continue
-        rank = rank_mod(np.concatenate([model.system.jacobian(point).values, normals]), p) - own
+        rank = rank_mod(np.concatenate([model.coordinate_jacobian(point).values, normals]), p) - own
         best = rank if best is None else max(best, rank)
     method = "rank at points of the source that lift to characteristic zero"
     return [] if best is None else [proves("image_dim", best, "modular", method, relation=">=", prime=p)]

@@ -146,7 +146,7 @@ class Dimension(Result):
             return "none known"
         if self.formula.value is None:
             failing = ", ".join(name for name, holds in self.formula.hypotheses if not holds)
-            return f"does not apply ({failing}): {self.formula.citation}"
+            return f"says nothing here, it needs: {failing} [{self.formula.citation}]"
         verdict = "agrees" if self.formula.agrees else "does not agree"
         return f"{self.formula.value}, {verdict}: {self.formula.citation}"
 
@@ -161,7 +161,7 @@ def rank_at(
     from m2bridge.questions.point import one_of, resolve  # which needs the dimension itself
 
     if model.free is not model:
-        raise InputError(f"{model.spec}: its weights satisfy equations; --at takes models with free weights")
+        raise InputError(f"{model}: its weights satisfy equations; --at takes models with free weights")
     ask.announce("rank at the weights")
     point = resolve(model, one_of(at, None, rationalize), ask.seed)
     rank, exact = _rank(ask, point)

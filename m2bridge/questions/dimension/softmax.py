@@ -20,6 +20,7 @@ import numpy as np
 
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import Softmax
+from m2bridge.models.attention import attention_dim
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Evidence
 
@@ -61,7 +62,7 @@ def virtual_dim_upper(widths: tuple[int, ...], ranks: tuple[int, ...]) -> int:
         seen.insert(0, min(*widths[: i + 1], 2 * ranks[i] + seen[0]))
     seen.insert(0, widths[0])
     flag = sum(smaller * (larger - smaller) for larger, smaller in pairwise(seen))
-    attention = sum(_rank_bounded(e, a) for e, a in zip(seen, ranks, strict=False))
+    attention = sum(attention_dim(a, e) for e, a in zip(seen, ranks, strict=False))
     return flag + attention + widths[-1] * seen[-1]
 
 
@@ -110,9 +111,3 @@ def _column(widths: tuple[int, ...], least: list[int], corners: list[np.ndarray]
         seen = change(k)[: least[k]]
         rows += [corners[k] @ seen, corners[k].T @ seen]
     return np.concatenate(rows)
-
-
-def _rank_bounded(d: int, rank: int) -> int:
-    """Dimension of the variety of d x d matrices of rank <= `rank`."""
-    rank = min(rank, d)
-    return rank * (2 * d - rank)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Linear, Mod, Model
-from m2bridge.models.attention import Attention
+from m2bridge.models.attention import Attention, attention_dim
 from m2bridge.models.symbolic import symbolic_map
 from m2bridge.programs.points import Held
 from m2bridge.programs.program import degrees
@@ -58,13 +58,13 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
         analytic = not model.polynomial
         found += [slice_bound(model.free), virtual_bound(sizes, model.free.gauge, analytic=analytic)]
     found += symmetry_bounds(model, p=p, seed=seed)
-    if isinstance(model, DeepLightning):
-        found.append(layers_bound(model))
+    closed = model.dimension_bound
+    if isinstance(model, DeepLightning) and closed is not None and closed.value is not None:
+        found.append(_bound("layers", "sum over layers of sum_h A_h (x) V_h in its variety", closed.value))
     if (ambient := ambient_dim(model)) is not None:
         found.append(_bound("ambient", "number of target coordinates", ambient))
     if isinstance(model, (Linear, MLP)):
         found += _by_widths(model, p=p, seed=seed)
-    closed = model.dimension_bound
     if closed is not None and closed.value is not None and closed.value < min(item.value for item in found):
         found.append(_bound("literature", "closed upper bound", closed.value, citation=closed.citation))
     return found
@@ -147,39 +147,14 @@ def virtual_bound(sizes: Attention, held: Held, *, analytic: bool) -> Evidence:
     for i, a in enumerate(ranks):
         only_symmetric = not analytic and (t == 1 or 1 in effective[:i])
         seen_symmetric |= only_symmetric
-        on_virtual += _attention_dim(widths[0], min(a, *widths[: i + 1]), only_symmetric)
-        full = _attention_dim(widths[i], effective[i], False)
-        saved += full - _attention_dim(widths[i], effective[i], only_symmetric)
+        on_virtual += attention_dim(min(a, *widths[: i + 1]), widths[0], symmetric=only_symmetric)
+        full = attention_dim(a, widths[i])
+        saved += full - attention_dim(a, widths[i], symmetric=only_symmetric)
     text = "virtual weights (M, L) in their determinantal varieties" + ("" if analytic else ", up to scaling")
     if seen_symmetric:
         text += "; symmetric parts where tokens have rank one"
     free = sizes.parameter_count - held.count
     return _bound("virtual", text, min(on_virtual, free - saved))
-
-
-def layers_bound(model: DeepLightning) -> Evidence:
-    """The sum over the layers of what a layer's function can depend on, heads and skip connections included.
-
-    A layer is determined by sum_h A_h (x) V_h. That is H pairs up to scaling, (dim D_a + d d' - 1) each; a matrix of
-    size d^2 x d d' and rank at most h = min(H, d^2, d d'), a variety of dimension h (d^2 + d d') - h^2; and it is
-    seen only through its image in Sym^2 (x) C^d (x) C^d', of dimension d d' C(d+1, 2). With one output row (d' = 1) its d
-    quadrics lie in the ideal of the H rows V_h, a linear space of codimension n = min(H, d). With one token only symmetric
-    parts of the A_h are seen.
-    """
-    total = 0
-    for a, heads, d, e in zip(model.a, model.heads, model.d[:-1], model.d[1:], strict=True):
-        h = min(heads, d * d, d * e)
-        pairs = heads * (_attention_dim(d, min(a, d), model.t == 1) + d * e - 1)
-        n = min(heads, d)
-        shared = n * (d - n) + d * (comb(d + 1, 2) - comb(d - n + 1, 2)) if e == 1 else pairs
-        total += min(pairs, shared, h * (d * d + d * e) - h * h, d * e * comb(d + 1, 2))
-    return _bound("layers", "sum over layers of sum_h A_h (x) V_h in its variety", total)
-
-
-def _attention_dim(d: int, rank: int, symmetric: bool) -> int:
-    """Dimension of d x d matrices of rank <= `rank`, or of their symmetric parts if that is less."""
-    full, s = rank * (2 * d - rank), min(2 * rank, d)
-    return min(full, s * d - s * (s - 1) // 2) if symmetric else full
 
 
 # -- symmetries ------------------------------------------------------------------------------------------

@@ -9,29 +9,24 @@ equal dimensions show an open orbit and nothing more, because its complement may
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from math import factorial, prod
+from dataclasses import replace
 
-from m2bridge.errors import NotPolynomialError, OutOfReachError
+from m2bridge.errors import OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model
 from m2bridge.models.custom import OwnModel, PolynomialMap
 from m2bridge.models.own import OwnNetwork
-from m2bridge.models.symmetries import FoundSymmetries, LinearField
+from m2bridge.models.symmetries import FoundSymmetries, LinearField, SignedPermutation
 from m2bridge.programs.program import Program
-from m2bridge.questions.fiber.arguments import Orbits, all_orbits, all_orbits_mod
+from m2bridge.questions.fiber.arguments import Orbits, all_orbits, coarsest
 from m2bridge.questions.fiber.computed import ComputedFiber, here, plain
-from m2bridge.questions.fiber.deep import coarser, factored, lifted, wants_factors
-from m2bridge.questions.fiber.partners import (
-    counterexample,
-    counterexample_at,
-    known_points,
-    real_points,
-    same_function,
-)
-from m2bridge.questions.fiber.ranks import Dimensions, dimensions_of
-from m2bridge.questions.fiber.request import equation_span, estimated_terms, rank_places, slice_of
-from m2bridge.questions.fiber.result import Fiber, FiberComponent, Identifiability, RealPoint
+from m2bridge.questions.fiber.deep import factored, lifted, wants_factors
+from m2bridge.questions.fiber.known import slice_of
+from m2bridge.questions.fiber.partners import counterexample, real_points
+from m2bridge.questions.fiber.ranks import dimensions_of
+from m2bridge.questions.fiber.request import equation_span, estimated_terms
+from m2bridge.questions.fiber.result import Fiber, FiberComponent, RealPoint
+from m2bridge.questions.fiber.verdict import Judgement, judged
 from m2bridge.questions.kernel import Asking, ForceOption, question
 from m2bridge.questions.point import (
     PRIMES,
@@ -39,23 +34,18 @@ from m2bridge.questions.point import (
     Point,
     RationalizeOption,
     StratumOption,
-    given_point,
     good_prime,
     one_of,
-    random_point,
     rank_prime,
     resolve,
-    stratum_point,
 )
 from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence
+from m2bridge.symmetry.exchanges import exchanged_variables
 from m2bridge.symmetry.finite import finite_group
 from m2bridge.symmetry.search import Search
 
-__all__ = [
-    "Fiber", "FiberComponent", "Point", "RealPoint", "counterexample", "fiber", "given_point", "random_point",
-    "same_function", "stratum_point",
-]  # fmt: skip
+__all__ = ["Fiber", "FiberComponent", "RealPoint", "fiber"]
 
 _MOST_TERMS = 400_000
 """Terms of all equations together up to which one Groebner basis is tried."""
@@ -71,7 +61,6 @@ _MOST_ELEMENTS = 200
 """So many elements of their finite group are used."""
 _PATIENCE = 120.0
 """So long one Groebner basis is waited for; --force waits as long as the question lasts."""
-_UNDECIDED = "the components of the fiber were not computed, and dimensions at this point do not decide"
 
 
 @question(
@@ -114,15 +103,14 @@ def fiber(
     argument = all_orbits(point)
     computed = ComputedFiber(method="jacobian")
     if model.polynomial:
-        computed = _compute(ask, point, p, ask.seed, force=force)
+        computed = _compute(ask, point, p, force=force)
     ask.announce("real points")
     free = model.polynomial and not getattr(model, "constraints", ())
-    found = real_points(point, ask.seed) if free else ()
+    found = real_points(point, ask.seed) if free and computed.limit is None else ()
     ask.evidence += [*dims.evidence, *computed.evidence, *_argued(point, argument, computed)]
-    verdict = judged(point, computed, argument, dims)
-    if isinstance(model, OwnModel) and not model.found.complete and verdict.word == "not-identifiable":
-        reason = f"{verdict.reason}; but the search for symmetries was not finished"
-        verdict = replace(verdict, word="undecided", reason=reason)
+    verdict = judged(model, computed, argument, dims)
+    if isinstance(model, OwnModel) and verdict.word == "not-identifiable":
+        verdict = _up_to_linear_symmetries(ask, model, verdict, dims.generic_orbit_dim)
     _witness_real_points(ask, verdict.orbits, found)
     at_weights = point.document(p if model.polynomial else None)
     by_argument = argument.fiber_dim if argument else None
@@ -135,7 +123,7 @@ def fiber(
         known_symmetry_dim=dims.orbit_dim, orbits=verdict.orbits,
         generic_fiber_dim=dims.generic_fiber_dim, image_dim=dims.image_dim,
         verdict=verdict.word, explanation=verdict.reason, probability=verdict.probability, certainty=verdict.certainty,
-        method=computed.method, inputs=computed.inputs, real_points=found, counterexample=counterexample_at(point),
+        method=computed.method, inputs=computed.inputs, real_points=found, counterexample=counterexample(point),
         notes=tuple(([note] if note else []) + computed.notes), limit=computed.limit,
     )  # fmt: skip
 
@@ -148,36 +136,66 @@ def _by_coordinates(model: Model) -> Model:
     return model
 
 
-def _found_symmetries(ask: Asking, model: Model, written: Program) -> FoundSymmetries:
-    """Linear symmetries of a user's own model, which names none; finite ones are read off the program as it was written."""
-    ask.announce("linear symmetries")
+def _search(ask: Asking, model: Model) -> Search:
+    """The search for symmetries of a user's own model, which names none."""
     left = ask.clock.remaining
     seconds = _SEARCH_SECONDS if left is None else min(_SEARCH_SECONDS, left / 4)
-    search = Search(
-        model.program, p=rank_prime(model), seed=ask.seed, seconds=seconds, all_affine=True
-    ).linear()
+    return Search(model.program, p=rank_prime(model), seed=ask.seed, seconds=seconds, all_affine=True)
+
+
+def _found_symmetries(ask: Asking, model: Model, written: Program) -> FoundSymmetries:
+    """Linear symmetries of a user's own model; finite ones are read off the program as it was written, or tried in a map."""
+    ask.announce("linear symmetries")
+    search = _search(ask, model).linear()
     return FoundSymmetries(
         complete=search.complete and not search.unverified,
         fields=tuple(LinearField(tuple((i, m[0], c) for i, c, m in field.terms)) for field in search.fields),
-        finite=finite_group(written, most=_MOST_ELEMENTS),
+        finite=finite_group(written, _exchanges(model), most=_MOST_ELEMENTS),
     )
+
+
+def _exchanges(model: Model) -> list[SignedPermutation]:
+    """Variables of a map that change places."""
+    if not isinstance(model, PolynomialMap):
+        return []
+    found = []
+    for pairs in exchanged_variables(model):
+        turned = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+        order = tuple(model.variables.index(turned.get(name, name)) for name in model.variables)
+        found.append(SignedPermutation(order, (1,) * len(order)))
+    return found
+
+
+def _up_to_linear_symmetries(ask: Asking, model: OwnModel, verdict: Judgement, orbit_dim: int) -> Judgement:
+    """The verdict that weights are not identifiable, with what stands in the way of taking it for the last word."""
+    if not model.found.complete:
+        reason = f"{verdict.reason}; but the search for symmetries was not finished"
+        return replace(verdict, word="undecided", reason=reason)
+    if model.constraints:
+        return verdict
+    ask.announce("symmetries that are not linear")
+    rank = _search(ask, model).run(2).rank
+    if rank <= orbit_dim:
+        return verdict
+    reason = (
+        f"{verdict.reason}; this is up to linear symmetries only: with affine and quadratic vector fields, which m2bridge "
+        f"symmetries lists, generic orbits have dimension {rank}"
+    )
+    return replace(verdict, reason=reason)
 
 
 def _argued(point: Point, argument: Orbits | None, computed: ComputedFiber) -> list[Evidence]:
     """What the argument says over QQ and, where it holds over every field, over the field that Macaulay2 computed in."""
-    arguments = [] if argument is None else [(0, argument)]
-    for p in sorted({e.prime for e in computed.evidence if e.prime is not None and e.witness == "macaulay2"}):
-        reduced = all_orbits_mod(point, p)
-        if reduced is not None:
-            arguments.append((p, reduced))
+    primes = sorted({e.prime for e in computed.evidence if e.prime is not None and e.witness == "macaulay2"})
     evidence = []
-    for p, found in arguments:
-        more = {**here(p), "ancestry": "formula"}
-        if not point.model.polynomial:
-            more["field"] = "RR"
-        for quantity, value in (("orbits", found.count), ("fiber_dim", found.fiber_dim)):
-            if value is not None:
-                evidence.append(proves(quantity, value, "argument", found.reason, **more))
+    for p, found in [(0, argument), *((p, all_orbits(point, p)) for p in primes)]:
+        over = here(p) if point.model.polynomial else {"scope": "at-point", "field": "RR"}
+        said = {"orbits": found.count, "fiber_dim": found.fiber_dim} if found else {}
+        evidence += [
+            proves(quantity, value, "argument", found.reason, ancestry="formula", **over)
+            for quantity, value in said.items()
+            if found is not None and value is not None
+        ]
     return evidence
 
 
@@ -202,34 +220,30 @@ def in_reach(model: Model, p: int, seed: int) -> bool:
     return terms * span <= _MOST_TERMS
 
 
-def _compute(ask: Asking, point: Point, p: int, seed: int, *, force: bool) -> ComputedFiber:
-    model = point.model
-    step = coarser(point)
-    if step is not None and (
-        isinstance(model, DeepLightning) or model.parameter_count > _PLAIN_LIGHTNING_WEIGHTS
-    ):
-        below, added, lemmas = step
-        if list(below.weights.values())[-1].any():
-            found = _compute(ask, below, p, seed, force=force)
-            return lifted(found, added, lemmas, orbits_only=not isinstance(model, Lightning))
+def _compute(ask: Asking, point: Point, p: int, *, force: bool) -> ComputedFiber:
+    """The fiber in the best way: from coarser weights, by factors, or by one Groebner basis; dimensions only out of reach."""
+    model, coarse = point.model, coarsest(point)
+    large = getattr(model, "layers", 1) > 1 or model.parameter_count > _PLAIN_LIGHTNING_WEIGHTS
+    if coarse is not None and coarse.lemmas and large and list(coarse.point.weights.values())[-1].any():
+        found = _compute(ask, coarse.point, p, force=force)
+        return lifted(found, coarse, orbits_only=not isinstance(model, Lightning))
     notes: list[str] = []
     if wants_factors(model):
-        found = factored(ask, point, p, seed)
+        found = factored(ask, point, p, ask.seed)
         if found.inputs is not None or found.limit is not None:  # the factors decided, or time is over
             return found
         notes = found.notes
     reason = None
-    try:
-        rank_places(model)
-    except NotPolynomialError as error:
-        reason = str(error)
-    if isinstance(model, OwnNetwork) and model.input_shape is not None:
+    if isinstance(model, DeepLightning) and model.parametrization == "virtual" and model.constrained:
+        reason = f"{model}: virtual weights through narrow layers have no simple equations"
+    elif isinstance(model, OwnNetwork) and model.input_shape is not None:
         reason = "its coordinates are too many to be expanded: dimensions only"
-    if reason is None and not force and not in_reach(model, p, seed):
+    elif not force and not in_reach(model, p, ask.seed):
         reason = f"a Groebner basis in {model.parameter_count} weights is out of reach here: dimensions only (--force tries it)"
     if reason is not None:
         return ComputedFiber(method="jacobian", notes=[*notes, reason])
-    found = plain(ask, point, p, seed, cut=_wants_slice(point, seed), seconds=None if force else _PATIENCE)
+    cut = _wants_slice(point, ask.seed)
+    found = plain(ask, point, p, ask.seed, cut=cut, seconds=None if force else _PATIENCE)
     found.notes = notes + found.notes
     return found
 
@@ -243,111 +257,3 @@ def _wants_slice(point: Point, seed: int) -> bool:
     if isinstance(model, Lightning) or not many:
         return False
     return slice_of(model, seed) is not None and all(array.any() for array in point.weights.values())
-
-
-# -- the verdict, in one word ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The verdict with its reason and certainty; `orbits` when all of them are counted."""
-
-    word: Identifiability
-    reason: str
-    certainty: Certainty
-    orbits: int | None = None
-    probability: float | None = None
-
-
-def judged(point: Point, found: ComputedFiber, argument: Orbits | None, dims: Dimensions) -> Judgement:
-    """The strongest verdict that was shown: by an argument, by components, by the differential at the point, by generic ranks."""
-    return (
-        _from_argument(argument, dims)
-        or _from_components(point, found, dims)
-        or _from_the_differential(found, dims)
-        or _from_generic_ranks(dims)
-        or Judgement("undecided", _UNDECIDED, Certainty.PROBABLE)
-    )
-
-
-def _from_argument(argument: Orbits | None, dims: Dimensions) -> Judgement | None:
-    if argument is None:
-        return None
-    word: Identifiability
-    if not argument.finite and dims.orbit_dim in (dims.tangent_upper, argument.fiber_dim):
-        word = "open-orbit"
-        words = "the orbit is open in the fiber, which contains infinitely many other orbits"
-    elif not argument.finite:
-        word, words = "not-identifiable", "the fiber is an infinite union of orbits of the known symmetries"
-    elif argument.count == 1:
-        word, words = "identifiable-up-to-symmetry", "the fiber is one orbit of the known symmetries"
-    else:
-        count = "finitely many" if argument.count is None else str(argument.count)
-        word, words = "finite-up-to-symmetry", f"the fiber is {count} orbits of the known symmetries"
-    return Judgement(word, f"{words}: {argument.reason}", Certainty.PROVED, argument.count)
-
-
-def _from_components(point: Point, found: ComputedFiber, dims: Dimensions) -> Judgement | None:
-    components, sure = found.components or (), Certainty.PROBABLE  # over F_p
-    large = next((c for c in components if infinite(c, dims.generic_orbit_dim)), None)
-    if large is not None:
-        orbit = dims.generic_orbit_dim if large.orbit_dim is None else large.orbit_dim
-        reason = f"the fiber has a component of dimension {large.dim}, the orbits in it {orbit}"
-        return Judgement("not-identifiable", reason, sure)
-    least = found.least_dim
-    if least is not None and dims.generic_orbit_dim is not None and least > dims.generic_orbit_dim:
-        reason = f"the fiber has dimension {least} or more, the orbits of the known symmetries {dims.generic_orbit_dim}"
-        return Judgement("not-identifiable", reason, sure)
-    if not found.orbits_full:
-        return None
-    count = found.orbits
-    each = f"of dimension {dims.orbit_dim}, as every orbit in it has"
-    if count is not None and components and all(c.orbit for c in components):
-        reason = f"the fiber is one orbit of the known symmetries, {each}"
-        if count > 1:
-            reason = f"the fiber is {count} orbits {each}{_explained(point, count)}"
-        elif any(c.reduced is False for c in components):
-            reason += "; its equations count it more than once"
-        return Judgement("identifiable-up-to-symmetry", reason, sure, count)
-    number = "finitely many" if count is None else str(count)
-    reason = f"the fiber is {number} orbits {each}, not all of them explained by the known symmetries"
-    return Judgement("finite-up-to-symmetry", reason, sure, count)
-
-
-def infinite(component: FiberComponent, generic_orbit_dim: int | None) -> bool:
-    """Whether a component is larger than the orbits in it: at a point of it, or anywhere."""
-    if component.orbit_dim is not None:
-        return component.dim > component.orbit_dim
-    return generic_orbit_dim is not None and component.dim > generic_orbit_dim
-
-
-def _from_the_differential(found: ComputedFiber, dims: Dimensions) -> Judgement | None:
-    if dims.orbit_dim not in (dims.tangent_upper, found.dim_at_point):
-        return None
-    reason = (
-        f"the orbit of the known symmetries is open in the fiber, both of dimension {dims.orbit_dim} at the point; what else is "
-        "in the fiber was not shown"
-    )
-    sure = Certainty.PROVED if dims.tangent_upper == dims.orbit_dim else Certainty.PROBABLE
-    return Judgement("open-orbit", reason, sure)
-
-
-def _from_generic_ranks(dims: Dimensions) -> Judgement | None:
-    """No fiber of an irreducible source is smaller than the generic ones, and no orbit is larger than the generic ones."""
-    generic, orbit = dims.generic_fiber_dim, dims.generic_orbit_dim
-    if generic is None or orbit is None or generic <= orbit or not dims.irreducible_source:
-        return None
-    reason = f"every fiber has dimension {generic} or more, as generic ones have, orbits of the known symmetries at most {orbit}"
-    return Judgement("not-identifiable", reason, dims.generic_certainty, probability=dims.probability)
-
-
-def _explained(point: Point, orbits: int) -> str:
-    """Why there are that many orbits, when permutations explain them."""
-    _, words = known_points(point)
-    if words is None:
-        return ""
-    model = point.model
-    if isinstance(model, MLP) and orbits == prod(factorial(n) for n in model.widths[1:-1]):
-        total = " * ".join(f"{n}!" for n in model.widths[1:-1])
-        return f": {orbits} = {total} {words}, each with its scalings"
-    return f", related by {words}"

@@ -1,14 +1,14 @@
 """All orbits in the fiber through a point, where an argument counts them: no computation but exact ranks at the point.
 
-Each function answers with an :class:`Orbits` or None when its argument says nothing. The arguments stand beside the code; they
-do not use the statements of a paper that ``m2bridge verify`` checks, and the claims do not use them.
+The arguments stand beside the code; they do not use the statements of a paper that ``m2bridge verify`` checks, and the claims do
+not use them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 from math import prod
 
 import numpy as np
@@ -16,55 +16,50 @@ import numpy as np
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import MLP, DeepLightning, Lightning, Linear
 from m2bridge.models.softmax import Softmax
+from m2bridge.models.virtual import virtual_weights
 from m2bridge.questions import over_q
-from m2bridge.questions.fiber.partners import attention_and_values, is_skew
-from m2bridge.questions.point import Point, residues, virtual_point
+from m2bridge.questions.fiber.partners import is_skew
+from m2bridge.questions.point import Point, residues
+
+Rank = Callable[[np.ndarray], int]
+Product = tuple[tuple[int, ...], int]
+"""The fiber {W_l ... W_1 = W} of a linear network: its widths and rk W."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orbits:
     """All orbits of the known connected symmetries in one fiber, over the algebraic closure.
 
-    Attributes
-    ----------
-    finite: whether they are finitely many; `count` how many, None when infinitely many or not counted.
-    fiber_dim: dimension of the fiber where the argument gives it.
-    reason: the argument in a sentence.
+    `finite` says whether they are finitely many, and `count` how many, None when infinitely many or not counted. `fiber_dim` is
+    the dimension of the fiber where the argument gives it, `reason` the argument in a sentence.
     """
 
-    finite: bool
+    finite: bool = True
     count: int | None
     fiber_dim: int | None
     reason: str
 
 
-Rank = Callable[[np.ndarray], int]
+def all_orbits(point: Point, p: int = 0) -> Orbits | None:
+    """The orbits in the fiber through the point, where an argument counts them, over the closure of QQ (over RR for softmax).
 
-
-def all_orbits(point: Point) -> Orbits | None:
-    """The orbits in the fiber through the point over the closure of QQ (over RR for softmax), where an argument counts them."""
+    With a prime `p`, those of the fiber over the closure of F_p, where the argument holds over every field.
+    """
     model = point.model
-    if isinstance(model, Softmax):
-        return _softmax(point)
-    if isinstance(model, DeepLightning) and not model.multi_head and model.layers > 1:
-        return _deep(point, model)
-    return _over_any_field(point, over_q.rank)
 
+    def rank_of(matrix: np.ndarray) -> int:
+        return rank_mod(residues(matrix, p), p) if p else over_q.rank(matrix)
 
-def all_orbits_mod(point: Point, p: int) -> Orbits | None:
-    """The same for the fiber over the closure of F_p through the point modulo p, where the argument holds over every field."""
-    return _over_any_field(point, lambda matrix: rank_mod(residues(matrix, p), p))
-
-
-def _over_any_field(point: Point, rank_of: Rank) -> Orbits | None:
-    model = point.model
     if isinstance(model, Linear) or (isinstance(model, MLP) and model.r == 1):
         return _linear(point, model.widths, rank_of)
-    if isinstance(model, Lightning) or (
-        isinstance(model, DeepLightning) and not model.multi_head and model.layers == 1
-    ):
-        return _one_layer(point, model, rank_of)
-    return None
+    coarse = coarsest(point)
+    if coarse is None or coarse.tokens < 2:
+        return None
+    if len(coarse.point.weights) > 2:
+        return None if p else _several_layers(coarse)
+    if isinstance(model, Softmax):
+        return None if p else _softmax(coarse)
+    return _one_layer(coarse, rank_of)
 
 
 def _linear(point: Point, widths: tuple[int, ...], rank_of: Rank) -> Orbits:
@@ -74,19 +69,45 @@ def _linear(point: Point, widths: tuple[int, ...], rank_of: Rank) -> Orbits:
         product = point.weights[f"W{i}"] @ product
     rank = rank_of(product)
     finite = finitely_many(widths, rank)
-    count = orbit_count(widths, rank) if finite else None
-    dim = two_layer_dim(widths, rank) if len(widths) == 3 else None
+    dim = 0 if len(widths) == 2 else two_layer_dim(widths, rank) if len(widths) == 3 else None
+    how = "kernels or images of partial products move in the fiber, and no symmetry moves them"
     if finite:
-        how = f"the product has rank {rank}: intervals of the quiver 0 -> ... -> {len(widths) - 1} count the orbits"
-    else:
-        how = f"the product has rank {rank}: kernels or images of partial products move in the fiber, and no symmetry moves them"
-    return Orbits(finite=finite, count=count, fiber_dim=0 if len(widths) == 2 else dim, reason=how)
+        how = f"intervals of the quiver 0 -> ... -> {len(widths) - 1} count the orbits"
+    return Orbits(
+        finite=finite,
+        count=orbit_count(widths, rank) if finite else None,
+        fiber_dim=dim,
+        reason=f"the product has rank {rank}: {how}",
+    )
+
+
+def _above(below: Orbits, products: Sequence[Product]) -> Orbits:
+    """Orbits in the given weights from those in the coarsest ones: for each A_i those of {K_i^T Q_i = A_i}.
+
+    Scalings and changes of basis keep kernels and images, so that each orbit below has as many orbits above it.
+    """
+    moving = next((product for product in products if not finitely_many(*product)), None)
+    counts = [below.count, *(orbit_count(*product) for product in products)]
+    how = below.reason
+    if moving is not None:
+        widths, rank = moving
+        how += f"; the rank of an attention matrix is {rank} < a = {widths[1]}, and row spaces of Q and K move in the fiber"
+    dim = None
+    if below.fiber_dim is not None:
+        dim = below.fiber_dim + sum(two_layer_dim(*product) for product in products)
+    known = moving is None and None not in counts
+    return Orbits(
+        finite=moving is None,
+        count=prod(count or 0 for count in counts) if known else None,
+        fiber_dim=dim,
+        reason=how,
+    )
 
 
 # -- one layer of attention ------------------------------------------------------------------------------------------------------
 
 
-def _one_layer(point: Point, model: Lightning | DeepLightning, rank_of: Rank) -> Orbits | None:
+def _one_layer(coarse: Coarser, rank_of: Rank) -> Orbits:
     """One layer, t >= 2, by unique factorization.
 
     The part of output n that is linear in token j and quadratic in token i != j is nu_n(x_i) (x_i^T A x_j), so that the
@@ -100,53 +121,26 @@ def _one_layer(point: Point, model: Lightning | DeepLightning, rank_of: Rank) ->
     In (Q, K, V) the matrices with K^T Q = A are the fiber of a linear network with widths d, a, d; scalings keep kernels
     and images, so each orbit in (A, V) with A, V != 0 has as many orbits above it as that fiber has.
     """
-    if model.t < 2:
-        return None
-    A, V, a = attention_and_values(point.weights)
-    d, dp = A.shape[0], V.shape[0]
+    A, V = coarse.point.weights.values()
     r, s = rank_of(A), rank_of(V)
+    products = [(widths, r) for widths, _ in coarse.products]
     if r * s == 0:
-        return _zero_layer(d, dp, a)
-    below = 1
-    if r == s == 1:
-        meet = 2 - rank_of(np.hstack([A, V.T]))
-        below = 1 if meet else 2
-    left = "k and v to be exchanged" if below == 2 else "the scalings"
+        how = "the zero function: {A = 0} and {V = 0}, on which only the symmetries of (A, V) act"
+        if max(A.shape + V.shape) > 1:
+            return Orbits(finite=False, count=None, fiber_dim=None, reason=how)
+        # K^T Q != 0 with V = 0; K^T Q = 0 with V = 0 or V != 0
+        flat = orbit_count(products[0][0], 0) if products else 1
+        return Orbits(count=1 + 2 * (flat or 0), fiber_dim=None if products else 1, reason=how)
+    two = r == s == 1 and rank_of(np.hstack([A, V.T])) == 2
+    left = "k and v to be exchanged" if two else "the scalings"
     how = f"rk A = {r} and rk V = {s}: unique factorization leaves {left}"
-    found = Orbits(finite=True, count=below, fiber_dim=1, reason=how)
-    return found if a is None else _with_queries(found, [((d, a, d), r)])
-
-
-def _zero_layer(d: int, dp: int, a: int | None) -> Orbits:
-    how = "the zero function: {A = 0} and {V = 0}, on which only the symmetries of (A, V) act"
-    if d > 1 or dp > 1:
-        return Orbits(finite=False, count=None, fiber_dim=None, reason=how)
-    if a is None:
-        return Orbits(finite=True, count=3, fiber_dim=1, reason=how)
-    # K^T Q != 0 with V = 0; K^T Q = 0 with V = 0 or V != 0
-    flat = orbit_count((1, a, 1), 0) or 0
-    return Orbits(finite=True, count=1 + 2 * flat, fiber_dim=None, reason=how)
-
-
-def _with_queries(below: Orbits, factors: list[tuple[tuple[int, ...], int]]) -> Orbits:
-    """Orbits in (Q, K, V) from those in (A, V): for each A_i the orbits of {K^T Q = A_i}, given by widths and rank."""
-    finite = all(finitely_many(*factor) for factor in factors)
-    counts = [orbit_count(*factor) for factor in factors] if finite else [None]
-    known = [count for count in [below.count, *counts] if count is not None]
-    dims = [two_layer_dim(*factor) for factor in factors]
-    how = ""
-    if not finite:
-        widths, rank = next(factor for factor in factors if not finitely_many(*factor))
-        how = f"; the rank of an attention matrix is {rank} < a = {widths[1]}, and row spaces of Q and K move in the fiber"
-    count = prod(known) if len(known) == 1 + len(counts) else None
-    dim = None if below.fiber_dim is None else below.fiber_dim + sum(dims)
-    return Orbits(finite=finite, count=count, fiber_dim=dim, reason=below.reason + how)
+    return _above(Orbits(count=2 if two else 1, fiber_dim=1, reason=how), products)
 
 
 # -- several layers --------------------------------------------------------------------------------------------------------------
 
 
-def _deep(point: Point, model: DeepLightning) -> Orbits | None:
+def _several_layers(coarse: Coarser) -> Orbits | None:
     """Several layers, t >= 2, no skip connections: one orbit when L != 0, all rk M_i >= 2 and no M_i is skew.
 
     In virtual weights the layers are Y -> Y Y^T M_i Y, and L at the end. Let (M', L') be the same function.
@@ -164,29 +158,16 @@ def _deep(point: Point, model: DeepLightning) -> Orbits | None:
     (A, V) and (Q, K, V) follow where the hidden widths are all equal to rk L: changes of basis C_i are then determined by
     V_i ... V_1 of full row rank (Lemma 3.5's argument), and each K_i^T Q_i = A_i is the fiber of a linear network.
     """
-    if model.t < 2 or model.skip:
-        return None
-    virtual = point if model.parametrization == "virtual" else virtual_point(point)
-    *M, L = virtual.weights.values()
-    if not L.any() or any(over_q.rank(m) < 2 or is_skew(m) for m in M):
+    *M, L = coarse.point.weights.values()
+    if not L.any() or any(over_q.rank(m) < 2 or is_skew(m) for m in M) or coarse.bases is None:
         return None
     how = "L != 0, all rk M_i >= 2 and no M_i is skew: stripping the layers one by one leaves the scalings"
-    below = Orbits(finite=True, count=1, fiber_dim=model.layers, reason=how)
-    if model.parametrization == "virtual":
-        return below
-    if not widths_are_rank(model.d, L):
-        return None
-    how += " and, rk L being the hidden width, changes of basis between layers"
-    dim = model.layers + (model.layers - 1) * model.d[1] ** 2
-    hidden = Orbits(finite=True, count=1, fiber_dim=dim, reason=how)
-    if model.parametrization == "attention":
-        return hidden
-    weights = point.weights
-    ranks = [over_q.rank(weights[f"K{i}"].T @ weights[f"Q{i}"]) for i in range(1, model.layers + 1)]
-    return _with_queries(hidden, [((d, a, d), r) for d, a, r in zip(model.d, model.a, ranks, strict=False)])
+    if coarse.bases:
+        how += " and, rk L being the hidden width, changes of basis between layers"
+    return _above(Orbits(count=1, fiber_dim=len(M) + coarse.bases, reason=how), coarse.products)
 
 
-def _softmax(point: Point) -> Orbits | None:
+def _softmax(coarse: Coarser) -> Orbits | None:
     """One layer of softmax attention, t >= 2, V != 0: (A, V) is determined by the function.
 
     Put X = s (m 1^T + u c^T) with c orthogonal to 1 and |c| = 1. Up to what does not depend on b, the score of tokens a and b is
@@ -195,16 +176,75 @@ def _softmax(point: Point) -> Orbits | None:
     Order s gives V; order s^3 gives (V u) (u^T B m) for all u and m, hence B. In (Q, K, V) the fiber of a linear network
     stands above it.
     """
-    model = point.model
-    assert isinstance(model, Softmax)
-    if model.layers > 1 or model.t < 2:
-        return None
-    A, V, a = attention_and_values(point.weights)
+    _, V = coarse.point.weights.values()
     if not V.any():
         return None
     how = "V != 0: the first orders at small inputs determine V and then A"
-    below = Orbits(finite=True, count=1, fiber_dim=0, reason=how)
-    return below if a is None else _with_queries(below, [((len(A), a, len(A)), over_q.rank(A))])
+    return _above(Orbits(count=1, fiber_dim=0, reason=how), coarse.products)
+
+
+# -- coarser weights -------------------------------------------------------------------------------------------------------------
+#
+# (Q, K) -> A = K^T Q is a linear network of widths d, a, d. (A_i, V_i) -> (M, L), Equation 8, forgets the bases between the
+# layers; where all hidden widths are rk L it forgets nothing else (Lemma 3.5).
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coarser:
+    """A point in the coarsest weights, and what stands above its orbit in the weights that were given.
+
+    Attributes
+    ----------
+    point, tokens: in (A, V), or in virtual weights; the number of tokens of the network.
+    bases: dimension of the changes of basis between layers; None where they do not explain (A, V) -> (M, L) at this point.
+    products: the fibers {K_i^T Q_i = A_i}.
+    """
+
+    point: Point
+    tokens: int
+    bases: int | None = 0
+    products: tuple[Product, ...] = ()
+
+    @property
+    def lemmas(self) -> list[str]:
+        """The lemmas by which one orbit stands above the orbit of the point; none where their hypotheses fail."""
+        full = all(widths[1] == rank for widths, rank in self.products)
+        if self.bases is None or not full:
+            return []
+        return ["Lemma 3.5"] * bool(self.bases) + ["Lemma 3.1"] * bool(self.products)
+
+    @property
+    def added(self) -> int:
+        """Dimension of that orbit over the one of the point, under the hypotheses of the lemmas: that of GL_a and GL_delta."""
+        return (self.bases or 0) + sum(widths[1] ** 2 for widths, _ in self.products)
+
+
+def coarsest(point: Point) -> Coarser | None:
+    """The coarsest weights of a network of attention with one head in each layer; None for other networks."""
+    model, weights = point.model, point.weights
+    if not isinstance(model, (Lightning, DeepLightning, Softmax)) or model.multi_head:
+        return None
+    several = model.layers > 1
+    if several and (model.skip or isinstance(model, Softmax)):
+        return None
+    if model.parametrization == "virtual":
+        return Coarser(point=point, tokens=model.t)
+    A = [model.attention(weights, i) for i in model.layer_numbers]
+    V = [weights[model.weight_name("V", i)] for i in model.layer_numbers]
+    products: tuple[Product, ...] = ()
+    if model.parametrization == "weights":
+        sizes = zip(model.widths, model.ranks, A, strict=False)
+        products = tuple(((d, a, d), over_q.rank(matrix)) for d, a, matrix in sizes)
+    names = [model.weight_name(letter, 1) for letter in "AV"]
+    below, bases = dict(zip(names, (A[0], V[0]), strict=True)), None if several else 0
+    if several:
+        M, L = virtual_weights(A, V)
+        below = {f"M{i}": matrix for i, matrix in enumerate(M, start=1)} | {"L": L}
+        if set(model.widths[1:-1]) == {over_q.rank(L)}:
+            bases = sum(n * n for n in model.widths[1:-1])
+    coarse = replace(model, parametrization="virtual" if several else "attention")
+    found = replace(point, model=coarse, weights={name: np.asarray(below[name]) for name in below})
+    return Coarser(point=found, tokens=model.t, bases=bases, products=products)
 
 
 # -- products of matrices --------------------------------------------------------------------------------------------------------
@@ -233,8 +273,7 @@ def _softmax(point: Point) -> Orbits | None:
 # and then they are as many as there are numbers of intervals with the dimensions d_0, ..., d_l and r times [0, l]. Everything
 # holds over every field.
 
-
-_MOST_STATES = 20_000
+_MOST_STATES = 100_000
 """Counting stops here; that there are finitely many orbits is known without it."""
 
 
@@ -257,39 +296,20 @@ def orbit_count(widths: Sequence[int], rank: int) -> int | None:
     >>> orbit_count([2, 2, 1], 1)
     2
     """
-    last = len(widths) - 1
-    states = 0
-
-    @cache
-    def ways(vertex: int, through: int, others: tuple[int, ...]) -> int:
-        """Continuations when `through` intervals from 0 and `others[k - 1]` intervals from k are alive at `vertex`."""
-        nonlocal states
-        states += 1
-        if states > _MOST_STATES:
-            raise OverflowError
-        if vertex == last:
-            return int(through == rank)
-        total = 0
-        for kept in _choices((through, *others), widths[vertex + 1]):
-            if kept[0] >= rank:
-                born = widths[vertex + 1] - sum(kept)
-                total += ways(vertex + 1, kept[0], (*kept[1:], born))
-        return total
-
-    try:
-        return ways(0, widths[0], ())
-    except OverflowError:
+    sizes = [n - rank + 1 for n in widths]  # the dimensions that other intervals fill are from 0 to n - rank
+    if prod(sizes) > _MOST_STATES:
         return None
-
-
-def _choices(alive: tuple[int, ...], room: int) -> list[tuple[int, ...]]:
-    """All ways to keep some of the intervals alive, at most `room` of them together."""
-    found: list[tuple[int, ...]] = [()]
-    for count in alive:
-        found = [(*kept, n) for kept in found for n in range(min(count, room - sum(kept)) + 1)]
-        if len(found) > _MOST_STATES:
-            raise OverflowError
-    return found
+    ways = np.zeros(sizes, dtype=object)
+    ways[(0,) * len(sizes)] = 1
+    for i, j in combinations_with_replacement(range(len(sizes)), 2):
+        # the interval [i, j], but for the whole [0, l], any number of times: one more where its vertices have room
+        if j - i < len(sizes) - 1:
+            below, above = ([slice(None)] * len(sizes) for _ in range(2))
+            below[i + 1 : j + 1], above[i + 1 : j + 1] = [slice(-1)] * (j - i), [slice(1, None)] * (j - i)
+            for n in range(1, sizes[i]):
+                below[i], above[i] = slice(n - 1, n), slice(n, n + 1)
+                ways[tuple(above)] += ways[tuple(below)]
+    return int(ways[(-1,) * len(sizes)])
 
 
 def two_layer_dim(widths: Sequence[int], rank: int) -> int:
@@ -304,8 +324,3 @@ def two_layer_dim(widths: Sequence[int], rank: int) -> int:
         for x in range(min(first, h - rank) + 1)
         for y in range(min(last, h - rank - x) + 1)
     )
-
-
-def widths_are_rank(widths: Sequence[int], L: np.ndarray) -> bool:
-    """Whether all hidden widths are rk L: then the changes of basis between layers are determined (Lemma 3.5)."""
-    return set(widths[1:-1]) == {over_q.rank(L)}

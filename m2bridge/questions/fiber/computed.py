@@ -5,23 +5,24 @@ Every way to compute a fiber (the others are in :mod:`deep`) takes a point and a
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from m2bridge.models import Lightning, Mod
 from m2bridge.protocol import Values
-from m2bridge.questions.fiber.ranks import draw_inputs, kernel_dim, outputs_at, symmetry_rank_mod
-from m2bridge.questions.fiber.request import TEMPLATE, FiberRequest, equation_span
+from m2bridge.questions.fiber.known import TorusSlice, slice_of, symmetry_rank_mod
+from m2bridge.questions.fiber.ranks import draw_inputs, kernel_dim, outputs_at
+from m2bridge.questions.fiber.request import equation_span, script_values
 from m2bridge.questions.fiber.result import FiberComponent, Method
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.point import Point, other_primes, rank_bounds
 from m2bridge.questions.testimony import proves, says
 from m2bridge.results import Certainty, Evidence
 
+TEMPLATE = "fiber"
+_HOW = "Groebner basis of the fiber's equations"
 _MOST_CONJUGATES = 64
 """More conjugate components than this stay one entry."""
 _SHOWN = 8
@@ -106,19 +107,23 @@ def compare_dims(found: ComputedFiber, point: Point, p: int, seed: int) -> None:
     ]
 
 
-def compare_outputs(
-    found: ComputedFiber, point: Point, there: tuple[int, ...], p: int, seed: int, i: int
-) -> dict[str, Mod]:
-    """The weights of a point that Macaulay2 found on a component; outputs there are compared with those of the asked point."""
+def examined(
+    found: ComputedFiber, point: Point, p: int, seed: int, one: FiberComponent, i: int
+) -> FiberComponent:
+    """A component with what the forward pass and the symmetries say at the point that Macaulay2 found on it.
+
+    Outputs there are compared with those of the asked point.
+    """
     model = point.model
-    weights = {name: Mod(w, p) for name, w in model.unflatten(np.array(there, dtype=np.int64)).items()}
+    weights = {name: Mod(w, p) for name, w in model.unflatten(np.array(one.point, dtype=np.int64)).items()}
     fresh = Mod(draw_inputs(model, np.random.default_rng([seed, 102]), 12, p), p)
     ours, asked = (outputs_at(model, w, fresh).values.ravel() for w in (weights, point.mod(p)))
     start = int(np.argmax(ours != asked))  # the first difference, or 0
     theirs, mine = (values[start : start + _SHOWN].tolist() for values in (asked, ours))
     how = "the forward pass at a point of it, 12 fresh inputs"
     found.compare(f"outputs at a point of component {i + 1}", p, macaulay2=theirs, modular=mine, method=how)
-    return weights
+    tangent = kernel_dim(model, weights, p, np.random.default_rng([seed, 101, i]))
+    return replace(one, tangent_dim=tangent, orbit_dim=symmetry_rank_mod(model, weights, p))
 
 
 def over_the_closure(one: FiberComponent) -> list[FiberComponent]:
@@ -133,6 +138,22 @@ def over_the_closure(one: FiberComponent) -> list[FiberComponent]:
 # -- one Groebner basis ----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked: a point, the field, the seed, how many inputs to begin with, and the slice, if any."""
+
+    point: Point
+    p: int
+    seed: int
+    first_inputs: int
+    sliced: TorusSlice | None = None
+
+    @property
+    def torus(self) -> int:
+        """Dimension of the scalings that the slice cuts away."""
+        return self.sliced.dim if self.sliced else 0
+
+
 def plain(
     ask: Asking, point: Point, p: int, seed: int, *, cut: bool = False, again: bool = True, seconds: float | None = None
 ) -> ComputedFiber:  # fmt: skip
@@ -142,30 +163,20 @@ def plain(
     """
     ask.announce("how many inputs")
     span, first = equation_span(point.model, p, seed)
-    request = FiberRequest.of(point, p, seed, first, cut=cut)
-    sent: Any = request.parameters()
-    asked = time.perf_counter()
-    left = ask.clock.remaining
+    asked = _Asked(point, p, seed, first, slice_of(point.model, seed) if cut else None)
+    sent, left = script_values(point, p, seed, first, asked.sliced), ask.clock.remaining
     values, limit = ask.ask(TEMPLATE, sent, point.model, seconds=seconds)
     found = ComputedFiber(method="sliced" if cut else "plain", limit=limit)
-    if (
-        limit is not None
-        and seconds is not None
-        and (left is None or seconds < left)
-        and ask.last_seconds >= seconds
-    ):
-        found.limit = limit = None
+    patient = seconds is None or (left is not None and left <= seconds) or ask.last_seconds < seconds
+    if limit is not None and not patient:
+        found.limit = None
         found.notes.append(
             f"the fiber's components were not computed in {seconds:.0f} s; --force takes the whole time of the question"
         )
-    seconds = time.perf_counter() - asked
-    torus = request.sliced.dim if request.sliced else 0
     if "outputs_at_point" in values:
         theirs = values["outputs_at_point"]
         both = theirs, np.asarray(sent["outputs"], dtype=object)[: len(theirs)].tolist()
-        theirs, ours = (
-            [[int(x) % p if p else str(Fraction(x)) for x in row] for row in rows] for rows in both
-        )
+        theirs, ours = ([[int(x) % p for x in row] for row in rows] for rows in both)
         how = "the forward pass at the same inputs"
         found.compare("outputs at the point", p, macaulay2=theirs, modular=ours, method=how)
     if "fiber_dim" not in values:
@@ -174,26 +185,26 @@ def plain(
     if not all(values["contains_known"]):
         how = "normal forms at the point"
         found.compare("the point is in its fiber", p, macaulay2=False, modular=True, method=how)
-    found.fiber_dim = found.least_dim = values.integer("fiber_dim") + torus
-    how = "Groebner basis of the fiber's equations" + (" on a slice, plus the scalings" if torus else "")
-    found.say("fiber_dim", how, found.fiber_dim, p, seconds)
-    if not torus:
+    found.fiber_dim = found.least_dim = values.integer("fiber_dim") + asked.torus
+    how = _HOW + (" on a slice, plus the scalings" if cut else "")
+    found.say("fiber_dim", how, found.fiber_dim, p, ask.last_seconds)
+    if not cut:
         found.degree = values.integer("degree")
-        found.say("degree", how, found.degree, p, seconds)
-    _compare_equations(found, request, values.integer("equation_rank"), span)
-    found.components = _components(found, values, request, torus)
+        found.say("degree", how, found.degree, p, ask.last_seconds)
+    _compare_equations(found, asked, values.integer("equation_rank"), span)
+    found.components = _components(found, values, asked, sent["orbitDim"])
     if found.components is not None:
         pairs = zip(values["component_dims"], values["component_contains"], strict=True)
-        found.dim_at_point = max((dim + torus for dim, known in pairs if known[0]), default=None)
+        found.dim_at_point = max((dim + asked.torus for dim, known in pairs if known[0]), default=None)
         compare_dims(found, point, p, seed)
-    _count(found, values, request)
+    _count(found, values, asked)
     if again and limit is None and not cut:
-        _again(ask, found, request, values)
+        _again(ask, found, asked, values)
     return found
 
 
-def _compare_equations(found: ComputedFiber, request: FiberRequest, rank: int, span: int) -> None:
-    p, model, quantity = request.prime, request.point.model, "independent equations"
+def _compare_equations(found: ComputedFiber, asked: _Asked, rank: int, span: int) -> None:
+    p, model, quantity = asked.p, asked.point.model, "independent equations"
     found.say(quantity, "the script's network on symbolic weights", rank, p)
     bound = bool(rank_bounds(model)) or bool(getattr(model, "constraints", False))
     how = "rank of differences of random networks"
@@ -201,12 +212,12 @@ def _compare_equations(found: ComputedFiber, request: FiberRequest, rank: int, s
 
 
 def _components(
-    found: ComputedFiber, values: Values, request: FiberRequest, torus: int
+    found: ComputedFiber, values: Values, asked: _Asked, orbit_dim: int
 ) -> tuple[FiberComponent, ...] | None:
     """Components with the second witness at a point of each: same outputs there, and the kernel of the differential."""
     if "component_dims" not in values:
         return None
-    dims = values.integers("component_dims")
+    dims, torus = values.integers("component_dims"), asked.torus
     tags = ("reduced", "points", "conjugates", "equations")
     more = [
         values.get(tag) or [None] * len(dims) for tag in (*(f"component_{t}" for t in tags), "multiplicities")
@@ -214,34 +225,29 @@ def _components(
     table = zip(dims, values.integers("component_degrees"), values["component_contains"], *more, strict=True)
     listed: list[FiberComponent] = []
     for i, (dim, degree, contains, reduced, point, conjugates, equations, multiplicity) in enumerate(table):
-        orbit = any(contains) and dim + torus == request.orbit_dim
+        orbit = any(contains) and dim + torus == orbit_dim
         if orbit:  # an irreducible set of the same dimension as the orbit in it, which is irreducible over the closure
             conjugates = 1  # noqa: PLW2901
         one = FiberComponent(
             dim=dim + torus, degree=None if torus else degree, reduced=reduced, multiplicity=multiplicity,
             absolute=conjugates == 1, conjugates=conjugates, orbit=orbit, orbit_dim=None, tangent_dim=None,
-            point=None if point is None else tuple(int(x) % request.prime for x in point),
+            point=None if point is None else tuple(int(x) % asked.p for x in point),
             equations=None if equations is None else tuple(equations),
         )  # fmt: skip
-        listed += over_the_closure(_examined(found, request, one, i))
+        if one.point is not None:
+            one = examined(found, asked.point, asked.p, asked.seed, one, i)
+            how, same = (
+                "kernel of the differential at a point of it has its dimension",
+                one.tangent_dim == one.dim,
+            )
+            if reduced is not None:
+                quantity = f"component {i + 1} is reduced"
+                found.compare(quantity, asked.p, macaulay2=bool(reduced), modular=same, method=how)
+        listed += over_the_closure(one)
     return tuple(listed)
 
 
-def _examined(found: ComputedFiber, request: FiberRequest, one: FiberComponent, i: int) -> FiberComponent:
-    """The component with what the forward pass and the symmetries say at the point that was found on it."""
-    if one.point is None:
-        return one
-    point, p, seed = request.point, request.prime, request.seed
-    weights = compare_outputs(found, point, one.point, p, seed, i)
-    tangent = kernel_dim(point.model, weights, p, np.random.default_rng([seed, 101, i]))
-    if one.reduced is not None:
-        how, same = "kernel of the differential at a point of it has its dimension", tangent == one.dim
-        quantity = f"component {i + 1} is reduced"
-        found.compare(quantity, p, macaulay2=bool(one.reduced), modular=same, method=how)
-    return replace(one, tangent_dim=tangent, orbit_dim=symmetry_rank_mod(point.model, weights, p))
-
-
-def _count(found: ComputedFiber, values: Values, request: FiberRequest) -> None:
+def _count(found: ComputedFiber, values: Values, asked: _Asked) -> None:
     """Components and orbits over the algebraic closure, as far as the run shows all of them.
 
     When every orbit has the fiber's dimension, each is open in the fiber; so are the others together, and each is closed too:
@@ -260,8 +266,8 @@ def _count(found: ComputedFiber, values: Values, request: FiberRequest) -> None:
         found.orbits = found.component_count
         if found.orbits is not None:
             how = "components over the closure, every orbit having the fiber's dimension"
-            found.say("orbits", how, found.orbits, request.prime)
-    elif request.sliced is not None:
+            found.say("orbits", how, found.orbits, asked.p)
+    elif asked.sliced is not None:
         found.notes.append(
             "the slice does not see points of the fiber at which a scaled block of weights vanishes, and it was not shown that "
             "there are none: its components may not be all"
@@ -270,35 +276,33 @@ def _count(found: ComputedFiber, values: Values, request: FiberRequest) -> None:
         found.retract("fiber_dim")
     if found.components and found.component_count is None:
         found.notes.append(
-            f"components are primes over F_{request.prime}: over the algebraic closure there may be more of them"
+            f"components are primes over F_{asked.p}: over the algebraic closure there may be more of them"
         )
 
 
-def _again(ask: Asking, found: ComputedFiber, request: FiberRequest, values: Values) -> None:
+def _again(ask: Asking, found: ComputedFiber, asked: _Asked, values: Values) -> None:
     """The same over QQ where that is quick, else over a second prime."""
-    model, p = request.point.model, request.prime
+    point, model, p = asked.point, asked.point.model, asked.p
     layer = isinstance(model, Lightning) and model.parametrization == "attention"
     rational = layer and model.parameter_count <= _RATIONAL_WEIGHTS
-    others = [0] if rational else other_primes(request.point, p, 1)
+    others = [0] if rational else other_primes(point, p, 1)
     if not others:
         return
     other = others[0]
     ask.announce(f"the same over {_field(other)}")
-    start = time.perf_counter()
-    second, limit = ask.ask(TEMPLATE, replace(request, prime=other, moves=[]).parameters(), model)
-    seconds = time.perf_counter() - start
+    sent = script_values(point, other, asked.seed, asked.first_inputs, ask_orbits=False)
+    second, limit = ask.ask(TEMPLATE, sent, model)
     if limit is not None:
         found.notes.append(f"the second computation ({_field(other)}) was cut off")
     if "degree" not in second:
         return
-    how = "Groebner basis of the fiber's equations"
     for quantity in ("fiber_dim", "degree"):
-        found.say(quantity, how, second.integer(quantity), other, seconds)
+        found.say(quantity, _HOW, second.integer(quantity), other, ask.last_seconds)
     shapes = [_shapes(v) for v in (values, second)]
     if None not in shapes:
         how = "components over the closure: dimension, degree, multiplicity"
         found.say("components", how, shapes[0], p)
-        found.say("components", how, shapes[1], other, seconds)
+        found.say("components", how, shapes[1], other, ask.last_seconds)
         complete = isinstance(model, Lightning) and second.integer("equation_rank") == model.coordinate_count
         if not complete:  # more inputs might give more equations
             found.evidence[-1] = replace(found.evidence[-1], certainty=Certainty.PROBABLE)

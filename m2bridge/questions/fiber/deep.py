@@ -5,25 +5,21 @@ See the header of the template ``fiber_deep`` for the mathematics. A solution is
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import comb
 from typing import Any
 
 import numpy as np
 
-from m2bridge.errors import OutputError
-from m2bridge.models import DeepLightning, Lightning, Mod, Model
+from m2bridge.models import DeepLightning, Mod, Model
 from m2bridge.models.evaluation import input_derivative
 from m2bridge.protocol import Values
-from m2bridge.questions import over_q
-from m2bridge.questions.fiber.arguments import widths_are_rank
-from m2bridge.questions.fiber.computed import ComputedFiber, compare_dims, compare_outputs, over_the_closure
-from m2bridge.questions.fiber.ranks import kernel_dim, symmetry_rank_mod
+from m2bridge.questions.fiber.arguments import Coarser
+from m2bridge.questions.fiber.computed import ComputedFiber, compare_dims, examined, over_the_closure
 from m2bridge.questions.fiber.result import FiberComponent
 from m2bridge.questions.kernel import Asking
-from m2bridge.questions.point import Point, other_primes, virtual_point
+from m2bridge.questions.point import Point, other_primes
 
 TEMPLATE = "fiber_deep"
 _MOST_MONOMIALS = 2100
@@ -87,74 +83,42 @@ def _promising(primes: list[int], point: Point) -> list[int]:
     return sorted(primes, key=lambda p: any(pow(D % p, (p - 1) // 2, p) == p - 1 for D in discriminants))
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """Solutions of one way to distribute the factors: dimension, number of them when finite, one of them over F_p."""
-
-    dim: int
-    count: int
-    point: tuple[int, ...] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Factored:
-    """The fiber up to scalings, or why this way does not describe it; `final` when another prime would not help."""
-
-    obstacle: str | None
-    final: bool = False
-    solutions: tuple[Solution, ...] = ()
-
-
-def read(values: Values, p: int) -> Factored:
-    """What the template found; an obstacle when the run was cut off or the factors do not decide."""
+def obstacle(values: Values, p: int) -> str | None:
+    """Why the factors do not describe the fiber, or that the run was cut off; None when they do."""
     if values.get("interpolates") is False:
-        return Factored(obstacle="the outputs at single tokens are not those of a form of this degree")
+        return "the outputs at single tokens are not those of a form of this degree"
     if values.get("vanishes"):
-        return Factored(
-            obstacle="the network vanishes at single tokens: some M_i is skew or L = 0", final=True
-        )
+        return "the network vanishes at single tokens: some M_i is skew or L = 0"
     if values.get("absolute") is False:
-        return Factored(obstacle=f"a factor is irreducible over F_{p} but not over its closure")
+        return f"a factor is irreducible over F_{p} but not over its closure"
     if "solutions" not in values:
-        return Factored(obstacle="the computation was cut off")
-    found = []
-    for entry in values["solutions"]:
-        if entry is None:
-            continue
-        if entry == "undetermined":
-            return Factored(obstacle="the two-token terms do not determine M_1")
-        if not isinstance(entry, list) or len(entry) != 3:
-            message = f"a solution should be [dimension, count, point], not {entry!r}"
-            raise OutputError(message, run=values.run)
-        dim, count, point = entry
-        found.append(Solution(dim, count, None if point is None else tuple(int(x) % p for x in point)))
-    return Factored(obstacle=None, solutions=tuple(found))
+        return "the computation was cut off"
+    return "the two-token terms do not determine M_1" if "undetermined" in values["solutions"] else None
 
 
 def factored(ask: Asking, point: Point, p: int, seed: int) -> ComputedFiber:
     """The fiber in virtual weights by unique factorization; no components when several primes do not decide."""
-    assert isinstance(point.model, DeepLightning)
+    model = point.model
+    assert isinstance(model, DeepLightning)
     result = ComputedFiber(method="structured")
     for prime in _promising([p, *other_primes(point, p, _CANDIDATES)], point)[: 1 + _MORE_PRIMES]:
         sent = _parameters(point, prime, seed)
-        start = time.perf_counter()
         values, result.limit = ask.ask(TEMPLATE, sent)
-        seconds = time.perf_counter() - start
-        found = read(values, prime)
-        if found.obstacle is None or result.limit is not None:
+        reason = obstacle(values, prime)
+        if reason is None or result.limit is not None:
             break
-        result.notes.append(f"unique factorization does not decide over F_{prime}: {found.obstacle}")
-        if found.final:
+        result.notes.append(f"unique factorization does not decide over F_{prime}: {reason}")
+        if values.get("vanishes"):  # and so it does over other primes
             break
-    if found.obstacle is not None:
+    if reason is not None:
         return result
     if prime != p:
         result.notes.append(f"computed over F_{prime}")
     result.inputs = sum(len(sent[name]) for name in ("oneToken", "twoTokens", "inputs"))
-    rng = np.random.default_rng([seed, 103])
-    components = [_component(result, point, prime, s, rng, seed, i) for i, s in enumerate(found.solutions)]
+    solutions = [solution for solution in values["solutions"] if solution is not None]
+    components = [_component(result, point, prime, s, seed, i) for i, s in enumerate(solutions)]
     own = [component for component in components if component.orbit]
-    if not own and all(s.point is not None and s.count == 1 for s in found.solutions):
+    if not own and all(one is not None and count == 1 for _, count, one in solutions):
         quantity, how = "the point is in its fiber", "the point itself"
         result.compare(quantity, prime, macaulay2=False, modular=True, method=how)
     result.dim_at_point = own[0].dim if own else None
@@ -162,14 +126,14 @@ def factored(ask: Asking, point: Point, p: int, seed: int) -> ComputedFiber:
     result.components = tuple(c for component in components for c in over_the_closure(component))
     result.fiber_dim = result.least_dim = max((c.dim for c in components), default=None)
     how = "unique factorization, then a Groebner basis of the skew parts"
-    result.say("fiber_dim", how, result.fiber_dim, prime, seconds)
+    result.say("fiber_dim", how, result.fiber_dim, prime, ask.last_seconds)
     # Each solution is one orbit: f != 0 makes every M_i and L non-zero on the whole fiber, so that the torus acts with finite
     # stabilizers, and each q_i is normalized exactly. Different ways give q_i that are not proportional.
-    if components and all(s.dim == 0 for s in found.solutions):
+    if components and all(dim == 0 for dim, _, _ in solutions):
         result.orbits_full = True
-        result.orbits = result.component_count = sum(s.count for s in found.solutions)
+        result.orbits = result.component_count = sum(count for _, count, _ in solutions)
         result.say("orbits", how, result.orbits, prime)
-    if point.model.constrained and not result.one_orbit:  # only a single orbit is surely the fiber
+    if model.constrained and not result.one_orbit:  # only a single orbit is surely the fiber
         result.notes.append(
             "the virtual weights satisfy equations that were not imposed: the fiber may be smaller"
         )
@@ -178,30 +142,29 @@ def factored(ask: Asking, point: Point, p: int, seed: int) -> ComputedFiber:
 
 
 def _component(
-    result: ComputedFiber, point: Point, p: int, solution: Solution, rng: np.random.Generator, seed: int, i: int
-) -> FiberComponent:  # fmt: skip
-    """The orbits that a solution stands for, with the second witness at a point of them."""
-    model = point.model
+    result: ComputedFiber, point: Point, p: int, solution: list[Any], seed: int, i: int
+) -> FiberComponent:
+    """The orbits that a solution stands for (its dimension, number, and weights over F_p), with the second witness there."""
+    model, (skew_dim, count, there) = point.model, solution
     assert isinstance(model, DeepLightning)
-    dim, single = solution.dim + model.layers, solution.dim == 0 and solution.count == 1
-    tangent = orbit = orbit_dim = None
-    if solution.point is not None:
-        weights = compare_outputs(result, point, solution.point, p, seed, i)
-        tangent = kernel_dim(model, weights, p, rng)
-        orbit_dim = symmetry_rank_mod(model, weights, p)
-        orbit = single and _rescaled(weights, point.mod(p), p)
-    reduced = True if tangent == dim else None
-    return FiberComponent(
-        dim=dim, degree=None, reduced=reduced, multiplicity=1 if reduced else None, absolute=single,
-        conjugates=solution.count if solution.dim == 0 else None, orbit=orbit, orbit_dim=orbit_dim,
-        tangent_dim=tangent, point=solution.point, equations=None,
+    single = skew_dim == 0 and count == 1
+    one = FiberComponent(
+        dim=skew_dim + model.layers, degree=None, reduced=None, multiplicity=None, absolute=single,
+        conjugates=count if skew_dim == 0 else None, orbit=None, orbit_dim=None, tangent_dim=None,
+        point=None if there is None else tuple(int(x) % p for x in there), equations=None,
     )  # fmt: skip
+    if one.point is None:
+        return one
+    one = examined(result, point, p, seed, one, i)
+    if one.tangent_dim == one.dim:
+        one = replace(one, reduced=True, multiplicity=1)
+    return replace(one, orbit=single and _rescaled(model.unflatten(np.array(one.point)), point.mod(p), p))
 
 
-def _rescaled(first: Mapping[str, Mod], second: Mapping[str, Mod], p: int) -> bool:
+def _rescaled(first: Mapping[str, np.ndarray], second: Mapping[str, Mod], p: int) -> bool:
     """Whether two virtual weights over F_p are rescalings of each other: every matrix proportional."""
     for name in first:
-        a, b = (w[name].values.ravel().astype(object) for w in (first, second))
+        a, b = (w.ravel().astype(object) for w in (first[name], second[name].values))
         if not a.any() or not b.any() or ((np.outer(a, b) - np.outer(b, a)) % p).any():
             return False
     return True
@@ -210,42 +173,13 @@ def _rescaled(first: Mapping[str, Mod], second: Mapping[str, Mod], p: int) -> bo
 # -- from coarser weights to finer ones ------------------------------------------------------------------------------------------
 
 
-def coarser(point: Point) -> tuple[Point, int, list[str]] | None:
-    """Coarser weights that the network factors through, the dimension of the fibers of that step, and the lemmas used.
-
-    (Q, K, V) -> (A, V) has fibers GL_a where rk A = a <= d (Lemma 3.1). (A_i, V_i) -> (M, L) has fibers GL_delta^(l-1) where the
-    hidden widths are delta <= d_0, d_l and rk L = delta (Lemma 3.5). None when a hypothesis fails at the point.
-    """
-    model, weights = point.model, point.weights
-    if isinstance(model, Lightning) and model.parametrization == "weights":
-        A = weights["K"].T @ weights["Q"]
-        if over_q.rank(A) != model.a or model.a > model.d:
-            return None
-        below = replace(model, parametrization="attention")
-        return replace(point, model=below, weights={"A": A, "V": weights["V"]}), model.a**2, ["Lemma 3.1"]
-    if not isinstance(model, DeepLightning) or model.skip or model.multi_head or model.layers < 2:
-        return None
-    if model.parametrization == "virtual":
-        return None
-    virtual = virtual_point(point)
-    if not widths_are_rank(model.d, virtual.weights["L"]):
-        return None
-    added, lemmas = (model.layers - 1) * model.d[1] ** 2, ["Lemma 3.5"]
-    if model.parametrization == "weights":
-        ranks = [over_q.rank(weights[f"K{i}"].T @ weights[f"Q{i}"]) for i in range(1, model.layers + 1)]
-        if ranks != list(model.a):
-            return None
-        added, lemmas = added + sum(a * a for a in model.a), [*lemmas, "Lemma 3.1"]
-    return virtual, added, lemmas
-
-
-def lifted(found: ComputedFiber, added: int, lemmas: list[str], *, orbits_only: bool) -> ComputedFiber:
-    """The fiber in finer weights from that in coarser ones.
+def lifted(found: ComputedFiber, coarse: Coarser, *, orbits_only: bool) -> ComputedFiber:
+    """The fiber in finer weights from that in the coarsest ones.
 
     Over an orbit of scalings the hypotheses of the lemmas hold as they do at the point, so that each orbit lifts to one orbit.
     When `orbits_only`, a fiber that was not shown to be that one orbit is not lifted: the hypotheses may fail elsewhere in it.
     """
-    how = f"lifted by {' and '.join(lemmas)}"
+    how, added = f"lifted by {' and '.join(coarse.lemmas)}", coarse.added
     notes = [*found.notes, f"computed in coarser weights and {how}, which adds {added} dimensions"]
     result = replace(found, method="lifted", degree=None, dim_at_point=None, notes=notes)
     # these are others in finer weights; the number of orbits is the same

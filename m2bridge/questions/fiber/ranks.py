@@ -8,32 +8,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from math import inf, log10
 from typing import Any
 
 import numpy as np
 
 from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.numeric import NumericRank, numeric_rank
-from m2bridge.models import MLP, Convolution, DeepLightning, Lightning, Linear, Mod, Model
-from m2bridge.models.custom import OwnModel, PolynomialMap
+from m2bridge.models import Mod, Model
 from m2bridge.models.evaluation import output_jacobian
 from m2bridge.programs.program import degrees
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.questions import over_q
+from m2bridge.questions.fiber.known import symmetry_dim, symmetry_rank_mod
 from m2bridge.questions.point import Point, random_point, rank_bounds, rank_prime
 from m2bridge.questions.testimony import floats, proves, says
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Evidence
 
-_WITHOUT_MINUS = (Lightning, DeepLightning, MLP, Convolution, Linear)
-"""Networks without a minus sign: their Jacobians at |weights| and |inputs| are sums without cancellation."""
-_UNDECIDED = NumericRank(rank=None, gap=0.0, candidate=0)
-_FLOAT_RANGE = 250
-"""Products beyond 10^250 or below 10^-250 are not computed in float64."""
 _GENERIC = {"scope": "generic", "field": "QQ"}
 _HERE = {"scope": "at-point", "field": "QQ"}
 
@@ -74,10 +66,13 @@ def constraint_rows(model: Model, weights: Mapping[str, Mod], p: int) -> np.ndar
     rows: list[np.ndarray] = []
     zero = {name: np.zeros(shape, dtype=np.int64) for name, shape in model.parameters.items()}
     for name, bound in rank_bounds(model).items():
-        A = weights[name].values
-        if rank_mod(A, p) == bound:
-            pairs = product(kernel_mod(A.T, p)[0], kernel_mod(A, p)[0])
-            rows += [model.flatten({**zero, name: np.outer(u, w) % p}) for u, w in pairs]
+        for head in np.ndindex(model.parameters[name][:-2]):
+            A = weights[name].values[head]
+            pairs = product(kernel_mod(A.T, p)[0], kernel_mod(A, p)[0]) if rank_mod(A, p) == bound else ()
+            for u, w in pairs:
+                moved = zero[name].copy()
+                moved[head] = np.outer(u, w) % p
+                rows.append(model.flatten({**zero, name: moved}))
     table = model.constraint_jacobian(weights)
     if table is not None:
         rows += list(table.values)
@@ -113,33 +108,6 @@ def generic_ranks(model: Model, seed: int, p: int) -> tuple[int, int]:
     return image, symmetry_rank_mod(model, own, p)
 
 
-def symmetry_moves(model: Model, weights: Mapping[str, Any]) -> list[Any]:
-    """The infinitesimal action of the known symmetries, named or found, at a point: tables with one row a generator."""
-    tables = [symmetry.generators(weights) for symmetry in model.symmetries]
-    if isinstance(model, OwnModel):
-        tables += [field.generators(weights) for field in model.found.fields]
-    return tables
-
-
-def symmetry_rank_mod(model: Model, weights: Mapping[str, Mod], p: int) -> int:
-    """Rank over F_p of the infinitesimal action of the known symmetries at a point: at most the dimension of its orbit."""
-    moves = [table.values for table in symmetry_moves(model, weights)]
-    return rank_mod(np.concatenate(moves), p) if moves else 0
-
-
-def symmetry_dim(point: Point) -> int:
-    """Dimension of the orbit of the known symmetries through the point: rank over QQ of their infinitesimal action."""
-    moves = symmetry_moves(point.model, dict(point.weights))
-    return over_q.rank(np.concatenate(moves)) if moves else 0
-
-
-# -- the same in float64 ---------------------------------------------------------------------------------------------------------
-
-
-def _float_jacobian(model: Model, weights: Mapping[str, np.ndarray], inputs: Any) -> np.ndarray:
-    return np.asarray(jacobian(model, weights, inputs), dtype=np.float64)
-
-
 def generic_numeric_rank(
     model: Model, weights: Mapping[str, np.ndarray], rng: np.random.Generator
 ) -> NumericRank:
@@ -148,57 +116,9 @@ def generic_numeric_rank(
     inputs = rng.standard_normal((2 * sample_count(model), *shape)) if shape is not None else None
     try:
         with np.errstate(all="raise"):
-            return numeric_rank(_float_jacobian(model, weights, inputs))
+            return numeric_rank(np.asarray(jacobian(model, weights, inputs), dtype=np.float64))
     except FloatingPointError:
-        return _UNDECIDED
-
-
-def numeric_rank_at(point: Point, rng: np.random.Generator) -> NumericRank:
-    """Numerical rank of the Jacobian at the point itself, or undecided.
-
-    Inputs are small integers. It is decided only where rounding cannot have changed a rank: where float64 represents the point,
-    nothing under- or overflows, and each column keeps a thousandth of the size that it has without cancellation, or all is
-    computed with integers below 2^53.
-    """
-    model, shape = point.model, point.model.input_shape
-    sizes = [_magnitude(abs(x.numerator)) - _magnitude(x.denominator) for x in point.vector if x]
-    largest = max((abs(s) + 1 for s in sizes), default=0)
-    if degrees(model.free.program)[1] * largest >= _FLOAT_RANGE:  # a product of weights may leave the range
-        return _UNDECIDED
-    count = 2 * sample_count(model)
-    inputs = rng.integers(-9, 10, (count, *shape)).astype(float) if shape is not None else None
-    try:
-        with np.errstate(all="raise"):
-            weights = point.floats()
-            table = _float_jacobian(model, weights, inputs)
-            bound = _jacobian_of_absolute_values(model, weights, inputs)
-    except (FloatingPointError, OverflowError):
-        return _UNDECIDED
-    if bound is None:
-        return _UNDECIDED
-    coefficients = [Fraction(c) for terms in getattr(model, "polynomials", ()) for _, c in terms]
-    whole = all(x.denominator == 1 for x in (*point.vector, *coefficients))
-    if whole and float(bound.max(initial=0.0)) < 2**53:
-        return numeric_rank(table)
-    norms, without = np.linalg.norm(table, axis=0), np.linalg.norm(bound, axis=0)
-    return numeric_rank(table) if bool(np.all(norms >= 1e-3 * without)) else _UNDECIDED
-
-
-def _magnitude(n: int) -> float:
-    return log10(n) if n else -inf
-
-
-def _jacobian_of_absolute_values(
-    model: Model, weights: Mapping[str, np.ndarray], inputs: Any
-) -> np.ndarray | None:
-    """What the sums in the Jacobian would be without cancellation; None for a network whose signs are not known."""
-    absolute = {name: np.abs(array) for name, array in weights.items()}
-    if isinstance(model, PolynomialMap):
-        positive = tuple(tuple((e, abs(Fraction(c))) for e, c in terms) for terms in model.polynomials)
-        return _float_jacobian(replace(model, polynomials=positive), absolute, None)
-    if not isinstance(model, _WITHOUT_MINUS):
-        return None
-    return _float_jacobian(model, absolute, np.abs(inputs))
+        return NumericRank(rank=None, gap=0.0, candidate=0)
 
 
 # -- dimensions ------------------------------------------------------------------------------------------------------------------
@@ -211,7 +131,7 @@ class Dimensions:
     Attributes
     ----------
     image_dim, generic_fiber_dim, generic_orbit_dim: at random points; None where they are not known.
-    generic_certainty: of the generic fiber being as large as that; `probability` of the ranks being generic over F_p.
+    probability: a lower bound of the probability that these are the generic ranks over F_p; None for floats.
     irreducible_source: whether the weights are known to be an irreducible variety.
     orbit_dim: dimension of the orbit of the known symmetries through the point.
     tangent_upper: dimension of the kernel of the differential at the point modulo a prime, which bounds that over QQ.
@@ -219,8 +139,7 @@ class Dimensions:
 
     image_dim: int | None
     generic_fiber_dim: int | None
-    generic_orbit_dim: int | None
-    generic_certainty: Certainty
+    generic_orbit_dim: int
     probability: float | None
     irreducible_source: bool
     orbit_dim: int
@@ -236,47 +155,48 @@ class Dimensions:
 
 def dimensions_of(point: Point, seed: int) -> Dimensions:
     """All that ranks say about the generic fibers of the model and about the fiber at the point."""
-    model = point.model
-    orbit_dim = symmetry_dim(point)
+    model, orbit_dim = point.model, symmetry_dim(point)
     generic = _generic if model.polynomial else _generic_numeric
     image, fiber, orbit, evidence = generic(model, seed)
-    tangent, more = _at(point, orbit_dim, seed)
-    failure = None
-    if model.polynomial and image is not None:
-        failure = min(1.0, (image * degrees(model.free.program)[1] + orbit) / rank_prime(model))
+    evidence.append(
+        proves("tangent_dim", orbit_dim, "symmetry", "dimension of the orbit", relation=">=", **_HERE)
+    )
+    kernel = probability = None
+    if model.polynomial:
+        p = rank_prime(model, point)
+        kernel = kernel_dim(model, point.mod(p), p, np.random.default_rng([seed, 105]))
+        how = "kernel of the differential at the point"
+        evidence.append(proves("tangent_dim", kernel, "modular", how, relation="<=", prime=p, **_HERE))
+        probability = 1 - min(1.0, _failures(model, image or 0, orbit) / rank_prime(model))
     return Dimensions(
-        image_dim=image, generic_fiber_dim=fiber, generic_orbit_dim=orbit,
-        generic_certainty=Certainty.PROBABLE if model.polynomial else Certainty.NUMERIC,
-        probability=None if failure is None else 1 - failure,
+        image_dim=image, generic_fiber_dim=fiber, generic_orbit_dim=orbit, probability=probability,
         irreducible_source=not getattr(model, "constraints", ()),
-        orbit_dim=orbit_dim, tangent_upper=tangent, evidence=(*evidence, *more),
+        orbit_dim=orbit_dim, tangent_upper=kernel, evidence=tuple(evidence),
     )  # fmt: skip
 
 
-def _unconstrained(model: Model) -> bool:
-    return model.free is model and not getattr(model, "constraints", ())
+def _failures(model: Model, image: int, orbit: int = 0) -> int:
+    """The degree of non-zero minors: a random point over F_p misses the generic ranks with probability at most this over p."""
+    return image * degrees(model.free.program)[1] + orbit
 
 
 def _generic(model: Model, seed: int) -> tuple[int | None, int | None, int, list[Evidence]]:
     """Weights minus rank of the differential at a random point, bounded from below by the symmetries."""
     start = time.perf_counter()
-    p = rank_prime(model)
+    p, quantity = rank_prime(model), "generic_fiber_dim"
     image, symmetric = generic_ranks(model, seed, p)
     seconds = time.perf_counter() - start
-    generic, quantity = model.parameter_dim - image, "generic_fiber_dim"
-    # the dimension of virtual weights through narrow layers is not known for sure
-    narrow = getattr(model, "parametrization", "") == "virtual" and getattr(model, "constrained", False)
-    bound = proves if model.parameter_dim_proved and not narrow else says
+    generic = model.parameter_dim - image
+    bound = proves if model.parameter_dim_proved else says
     method = "weights minus rank of the differential at a random point"
-    error = min(1.0, image * degrees(model.free.program)[1] / p)
-    more = {"error_probability": error, "prime": p, "scope": "generic", "field": f"F_{p}"}
+    more = {"error_probability": min(1.0, _failures(model, image) / p), "prime": p, "field": f"F_{p}"}
     acting = "rank of the symmetries' action at a random point"
     evidence = [
         bound(quantity, generic, "modular", method, relation="<=", prime=p, seconds=seconds, **_GENERIC),
-        says(quantity, generic, "modular", "the same, as a generic rank", **more),
+        says(quantity, generic, "modular", "the same, as a generic rank", scope="generic", **more),
         proves(quantity, symmetric, "symmetry", acting, relation=">=", prime=p, **_GENERIC),
     ]
-    if _unconstrained(model):
+    if model.free is model and not getattr(model, "constraints", ()):
         rng = np.random.default_rng([seed, 104])
         numeric = generic_numeric_rank(model, model.draw_real_weights(rng), rng)
         method = "singular values of the differential"
@@ -287,10 +207,10 @@ def _generic(model: Model, seed: int) -> tuple[int | None, int | None, int, list
 def _generic_numeric(model: Model, seed: int) -> tuple[int | None, int | None, int, list[Evidence]]:
     """Softmax: singular values at a random real point, and the symmetries."""
     rng = np.random.default_rng([seed, 104])
-    free, over = model.free, {"scope": "generic", "field": "RR"}
+    free, over, quantity = model.free, {"scope": "generic", "field": "RR"}, "generic_fiber_dim"
     numeric = generic_numeric_rank(free, free.draw_real_weights(rng), rng)
     generic = None if numeric.rank is None else model.parameter_dim - numeric.rank
-    point, quantity = random_point(model, seed), "generic_fiber_dim"
+    point = random_point(model, seed)
     p = rank_prime(model, point)
     symmetric = symmetry_rank_mod(model, point.mod(p), p)
     method = "singular values of the differential"
@@ -298,21 +218,3 @@ def _generic_numeric(model: Model, seed: int) -> tuple[int | None, int | None, i
         floats(quantity, numeric, method, corank_of=model.parameter_dim, **over),
         proves(quantity, symmetric, "symmetry", "rank of the symmetries' action", relation=">=", **over),
     ]  # fmt: skip
-
-
-def _at(point: Point, orbit_dim: int, seed: int) -> tuple[int | None, list[Evidence]]:
-    """The kernel of the differential at the point, exactly modulo a large prime and in float64, and the orbit inside it."""
-    model, quantity = point.model, "tangent_dim"
-    rng = np.random.default_rng([seed, 105])
-    evidence = [proves(quantity, orbit_dim, "symmetry", "dimension of the orbit", relation=">=", **_HERE)]
-    if not model.polynomial:
-        return None, evidence
-    p = rank_prime(model, point)
-    kernel = kernel_dim(model, point.mod(p), p, rng)
-    method = "kernel of the differential at the point"
-    evidence.append(proves(quantity, kernel, "modular", method, relation="<=", prime=p, **_HERE))
-    if _unconstrained(model):
-        numeric = numeric_rank_at(point, rng)
-        method = "singular values of the differential at the point"
-        evidence.append(floats(quantity, numeric, method, corank_of=model.parameter_count, **_HERE))
-    return kernel, evidence

@@ -64,7 +64,8 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
     checked = check_model(model, prime, force=force)
     ask.require_engine()
     sent = Sent.draw(checked, prime, seed)
-    image_dim = layer.ask_dimension(ask, checked)
+    size = layer.ask_dimension(ask, checked)
+    image_dim = size.lower_bound, size.upper_bound
     given = sent.given_equations()
     values, limit = ask.ask(TEMPLATE, sent.parameters(given), checked)
     ask.evidence += layer.network_evidence(sent, values, ask.last_seconds)
@@ -84,7 +85,9 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
     components, singular_degree = _components(ask, sent, orbits, values, equations=limit is None)
     whole = sent.whole_ideal and "equations" in values
     at_point = ("tangent", "curves at", "Jacobian rank at", "ranks", "singular ")
-    size = ask.also(dimension, checked, engine=False).certificate
+    certificate = size.certificate
+    if size.model != checked.spec:
+        certificate = ask.also(dimension, checked, engine=False).certificate
     return ask.answer(
         SingularLocus, model=checked.spec, options={"prime": prime},
         image_dim=image_dim[0], ambient_dim=checked.ambient_dim,
@@ -95,7 +98,7 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
         singular_equations=values.strings("singular_equations") if "singular_equations" in values else None,
         components=components, embedded=_scheme_components(values, "embedded"), strata=tuple(orbits),
         certainty=certainty, evidence=labelled(ask.evidence, at_point), limit=limit,
-        certificate=strata.certificates(checked, orbits, lines, lifted, size, seed=seed),
+        certificate=strata.certificates(checked, orbits, lines, lifted, certificate, seed=seed),
     )  # fmt: skip
 
 

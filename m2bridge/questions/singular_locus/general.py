@@ -45,7 +45,7 @@ def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
     """The singular locus of the closure of the image of any polynomial model."""
     if not model.polynomial:
         raise NotPolynomialError(
-            f"{model.spec} is not polynomial: its image has no Zariski closure with equations; ask for its dimension, or for the "
+            f"{model} is not polynomial: its image has no Zariski closure with equations; ask for its dimension, or for the "
             "polynomial (lightning) network of the same sizes"
         )
     chosen = None if ask.prime is None else check_prime(ask.prime)

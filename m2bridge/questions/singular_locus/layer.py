@@ -26,7 +26,7 @@ from m2bridge.questions.closure import Equation, interpolate
 from m2bridge.questions.closure.accounting import formula_degree
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.result import equation
-from m2bridge.questions.dimension import dimension
+from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.orbits import Orbit, all_orbits
 from m2bridge.questions.testimony import compared, proves, says
@@ -44,7 +44,7 @@ def layer_of(model: Model, question: str, most: int, why: str, *, force: bool) -
     """The one-layer model in the coordinates that questions about orbits use, or a clear refusal."""
     if not isinstance(model, Lightning):
         raise InputError(
-            f"{question} is about one layer of lightning attention; {model.spec} is not: `m2bridge membership` places a point of "
+            f"{question} is about one layer of lightning attention; {model} is not: `m2bridge membership` places a point of "
             "any polynomial model in the closure, the complex image and the real image"
         )
     if model.t < 2:
@@ -55,18 +55,18 @@ def layer_of(model: Model, question: str, most: int, why: str, *, force: bool) -
     model = replace(model, parametrization="attention", coordinate_system="segre")
     if model.coordinate_count > most and not force:
         raise OutOfReachError(
-            f"{model.spec} has {model.coordinate_count} coordinates; beyond {most} {why}; --force tries anyway",
+            f"{model} has {model.coordinate_count} coordinates; beyond {most} {why}; --force tries anyway",
             estimate=model.coordinate_count,
         )
     return model
 
 
-def ask_dimension(ask: Asking, model: Lightning) -> tuple[int, int]:
-    """Proved bounds of the dimension of the image; the words of the question about it are kept."""
+def ask_dimension(ask: Asking, model: Lightning) -> Dimension:
+    """The dimension of the image from both sides; the words of the question about it are kept."""
     ask.announce("dimension")
-    size = ask.also(dimension, replace(model, parametrization="weights"), engine=False, certify=False)
+    size = ask.also(dimension, replace(model, parametrization="weights"), engine=False)
     ask.evidence += [e for e in size.evidence if e.quantity == "image_dim" and e.value is not None]
-    return size.lower_bound, size.upper_bound
+    return size
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,8 @@ def closure_evidence(
         return []
     model, prime = sent.model, sent.prime
     source = "kernel of the coordinate map" if sent.kernel else "ideal of the interpolated equations"
-    points = image_of(model).points(np.random.default_rng([sent.seed, 3]), _FRESH_POINTS, prime)
+    image = image_of(model)
+    points = image.points(np.random.default_rng([sent.seed, 3]), _FRESH_POINTS, prime)
     columns = list(points.astype(object).T)
     vanish = sum(not np.any(equation.at(columns) % prime) for equation in found)
     evidence = compared(
@@ -278,7 +279,7 @@ def closure_evidence(
     if not sent.whole_ideal:
         return evidence
     start = time.perf_counter()
-    ours = interpolate(model, sent.hilbert_degrees, prime=prime, seed=sent.seed)
+    ours = interpolate(image, sent.hilbert_degrees, prime=prime, seed=sent.seed)
     more = {"prime": prime, "seconds": time.perf_counter() - start}
     reached = ours.degree_reached
     theirs = {k: n for k, n in degree_counts(found).items() if int(k) <= reached}

@@ -1,0 +1,217 @@
+"""The ways to find equations: interpolation until the account is settled, the kernel of the ring map, and its graded parts.
+
+The kernel and its graded parts run inside Macaulay2; interpolation is their second witness.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.models.base import Model
+from m2bridge.models.lightning import Lightning
+from m2bridge.protocol import Values
+from m2bridge.questions.closure import accounting
+from m2bridge.questions.closure.accounting import Account
+from m2bridge.questions.closure.interpolation import Interpolation
+from m2bridge.questions.closure.lifting import compare_primes, lift_forms, reduce_polynomial, substitute
+from m2bridge.questions.closure.work import Work
+
+HILBERT_DEGREES = 6
+"""How far the Hilbert function is computed unless the caller knows better."""
+_DEGREE_CAP = 12
+_DEGREE_CAP_UNKNOWN = 6
+_LARGE_SPACE = 250
+
+
+def by_interpolation(work: Work, max_degree: int | None) -> None:
+    """Interpolate until the account is settled, conclude, compare with other primes, and lift to QQ."""
+    with work.image.watched(work.ask.clock.check):  # nothing is known before the span is
+        found = work.interpolation(work.prime)
+    accounting.measure(work, found.span)
+    accounting.count_degree(work)
+    account = _advance(work, found, max_degree)
+    _take(work, found)
+    if account is None and work.limit is None:
+        account = accounting.account(work)
+    accounting.conclude(work, account)
+    if work.drops:
+        # what holds over F_p then says nothing about QQ, and gradings over QQ are not all there are over F_p
+        work.lacks(f"anything over F_{work.prime}: the image may have a smaller dimension there than over QQ")
+        work.complete = work.proved = False
+        work.unlucky = True
+    compare_primes(work, found)
+
+
+def _advance(work: Work, found: Interpolation, max_degree: int | None) -> Account | None:
+    """Go on to `max_degree`, or until a degree brings nothing new and dimension and degree are those of the image.
+
+    Macaulay2 is asked only when the equations already define the image near a general point, and not before a degree
+    without new generators, unless the next degree is large.
+    """
+    known = work.known_degree
+    bound = max_degree or (min(known + 1, _DEGREE_CAP) if known is not None else _DEGREE_CAP_UNKNOWN)
+    points = work.image.points(np.random.default_rng([work.ask.seed, 2]), 1, work.prime)[:, work.span.basis]
+    asked = -1
+    while found.degree_reached < bound and work.codim:
+        work.ask.announce(f"equations of degree {found.degree_reached + 1}")
+        if not found.advance():
+            work.limit = found.limit
+            return None
+        if max_degree is not None:
+            continue
+        _take(work, found)
+        fresh = bool(found.generators[found.degree_reached])
+        early = fresh and found.largest <= _LARGE_SPACE and found.degree_reached < bound
+        if early or asked == len(work.polynomials) or not accounting.smooth_at_image(work, points):
+            continue
+        asked = len(work.polynomials)
+        values, limit = account = accounting.account(work)
+        right_degree = values.get("degree") == known if known is not None else not fresh
+        if limit is not None or (values.get("codim") == work.codim and right_degree):
+            return account
+    return None
+
+
+def _take(work: Work, found: Interpolation) -> None:
+    work.polynomials, work.counts = found.polynomials, found.counts
+    work.hilbert_function, work.degree_bound = found.hilbert_function, found.degree_reached
+
+
+# -- inside Macaulay2 ------------------------------------------------------------------------------------------------
+
+
+def best_source(model: Model) -> Model:
+    """The parametrization that makes `ker` fastest: (A, V), in R/minors(a+1, A) when 1 < a < d; (Q, K, V) for a = 1."""
+    if isinstance(model, Lightning):
+        return replace(model, parametrization="weights" if model.a == 1 and model.d > 1 else "attention")
+    return model
+
+
+def generator_counts(values: Values) -> dict[int, int]:
+    """Degree -> number of minimal generators, of a template that emits their degrees."""
+    return dict(sorted(Counter(values.integers("generator_degrees")).items()))
+
+
+def _kernel(work: Work, p: int, hilbert_degrees: int | None, seconds: float | None = None) -> Account:
+    """The ideal of the closure as the kernel of the ring map, over F_p or (p = 0) QQ."""
+    work.ask.announce("kernel")
+    request = {"p": p, "hilbertDegrees": hilbert_degrees or HILBERT_DEGREES}
+    return work.ask.ask("closure_kernel", request, best_source(work.model), seconds=seconds)
+
+
+def by_kernel(work: Work, max_degree: int | None) -> None:
+    """The kernel of the ring map; interpolation up to the highest generator's degree is the second witness."""
+    accounting.measure(work, work.image.span(np.random.default_rng(work.ask.seed), work.prime))
+    p = 0 if work.rational else work.prime
+    values, work.limit = _kernel(work, p, max_degree)
+    work.kernel_used = True
+    if "generators" not in values:
+        work.lacks("anything about equations: the kernel was not finished")
+        return
+    work.span = replace(work.span, basis=values.integers("span"))
+    work.counts, work.complete = generator_counts(values), True
+    work.degree_bound = max([max_degree or 1, *work.counts])
+    if "hilbert_function" in values:
+        work.hilbert_function = values.integers("hilbert_function")
+    work.shows(f"the ideal is the kernel of the ring map over {'QQ' if work.rational else f'F_{work.prime}'}")
+    work.polynomials = found = values.polynomials(values["generators"], work.span.dim, p)
+    if work.rational:
+        work.polynomials = [reduce_polynomial(f, work.prime) for f in found]
+        work.lifted_forms = lift_forms(work)
+        work.lifted = None if work.lifted_forms is None else found
+        if work.lifted is None:
+            work.lacks("the linear forms over QQ: six primes did not determine them")
+        exact = substitute(work)
+        work.proved = bool(exact) or (exact is None and work.lifted is not None and not work.lifted_forms)
+    if "degree" not in values:
+        work.lacks("codimension and degree: Macaulay2 reached a limit")
+    work.say("vanishing", True, "kernel", "kernel of the ring map")
+    accounting.count_degree(work)
+    work.degree = values.get("degree", work.degree)
+    _say_kernel(work, values, p)
+    _witness_interpolation(work)
+
+
+def compare_with_kernel(work: Work, seconds: float | None) -> None:
+    """Compute the kernel too: the same generators and Hilbert function make the interpolated ideal complete."""
+    p = 0 if work.rational and work.span.dim <= 6 else work.prime
+    values, _ = _kernel(work, p, work.degree_bound, seconds)
+    if "hilbert_function" not in values:
+        work.lacks("the kernel of the ring map: Macaulay2 did not finish it in time")
+        return
+    work.kernel_used = True
+    _say_kernel(work, values, p)
+    same_counts = generator_counts(values) == work.counts
+    if same_counts and values.integers("hilbert_function") == work.hilbert_function:
+        work.complete = True
+        work.shows("the kernel of the ring map has as many generators in each degree: the ideals are equal")
+
+
+def _say_kernel(work: Work, values: Values, p: int) -> None:
+    method, over = "kernel of the ring map" + ("" if p else " over QQ"), p or None
+    counts = generator_counts(values)
+    counts = {k: v for k, v in counts.items() if k <= work.degree_bound or work.complete}
+    work.say_counts("macaulay2", method, counts, over)
+    if "hilbert_function" in values:
+        ranks = list(values.integers("hilbert_function"))[: len(work.hilbert_function)]
+        work.say("hilbert_function", ranks, "macaulay2", method, prime=over, seconds=values.run.seconds)
+    if "degree" in values:
+        work.say("degree", values["degree"], "macaulay2", method, prime=over)
+    if "codim" in values:
+        dim = values.integer("span_dim") - values.integer("codim") - work.image.homogenized
+        work.say("image_dim", dim, "macaulay2", method, prime=over)
+
+
+def _witness_interpolation(work: Work) -> None:
+    """Fresh points, and interpolation up to the degrees of the generators at hand."""
+    accounting.vanish_at_fresh_points(work, work.polynomials, work.prime)
+    other = work.interpolation(work.prime)
+    top = max(work.counts, default=1)
+    if not other.reach(top):
+        work.lacks("agreement with interpolation: a limit came first")
+        return
+    work.say_counts("modular", f"interpolation up to degree {top}", other.counts, work.prime)
+    ranks = other.hilbert_function[: len(work.hilbert_function)]
+    if ranks != work.hilbert_function[: len(ranks)]:
+        work.say("hilbert_function", list(ranks), "modular", accounting.MONOMIAL_RANKS)
+
+
+def by_graded_kernel(work: Work, max_degree: int) -> None:
+    """Macaulay2's MultigradedImplicitization up to a degree, with our grading; interpolation is the second witness.
+
+    Raises
+    ------
+    InputError
+        The engine lacks the package (Macaulay2 before 1.24.11), or the image is no cone.
+    """
+    own = work.interpolation(work.prime)
+    accounting.measure(work, own.span)
+    if work.image.homogenized:
+        raise InputError(
+            f"{work.model.spec}: the image is no cone; method graded-kernel needs one, use interpolation"
+        )
+    work.ask.announce("components of the kernel")
+    request = {
+        "p": work.prime, "chosen": list(own.span.basis), "grading": own.grading.tolist(), "maxDegree": max_degree,
+    }  # fmt: skip
+    values, work.limit = work.ask.ask("closure_graded", request, work.image.source)
+    if values.get("available") is False:
+        raise InputError(
+            f"Macaulay2 {work.ask.engine.info.version} has no package MultigradedImplicitization (1.24.11 has it); "
+            "use --method interpolation or kernel"
+        )
+    if "generators" not in values:
+        work.lacks("anything about equations: the components of the kernel were not finished")
+        return
+    work.polynomials = values.polynomials(values["generators"], own.span.dim, work.prime)
+    work.counts, work.degree_bound = generator_counts(values), max_degree
+    work.say_counts("macaulay2", "componentsOfKernel", work.counts, work.prime)
+    if own.reach(max_degree):
+        work.say_counts("modular", "interpolation", own.counts, work.prime)
+    work.hilbert_function = own.hilbert_function
+    accounting.count_degree(work)
+    accounting.conclude(work, accounting.account(work))

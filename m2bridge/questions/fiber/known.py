@@ -1,0 +1,153 @@
+"""The known symmetries of a model: how they move a point, a slice of the scalings, and the finite ones.
+
+Known are the groups that a family names, the permutations that are read off its program, and, for a user's own model, the linear
+fields and the finite group that were searched and verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import factorial, prod
+from typing import Any
+
+import numpy as np
+
+from m2bridge.errors import InputError
+from m2bridge.linear.modular import rank_mod
+from m2bridge.models import Mod, Model
+from m2bridge.models.custom import OwnModel
+from m2bridge.models.symmetries import SignedPermutation
+from m2bridge.questions import over_q
+from m2bridge.questions.point import Point, fractions_of
+from m2bridge.symmetry.finite import permuted_axes, permuting_elements
+
+_MOST_PERMUTATIONS = 24
+_LARGEST = 30_000
+"""Coefficients of a slice's forms are below this: one of `n` orbits lies on a form's zeros with probability at most n / 30000."""
+
+
+# -- infinitesimal ones ----------------------------------------------------------------------------------------------------------
+
+
+def symmetry_moves(model: Model, weights: Mapping[str, Any]) -> list[Any]:
+    """The infinitesimal action of the known symmetries, named or found, at a point: tables with one row a generator."""
+    tables = [symmetry.generators(weights) for symmetry in model.symmetries]
+    if isinstance(model, OwnModel):
+        tables += [field.generators(weights) for field in model.found.fields]
+    return tables
+
+
+def symmetry_rank_mod(model: Model, weights: Mapping[str, Mod], p: int) -> int:
+    """Rank over F_p of the infinitesimal action of the known symmetries at a point: at most the dimension of its orbit."""
+    moves = [table.values for table in symmetry_moves(model, weights)]
+    return rank_mod(np.concatenate(moves), p) if moves else 0
+
+
+def symmetry_dim(point: Point) -> int:
+    """Dimension of the orbit of the known symmetries through the point: rank over QQ of their infinitesimal action."""
+    moves = symmetry_moves(point.model, dict(point.weights))
+    return over_q.rank(np.concatenate(moves)) if moves else 0
+
+
+def independent_moves(model: Model, orbit_dim: int, seed: int) -> list[list[list[int]]]:
+    """As many infinitesimal symmetries as the orbit has dimensions, random combinations of them when there are more.
+
+    Every known symmetry acts linearly: a move is a list of (i, j, c), weight i moves by c times weight j.
+    """
+    if not orbit_dim:
+        return []
+    units = fractions_of(np.eye(model.parameter_count, dtype=np.int64))
+    # tables[j] is the derivative, for every symmetry, of all weights at the weights e_j
+    tables = np.array([np.concatenate(symmetry_moves(model, model.unflatten(unit))) for unit in units])
+    if tables.shape[1] > orbit_dim:
+        rng = np.random.default_rng([seed, 106])
+        mixing = rng.integers(1, 100, size=(orbit_dim, tables.shape[1])).astype(object)
+        tables = np.array([mixing @ table for table in tables])
+    return [
+        [[int(i), int(j), int(tables[j, m, i])] for j, i in np.argwhere(tables[:, m] != 0)]
+        for m in range(orbit_dim)
+    ]
+
+
+# -- slices of the scalings ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorusSlice:
+    """Linear equations that meet almost every orbit of the model's scalings in exactly one point.
+
+    Each scaling multiplies one block of weights (a matrix M_i, a filter, a neuron's row) by itself, and every weight by a power
+    of itself, its character. A random linear form on that block is put to a random value: an orbit on which the form does not
+    vanish has exactly one point there, so that an open dense part of each component that meets the slice is the torus times its
+    slice, reducedness included. Points at which a block is zero are on no slice; whether there are such points in a fiber is
+    asked separately (`orbits_full` of the template). The equations can be solved one by one in their order.
+    """
+
+    characters: np.ndarray
+    forms: tuple[tuple[np.ndarray, int], ...]
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the torus that was cut away."""
+        return len(self.forms)
+
+    def move(self, vector: np.ndarray) -> np.ndarray:
+        """The point of the slice on the orbit of a vector of Fractions or floats."""
+        for characters, (form, value) in zip(self.characters, self.forms, strict=True):
+            found = form @ vector
+            if found == 0:
+                raise InputError("the slice's form vanishes at the point; use another --seed")
+            vector = vector * np.array([(value / found) ** int(k) for k in characters], dtype=object)
+        return vector
+
+
+def slice_of(model: Model, seed: int) -> TorusSlice | None:
+    """A random slice of the model's scalings; None where there are none or other groups act too."""
+    if not model.symmetries or any(symmetry.kind == "gl" for symmetry in model.symmetries):
+        return None
+    # at weights that are all 1 a scaling moves each weight by its character
+    ones = {name: np.ones(shape, dtype=np.int64) for name, shape in model.parameters.items()}
+    characters = np.concatenate([symmetry.generators(ones) for symmetry in model.symmetries])
+    rng, forms = np.random.default_rng([seed, 97]), []
+    for row in characters:
+        form = np.array([int(rng.integers(1, _LARGEST)) if k == 1 else 0 for k in row], dtype=object)
+        forms.append((form, int(rng.integers(1, _LARGEST))))
+    return TorusSlice(characters=characters, forms=tuple(forms))
+
+
+# -- finite ones -----------------------------------------------------------------------------------------------------------------
+
+
+def finite_symmetries(model: Model) -> tuple[SignedPermutation, ...]:
+    """Elements of the known finite group, the identity first: those that were found, or the permutations of neurons and heads."""
+    if isinstance(model, OwnModel) and model.found.finite:
+        return model.found.finite
+    return permuting_elements(model.program, _permuted(model), most=_MOST_PERMUTATIONS)
+
+
+def _permuted(model: Model) -> list[tuple[int, list[tuple[str, int]]]]:
+    """Axes of weights along which slices are permuted by no connected group: how many slices, and which axes."""
+    if isinstance(model, OwnModel):
+        return []
+    moved = {
+        (name, k)
+        for group in model.symmetries
+        if group.kind == "gl"
+        for name, labels in group.axes.items()
+        for k, label in enumerate(labels)
+        if label in (1, -1)
+    }
+    return [(n, axes) for n, axes in permuted_axes(model.program) if not moved & set(axes)]
+
+
+def why_so_many(model: Model, orbits: int) -> str:
+    """Why there are that many orbits, when finite symmetries explain them."""
+    if isinstance(model, OwnModel):
+        return ", related by permutations and signs of weights" if len(model.found.finite) > 1 else ""
+    lengths = [n for n, _ in _permuted(model)]
+    parts = "hidden neurons" if model.input_shape is not None else "summands"
+    words = f"permutations of the {'heads' if getattr(model, 'multi_head', False) else parts}"
+    if orbits == prod(map(factorial, lengths)):
+        return f": {orbits} = {' * '.join(f'{n}!' for n in lengths)} {words}, each with its scalings"
+    return f", related by {words}" if lengths else ""
