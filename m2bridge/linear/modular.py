@@ -46,6 +46,11 @@ def _entered(matrix: Any, p: int) -> tuple[NDArray[Any], int]:
     return integer_matrix(matrix), check_prime(p, "the prime", below=MATRICES_BELOW)
 
 
+def _residues(array: NDArray[Any], p: int) -> tuple[FloatArray, Field]:
+    field = Field(p)
+    return field.residues(np.ascontiguousarray(array)), field
+
+
 def rank_mod(matrix: Any, p: int = LARGE_PRIME) -> int:
     """Rank over F_p of a matrix of integers of any size, exact, for a prime below 2^63.
 
@@ -57,9 +62,8 @@ def rank_mod(matrix: Any, p: int = LARGE_PRIME) -> int:
         return 0
     if p >= BLAS_BELOW or min(array.shape) <= _SMALL:
         return int(_flint(array, p).rank())
-    field = Field(p)
     tall = array if array.shape[0] >= array.shape[1] else array.T
-    return len(_factor(field.residues(np.ascontiguousarray(tall)), field)[1])
+    return eliminate_residues(*_residues(tall, p)).rank
 
 
 def rank_over_q(matrix: Any) -> int:
@@ -76,20 +80,18 @@ def eliminate(matrix: Any, p: int = LARGE_PRIME) -> Elimination:
     """Rank over F_p together with pivot rows and columns: what a certificate needs."""
     array, p = _entered(matrix, p)
     if p < BLAS_BELOW:
-        field = Field(p)
-        return eliminate_residues(field.residues(np.ascontiguousarray(array)), field)
-    _, columns = _flint_echelon(
-        array, p
-    )  # columns from one echelon form, rows from that of the chosen columns
+        return eliminate_residues(*_residues(array, p))
+    # columns from one echelon form, rows from that of the chosen columns
+    _, columns = _flint_echelon(array, p)
     _, rows = _flint_echelon(array[:, columns].T, p)
     return Elimination(rank=len(columns), pivot_rows=rows, pivot_columns=columns, p=p)
 
 
 def eliminate_residues(residues: FloatArray, field: Field) -> Elimination:
     """:func:`eliminate` of a float64 array of balanced residues, which is overwritten."""
-    order, columns = _factor(residues, field)
-    rows = tuple(int(i) for i in order[: len(columns)])
-    return Elimination(rank=len(columns), pivot_rows=rows, pivot_columns=tuple(columns), p=field.p)
+    work = _Factorization(residues, field)
+    rows, columns = work.order[: len(work.columns)].tolist(), tuple(work.columns)
+    return Elimination(rank=len(columns), pivot_rows=tuple(rows), pivot_columns=columns, p=field.p)
 
 
 def echelon_mod(
@@ -108,8 +110,8 @@ def echelon_mod(
         return _flint_echelon(array, p)
     if array.size <= _SMALL_ECHELON:
         return _small_echelon((array % p).astype(np.int64), p)
-    field = Field(p)
-    pivots, floats = echelon_residues(field.residues(np.ascontiguousarray(array)), field, check)
+    residues, field = _residues(array, p)
+    pivots, floats = echelon_residues(residues, field, check)
     return field.canonical(floats), tuple(pivots)
 
 
@@ -138,20 +140,18 @@ def echelon_residues(
     residues: FloatArray, field: Field, check: Interruption | None = None
 ) -> tuple[list[int], FloatArray]:
     """Pivot columns and the non-zero rows of the reduced row echelon form; the argument is overwritten."""
-    _, pivots = _factor(residues, field, check)
+    pivots = _Factorization(residues, field, check).columns
     rank = len(pivots)
     upper = np.triu(residues[:rank, pivots])
     rest = residues[:rank].copy()
     rest[:, pivots] = 0.0  # multipliers of the factorization are stored below the pivots
     for i, column in enumerate(pivots):
         rest[i, :column] = 0.0
-    diagonal = np.array([field.inverse(x) for x in np.diagonal(upper)])[:, None]
-    upper = field.reduce(upper * diagonal)
-    rest = field.reduce(rest * diagonal)
+    diagonal = field.inverses(np.diagonal(upper))[:, None]
     # U x = y is a lower triangular system when both orders are reversed
-    solved = np.ascontiguousarray(rest[::-1])
-    _solve_unit_lower(np.ascontiguousarray(upper[::-1, ::-1]), solved, field)
-    reduced = np.ascontiguousarray(solved[::-1])
+    reduced = field.reduce(rest * diagonal)[::-1].copy()
+    _solve_unit_lower(field.reduce(upper * diagonal)[::-1, ::-1].copy(), reduced, field)
+    reduced = np.ascontiguousarray(reduced[::-1])
     reduced[np.arange(rank), pivots] = 1.0
     return pivots, reduced
 
@@ -181,28 +181,18 @@ def _small_echelon(work: NDArray[np.int64], p: int) -> tuple[NDArray[np.int64], 
 # -- the blocked factorization ---------------------------------------------------------------------------
 
 
-def _factor(
-    matrix: FloatArray, field: Field, check: Interruption | None = None
-) -> tuple[NDArray[np.int64], list[int]]:
-    """Factor in place; the order of the rows and the pivot columns.
-
-    Afterwards, in the new order of rows, row i has pivot (i, columns[i]); the echelon form is on and right
-    of the pivots and the multipliers are below them.
-    """
-    work = _Factorization(matrix, np.arange(matrix.shape[0]), [], field, check)
-    work.eliminate(0, 0, matrix.shape[1])
-    return work.order, work.columns
-
-
-@dataclass(frozen=True, slots=True)
 class _Factorization:
-    """A factorization under way: `matrix` is overwritten, `order` and `columns` grow into the answer."""
+    """A matrix of residues, factored in place.
 
-    matrix: FloatArray
-    order: NDArray[np.int64]
-    columns: list[int]
-    field: Field
-    check: Interruption | None
+    In the new `order` of rows, row i has its pivot in `columns[i]`; the echelon form is on and right of the pivots, and the
+    multipliers are below them. `check` is called now and then, and may raise to stop the work.
+    """
+
+    def __init__(self, matrix: FloatArray, field: Field, check: Interruption | None = None) -> None:
+        self.matrix, self.field, self.check = matrix, field, check
+        self.order: NDArray[np.int64] = np.arange(matrix.shape[0])
+        self.columns: list[int] = []
+        self.eliminate(0, 0, matrix.shape[1])
 
     def eliminate(self, top: int, left: int, right: int) -> None:
         """Eliminate the columns left..right among the rows from `top` on, halving the columns."""
@@ -212,7 +202,7 @@ class _Factorization:
         if right - left <= _PANEL:
             if self.check is not None:
                 self.check()
-            self.columns.extend(self.panel(top, left, right))
+            self.panel(top, left, right)
             return
         middle = (left + right) // 2
         known = len(self.columns)
@@ -228,8 +218,8 @@ class _Factorization:
             top = bottom
         self.eliminate(top, middle, right)
 
-    def panel(self, top: int, left: int, right: int) -> list[int]:
-        """Eliminate a narrow panel column by column; the pivot columns."""
+    def panel(self, top: int, left: int, right: int) -> None:
+        """Eliminate a narrow panel column by column."""
         matrix, field = self.matrix, self.field
         panel = np.array(matrix[top:, left:right], order="C")  # a copy, also when it is all of the matrix
         local = np.arange(panel.shape[0])
@@ -244,20 +234,16 @@ class _Factorization:
             if pivot != row:
                 panel[[row, pivot]] = panel[[pivot, row]]
                 local[[row, pivot]] = local[[pivot, row]]
-            multipliers = panel[row + 1 :, column] * field.inverse(panel[row, column])
-            field.reduce(multipliers)
-            panel[row + 1 :, column] = multipliers
-            if column + 1 < right - left:
-                rest = panel[row + 1 :, column + 1 :]
-                rest -= multipliers[:, None] * panel[row, column + 1 :]
-                field.reduce(rest)
+            below = panel[row + 1 :, column:]
+            below[:, 0] = field.reduce(below[:, 0] * field.inverse(panel[row, column]))
+            below[:, 1:] = field.reduce(below[:, 1:] - below[:, :1] * panel[row, column + 1 :])
             found.append(left + column)
         moved = np.flatnonzero(local != np.arange(len(local)))
         if moved.size:
             matrix[top + moved] = matrix[top + local[moved]]
             self.order[top + moved] = self.order[top + local[moved]]
         matrix[top:, left:right] = panel
-        return found
+        self.columns.extend(found)
 
 
 def _solve_unit_lower(lower: FloatArray, right: FloatArray, field: Field) -> None:

@@ -104,10 +104,6 @@ class Ball:
     def shape(self) -> tuple[int, ...]:
         return self.mid.shape
 
-    @property
-    def ndim(self) -> int:
-        return self.mid.ndim
-
     def reshape(self, *shape: Any) -> Ball:
         return Ball(self.mid.reshape(*shape), self.rad.reshape(*shape))
 
@@ -119,9 +115,6 @@ class Ball:
 
     def __neg__(self) -> Ball:
         return Ball(-self.mid, self.rad)
-
-    def __len__(self) -> int:
-        return len(self.mid)
 
 
 def ball_of_arb(array: NDArray[np.object_]) -> Ball:

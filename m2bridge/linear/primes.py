@@ -3,12 +3,7 @@
 Modulo a prime that divides a coefficient or a weight, the user's map or point is another one. So a default prime steps aside
 silently, and a prime that the user chose is refused with a message that names another.
 
-How other rooms call this::
-
-    numbers = given_numbers(model, point.weights)          # all that the user wrote
-    p = prime_for(numbers, chosen=prime, default=MACAULAY2_PRIME)   # chosen is None unless the user said --prime
-    q, r = primes_below(p, count=2, numbers=numbers)       # further ones, for repetition and for lifting
-    q, = primes_below(p, count=1, keeps=lambda q: rank_modulo(q) == rank)  # one modulo which something stays what it is
+Over F_p, `given_numbers` is what the user wrote, `prime_for` the prime to compute with, `primes_below` are further ones.
 """
 
 from __future__ import annotations
@@ -40,7 +35,7 @@ def is_prime(n: int) -> bool:
     return n > 1 and bool(fmpz(n).is_prime())
 
 
-def check_prime(p: int, option: str = "--prime", *, below: int = 2**23) -> int:
+def check_prime(p: int, option: str = "--prime", *, below: int = BLAS_BELOW) -> int:
     """p, when it is a prime below a bound, by default one for which float64 products are exact; `option` is what set it."""
     if not isinstance(p, (int, np.integer)) or isinstance(p, bool):
         raise InputError(f"{option} must be an integer, not {p!r}")
@@ -50,8 +45,8 @@ def check_prime(p: int, option: str = "--prime", *, below: int = 2**23) -> int:
     return int(p)
 
 
-class GivenNumbers:
-    """The numerators and denominators, 0 and 1 and -1 left out, of all numbers that a user gave.
+class GivenNumbers(frozenset[int | Fraction]):
+    """All numbers that a user gave.
 
     >>> GivenNumbers([Fraction(6, 35), 8, 0]).divided_by(7)
     Fraction(6, 35)
@@ -59,18 +54,12 @@ class GivenNumbers:
     True
     """
 
-    def __init__(self, numbers: Iterable[int | Fraction] = ()) -> None:
-        self.numbers = frozenset(Fraction(x) for x in numbers)
-        self._large = [
-            (part, x) for x in self.numbers for part in (abs(x.numerator), x.denominator) if part > 1
-        ]
+    def __or__(self, other: Iterable[int | Fraction]) -> GivenNumbers:  # type: ignore[override]
+        return GivenNumbers({*self, *other})
 
-    def __or__(self, other: GivenNumbers) -> GivenNumbers:
-        return GivenNumbers(self.numbers | other.numbers)
-
-    def divided_by(self, p: int) -> Fraction | None:
-        """A number whose numerator or denominator p divides; None when there is none."""
-        return next((x for part, x in self._large if part % p == 0), None)
+    def divided_by(self, p: int) -> int | Fraction | None:
+        """A number, not 0, whose numerator or denominator p divides; None when there is none."""
+        return next((x for x in self if (x and x.numerator % p == 0) or x.denominator % p == 0), None)
 
 
 NOTHING = GivenNumbers()

@@ -89,16 +89,13 @@ class Field:
 
     def reduce(self, array: Any) -> Any:
         """Bring integers of absolute value below 2^53 - 2p to balanced residues, in place where it can be."""
-        if array.ndim == 0:
-            return self.reduce(array.reshape(1)).reshape(())
         pieces = [array]
-        flat = array.reshape(-1) if array.flags.c_contiguous else array
-        if array.size > _CHUNK and flat.ndim <= 2:  # pieces that stay near the processor
-            rows = max(1, _CHUNK // (flat.size // len(flat)))
+        if array.size > _CHUNK:  # pieces that stay near the processor
+            flat = array.reshape(-1) if array.flags.c_contiguous else array
+            rows = max(1, _CHUNK * len(flat) // flat.size)
             pieces = [flat[start : start + rows] for start in range(0, len(flat), rows)]
         for piece in pieces:
-            quotient = np.multiply(piece, 1.0 / self.p)
-            np.rint(quotient, out=quotient)
+            quotient = np.rint(piece * (1.0 / self.p))
             quotient *= self.p
             np.subtract(piece, quotient, out=piece)
         return array
@@ -133,8 +130,7 @@ class Field:
 
     def inverses(self, array: Any) -> Any:
         """1/x of each entry; all are non-zero."""
-        flat = [pow(int(x), -1, self.p) for x in array.reshape(-1)]
-        return self.residues(np.array(flat).reshape(array.shape))
+        return self.residues(np.array([pow(int(x), -1, self.p) for x in array.flat]).reshape(array.shape))
 
     def canonical(self, array: Any) -> NDArray[np.int64]:
         """Residues in 0..p-1 as int64."""
@@ -173,7 +169,8 @@ class LargeField(Field):
 
 @lru_cache(maxsize=256)
 def field_of(p: int) -> Field:
-    """F_p in the arrays that suit its size."""
+    """F_p for a prime p < 2^31, in the arrays that suit its size."""
+    p = check_prime(p, "the prime", below=PROGRAMS_BELOW)
     return Field(p) if p < BLAS_BELOW else LargeField(p)
 
 
@@ -208,15 +205,20 @@ class Mod(NDArrayOperatorsMixin):
     def __init__(self, values: Any, p: int) -> None:
         if isinstance(values, Mod):
             raise InputError("these values are already residues")
-        self.field = _checked_field(int(p))
+        self.field = field_of(p)
         self.data: Any = self.field.residues(values)
 
     @classmethod
     def wrap(cls, data: Any, p: int) -> Mod:
         """A Mod around residues as the field of p keeps them (:func:`field_of`)."""
-        self = object.__new__(cls)
-        self.data, self.field = np.asarray(data), field_of(p)
-        return self
+        made = object.__new__(cls)
+        made.data, made.field = np.asarray(data), field_of(p)
+        return made
+
+    def _wrapped(self, data: Any) -> Mod:
+        made = object.__new__(Mod)
+        made.data, made.field = np.asarray(data), self.field
+        return made
 
     @property
     def p(self) -> int:
@@ -233,52 +235,50 @@ class Mod(NDArrayOperatorsMixin):
 
     @property
     def ndim(self) -> int:
-        return int(self.data.ndim)
+        return len(self.shape)
 
     @property
-    def size(self) -> int:
-        return int(self.data.size)
+    def mT(self) -> Mod:
+        return self._wrapped(np.swapaxes(self.data, -1, -2))
+
+    T = mT
 
     def __len__(self) -> int:
         return len(self.data)
 
-    @property
-    def mT(self) -> Mod:
-        return Mod.wrap(np.swapaxes(self.data, -1, -2), self.p)
-
-    T = mT
-
     def reshape(self, *shape: Any) -> Mod:
-        return Mod.wrap(self.data.reshape(*shape), self.p)
+        return self._wrapped(self.data.reshape(*shape))
 
     def transpose(self, *axes: int) -> Mod:
-        return Mod.wrap(self.data.transpose(*axes), self.p)
+        return self._wrapped(self.data.transpose(*axes))
 
     def __getitem__(self, key: Any) -> Mod:
-        return Mod.wrap(self.data[key], self.p)
+        return self._wrapped(self.data[key])
 
     def sum(self, axis: Any = None) -> Mod:
-        return Mod.wrap(self.field.reduce(np.asarray(self.data.sum(axis=axis))), self.p)
+        return self._wrapped(self.field.reduce(np.asarray(self.data.sum(axis=axis))))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs:
             return NotImplemented
         data = [self._residues(value) for value in inputs]
         if ufunc is np.matmul:
-            return Mod.wrap(self.field.matmul(*data), self.p)
+            return self._wrapped(self.field.matmul(*data))
         if ufunc in (np.add, np.subtract, np.multiply, np.negative):
-            return Mod.wrap(self.field.reduce(np.asarray(ufunc(*data))), self.p)
+            return self._wrapped(self.field.reduce(np.asarray(ufunc(*data))))
         return NotImplemented
 
     def __matmul__(self, other: Any) -> Mod:
-        return Mod.wrap(self.field.matmul(self.data, self._residues(other)), self.p)
+        return self._wrapped(self.field.matmul(self.data, self._residues(other)))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function not in (np.concatenate, np.stack):
             return NotImplemented
-        return Mod.wrap(function([self._residues(part) for part in args[0]], *args[1:], **kwargs), self.p)
+        return self._wrapped(function([self._residues(part) for part in args[0]], *args[1:], **kwargs))
 
     def _residues(self, other: Any) -> Any:
+        if isinstance(other, int):  # balanced: an array for it would take longer than the product
+            return (other + self.p // 2) % self.p - self.p // 2
         if not isinstance(other, Mod):
             return self.field.residues(other)
         if other.p != self.p:
@@ -292,8 +292,3 @@ class Mod(NDArrayOperatorsMixin):
 
     def __repr__(self) -> str:
         return f"Mod({self.values.tolist()}, {self.p})"
-
-
-@lru_cache(maxsize=256)
-def _checked_field(p: int) -> Field:
-    return field_of(check_prime(p, "the prime", below=PROGRAMS_BELOW))

@@ -1,6 +1,7 @@
 """The operations of PyTorch as functions of arrays, by their names in ATen.
 
-The arrays are recorded ones and constant NumPy arrays; this module needs no PyTorch. What is in :data:`REFUSED` is neither
+The arrays are recorded ones and constant NumPy arrays; this module needs no PyTorch. Operations in :data:`MOVING` and
+:data:`PLACING` only move entries: PyTorch itself moves the numbers of their places. What is in :data:`REFUSED` is neither
 polynomial nor built from exp and division; the text says what to do instead.
 """
 
@@ -36,7 +37,7 @@ def _add(a: Array, b: Array, alpha: float = 1) -> Array:
         if isinstance(other, np.ndarray) and np.isneginf(other).any():
             masked = np.isneginf(other)
             return Masked(scores + np.where(masked, 0, other), ~masked)
-    return a + b if alpha == 1 else a + b * alpha
+    return a + b * alpha
 
 
 def _scaled(operation: Callable[[Array, Array], Array]) -> Callable[..., Array]:
@@ -61,24 +62,13 @@ def _scaled(operation: Callable[[Array, Array], Array]) -> Callable[..., Array]:
 
 
 def _power(a: Array, exponent: Any) -> Array:
-    values = (
-        np.unique(np.asarray(exponent, dtype=float)) if not isinstance(exponent, Recorded) else np.array([])
-    )
-    if len(values) != 1 or values[0] != int(values[0]) or not isinstance(a, Recorded):
-        raise NotPolynomialError(
-            f"the power {'of a recorded exponent' if not len(values) else values[0]} is not a polynomial; "
-            "use a whole number as exponent"
-        )
-    n = int(values[0])
-    return a**n if n >= 0 else 1 / a**-n
+    if isinstance(exponent, float) and exponent != int(exponent):
+        raise NotPolynomialError(f"the power {exponent} is not a polynomial; use a whole number as exponent")
+    negative = isinstance(exponent, (int, float)) and exponent < 0
+    return 1 / a**-exponent if negative else a**exponent
 
 
 def _where(mask: Array, yes: Array, no: Array) -> Array:
-    if isinstance(mask, Recorded):
-        raise NotPolynomialError(
-            "torch.where on a condition that depends on weights or inputs is not a polynomial; "
-            "only constant masks are understood"
-        )
     for keep, chosen, other in ((mask, yes, no), (~mask, no, yes)):
         if isinstance(other, np.ndarray) and np.isneginf(other).any():
             bias = np.where(np.isneginf(other), 0, other)
@@ -98,78 +88,13 @@ def _reduced(name: str) -> Callable[..., Array]:
     return reduced
 
 
-def _linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
-    y = x @ (weight.T if weight.ndim > 1 else weight)
-    return y if bias is None else y + bias
-
-
-def _addmm(bias: Array, x: Array, y: Array, *, beta: float = 1, alpha: float = 1) -> Array:
-    product = x @ y if alpha == 1 else (x @ y) * alpha
-    return _add(product, bias if beta == 1 else bias * beta)
-
-
-def _bilinear(x: Array, y: Array, weight: Array, bias: Array | None = None) -> Array:
-    found = np.einsum("...i,oij,...j->...o", x, weight, y)
-    return found if bias is None else found + bias
+def _biased(y: Array, bias: Array | None, shape: tuple[int, ...] = (-1,)) -> Array:
+    return y if bias is None else y + bias.reshape(shape)
 
 
 def _expand(a: Array, sizes: Sequence[int], **_: Any) -> Array:
     old = (1,) * (len(sizes) - a.ndim) + tuple(a.shape)
     return np.broadcast_to(a, tuple(o if s == -1 else s for s, o in zip(sizes, old, strict=True)))
-
-
-def _squeeze(a: Array, dim: Any = None) -> Array:
-    given = range(a.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
-    return a.squeeze(tuple(k for k in given if a.shape[k] == 1))
-
-
-# -- parts of arrays -------------------------------------------------------------------------------------
-
-
-def _key(a: Array, dim: int, key: Any) -> tuple[Any, ...]:
-    return (*[slice(None)] * (dim % a.ndim), key)
-
-
-def _at(a: Array, dim: int, key: Any) -> Array:
-    return a[_key(a, dim, key)]
-
-
-def _slice(a: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
-    return _at(a, dim, slice(start, end, step))
-
-
-def _split(a: Array, sizes: Sequence[int], dim: int = 0) -> tuple[Array, ...]:
-    starts = np.cumsum([0, *sizes])
-    return tuple(_at(a, dim, slice(int(s), int(s) + n)) for s, n in zip(starts[:-1], sizes, strict=True))
-
-
-def _constant_key(indices: Sequence[Any]) -> tuple[Any, ...]:
-    if any(isinstance(i, Recorded) for i in indices):
-        raise NotPolynomialError(
-            "an index that depends on weights or inputs is not a polynomial; index with constants"
-        )
-    return tuple(slice(None) if i is None else i for i in indices)
-
-
-def _placed(a: Array, part: Array, key: Any) -> Array:
-    """`a` with the entries at `key` replaced by those of `part`."""
-    places = np.arange(prod(a.shape)).reshape(a.shape)
-    places[key] = places.size + np.arange(prod(part.shape)).reshape(part.shape)
-    return np.concatenate([a.reshape(-1), part.reshape(-1)])[places]
-
-
-def _slice_scatter(
-    a: Array, part: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Array:
-    return _placed(a, part, _key(a, dim, slice(start, end, step)))
-
-
-def _index_put(a: Array, indices: Sequence[Any], part: Array, accumulate: bool = False) -> Array:
-    if accumulate:
-        raise NotPolynomialError(
-            "index_put with accumulate=True is not understood; add with + and constant masks"
-        )
-    return _placed(a, part, _constant_key(indices))
 
 
 def _pad(a: Array, pad: Sequence[int], value: float = 0) -> Array:
@@ -181,9 +106,7 @@ def _pad(a: Array, pad: Sequence[int], value: float = 0) -> Array:
 
 
 def _exp_of(a: Array) -> Array:
-    if isinstance(a, Masked):
-        return np.exp(a.scores) * a.kept
-    return np.exp(a)
+    return np.exp(a.scores) * a.kept if isinstance(a, Masked) else np.exp(a)
 
 
 def _softmax(a: Array, dim: int, *_: Any, **__: Any) -> Array:
@@ -199,10 +122,6 @@ def _sigmoid(a: Array) -> Array:
     return 1 / (1 + np.exp(-a))
 
 
-def _tanh(a: Array) -> Array:
-    return 1 - 2 / (1 + np.exp(2 * a))
-
-
 def _attention(
     q: Array, k: Array, v: Array, attn_mask: Array | None = None, dropout_p: float = 0, is_causal: bool = False,
     *, scale: float | None = None, enable_gqa: bool = False,
@@ -212,12 +131,9 @@ def _attention(
         raise NotPolynomialError(f"dropout with probability {dropout_p} is random; set dropout_p=0.0")
     if enable_gqa:
         k, v = (np.repeat(a, q.shape[-3] // a.shape[-3], axis=-3) for a in (k, v))
-    width = q.shape[-1]
-    if scale is None:
-        exact = isqrt(width) ** 2 == width
-        scores = q @ k.swapaxes(-1, -2) * (Fraction(1, isqrt(width)) if exact else 1 / sqrt(width))
-    else:
-        scores = q @ k.swapaxes(-1, -2) * scale
+    width, root = q.shape[-1], isqrt(q.shape[-1])
+    exact = Fraction(1, root) if root**2 == width else 1 / sqrt(width)
+    scores = q @ k.swapaxes(-1, -2) * (exact if scale is None else scale)
     if is_causal:
         scores = Masked(scores, np.tril(np.ones(scores.shape[-2:], dtype=bool)))
     elif attn_mask is not None and getattr(attn_mask, "dtype", None) == np.bool_:
@@ -264,8 +180,7 @@ def _convolution(
         filters = weight.reshape(groups, -1, *weight.shape[1:])
         y = np.einsum(f"bgc{places}{window},goc{window}->bgo{places}", parts, filters)
         y = y.reshape(seen.shape[0], weight.shape[0], *out)
-    if bias is not None:
-        y = y + bias.reshape(-1, *(1,) * n)
+    y = _biased(y, bias, (-1, *(1,) * n))
     return y if x.ndim == n + 2 else y[0]
 
 
@@ -284,19 +199,35 @@ def _avg_pool2d(
 
 
 def _batch_norm(
-    x: Array,
-    weight: Array | None,
-    bias: Array | None,
-    mean: Array,
-    variance: Array,
-    _momentum: float,
-    eps: float,
+    x: Array, weight: Array | None, bias: Array | None, mean: Array, variance: Array, _: float, eps: float
 ) -> tuple[Array, ...]:
     """Batch normalisation in evaluation mode, which is affine: mean and variance are constants."""
     column = (-1, *(1,) * (x.ndim - 2))
     y = (x - mean.reshape(column)) * (1 / np.sqrt(variance + eps)).reshape(column)
     y = y if weight is None else y * weight.reshape(column)
-    return (y if bias is None else y + bias.reshape(column),)
+    return (_biased(y, bias, column),)
+
+
+# -- operations that only move entries ----------------------------------------------------------------------
+
+
+MOVING = (
+    "select", "slice", "squeeze", "unsqueeze", "split_with_sizes", "unbind", "roll", "index", "index_select", "diagonal",
+    "repeat", "unfold",
+)  # fmt: skip
+"""Operations that move the entries of their first argument."""
+PLACING = {"slice_scatter": 1, "select_scatter": 1, "index_put": 2}
+"""Operations that put entries of one array into the first one, and which argument it is."""
+Moves = Callable[[dict[int, np.ndarray]], Any]
+"""The operation with other arrays in some places of its arguments."""
+
+
+def _placed(a: Array, part: Array, place: int, moves: Moves) -> Array:
+    """`a` with entries of `part` put in: the places of both are numbered one after the other."""
+    numbers = np.arange(prod(a.shape) + prod(part.shape))
+    own, others = np.split(numbers, [prod(a.shape)])
+    moved = moves({0: own.reshape(a.shape), place: others.reshape(part.shape)})
+    return np.concatenate([a.reshape(-1), part.reshape(-1)])[moved]
 
 
 REARRANGING: dict[str, Callable[..., Array]] = {
@@ -304,20 +235,16 @@ REARRANGING: dict[str, Callable[..., Array]] = {
     "permute": lambda a, dims: a.transpose(tuple(dims)),
     "transpose": lambda a, i, j: a.swapaxes(i, j),
     "t": lambda a: a.T,
-    "unsqueeze": np.expand_dims,
-    "squeeze": _squeeze,
+    "flip": lambda a, dims: np.flip(a, tuple(dims)),
     "expand": _expand,
-    "select": _at,
-    "slice": _slice,
     **dict.fromkeys(("clone", "alias", "detach", "lift_fresh_copy", "_to_copy"), lambda a, *_, **__: a),
-    "repeat": lambda a, times: np.tile(a, tuple(times)),
 }  # fmt: skip
-"""Operations that move entries; they keep what is masked masked."""
+"""Operations on whole axes; they keep what is masked masked, as those in MOVING do."""
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **REARRANGING,
     "add": _add,
-    "sub": lambda a, b, alpha=1: _add(a, -b if alpha == 1 else -alpha * b),
+    "sub": lambda a, b, alpha=1: _add(a, -b * alpha),
     "rsub": lambda a, b, alpha=1: b - a * alpha,
     "mul": _scaled(lambda a, b: a * b),
     "div": _scaled(lambda a, b: a / b),
@@ -329,32 +256,24 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "cumsum": lambda a, dim, **_: np.cumsum(a, dim),
     **dict.fromkeys(("mm", "bmm", "mv", "dot", "matmul"), lambda a, b: a @ b),
     "einsum": lambda text, arrays, **_: np.einsum(text.replace(" ", ""), *arrays),
-    "linear": _linear,
-    **dict.fromkeys(("addmm", "baddbmm", "addmv"), _addmm),
+    "linear": lambda x, weight, bias=None: _biased(x @ weight.T, bias),
+    **dict.fromkeys(
+        ("addmm", "baddbmm", "addmv"), lambda bias, x, y, beta=1, alpha=1: _add(x @ y * alpha, bias * beta)
+    ),
     "addcmul": lambda a, b, c, value=1: a + b * c * value,
-    "bilinear": _bilinear,
+    "bilinear": lambda x, y, weight, bias=None: _biased(np.einsum("...i,oij,...j->...o", x, weight, y), bias),
     "cat": lambda arrays, dim=0: np.concatenate(list(arrays), axis=dim),
     "stack": lambda arrays, dim=0: np.stack(list(arrays), axis=dim),
-    "split_with_sizes": _split,
-    "unbind": lambda a, dim=0: tuple(_at(a, dim, k) for k in range(a.shape[dim])),
-    "flip": lambda a, dims: np.flip(a, tuple(dims)),
-    "roll": lambda a, shifts, dims=None: np.roll(a, tuple(shifts), tuple(dims) if dims else None),
-    "index": lambda a, indices: a[_constant_key(indices)],
-    "embedding": lambda table, indices, *_: table[_constant_key([indices])],
-    "index_select": lambda a, dim, indices: a[_key(a, dim, *_constant_key([indices]))],
-    "diagonal": lambda a, offset=0, dim1=0, dim2=1: a.diagonal(offset, dim1, dim2),
+    "embedding": lambda table, indices, *_: table[indices],
     "tril": lambda a, diagonal=0: np.tril(a, diagonal),
     "triu": lambda a, diagonal=0: np.triu(a, diagonal),
     "where": _where,
     "masked_fill": lambda a, mask, value: _where(mask, np.asarray(value), a),
     "constant_pad_nd": _pad,
     "copy": lambda old, new, *_: np.broadcast_to(new, old.shape),
-    "slice_scatter": _slice_scatter,
-    "select_scatter": lambda a, part, dim, index: _placed(a, part, _key(a, dim, index)),
-    "index_put": _index_put,
     "exp": _exp_of,
     "sigmoid": _sigmoid,
-    "tanh": _tanh,
+    "tanh": lambda a: 1 - 2 / (1 + np.exp(2 * a)),
     "silu": lambda a: a * _sigmoid(a),
     **dict.fromkeys(("softmax", "_softmax"), _softmax),
     "scaled_dot_product_attention": _attention,
@@ -372,7 +291,7 @@ _VALUES = "it decides by values; use constants for what is decided"
 REFUSED: dict[str, str] = {
     **dict.fromkeys(
         ("relu", "leaky_relu", "hardtanh", "clamp", "clamp_min", "elu", "gelu", "abs", "prelu", "hardsigmoid",
-         "hardswish", "softplus", "erf", "_prelu_kernel", "mish", "log_sigmoid_forward"), _ACTIVATION
+         "hardswish", "softplus", "erf", "_prelu_kernel", "mish", "log_sigmoid"), _ACTIVATION
     ),
     **dict.fromkeys(("layer_norm", "native_layer_norm", "group_norm", "native_group_norm", "rms_norm",
                      "instance_norm", "linalg_vector_norm", "sqrt", "rsqrt", "var"), _NORM),
@@ -391,11 +310,11 @@ REFUSED: dict[str, str] = {
 """Operations that no recorded network has, with what to do instead."""
 
 
-def applied(base: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """What an operation makes of recorded arrays."""
+def applied(base: str, args: list[Any], kwargs: dict[str, Any], moves: Moves) -> Any:
+    """What an operation makes of recorded arrays; `moves` is PyTorch's own."""
     if base in REFUSED:
         raise NotPolynomialError(f"{base} cannot be recorded; {REFUSED[base]}")
-    if base not in OPERATIONS:
+    if base not in OPERATIONS and base not in MOVING and base not in PLACING:
         raise NotPolynomialError(
             f"{base} is not among the operations that are understood; write it with +, *, @, ** and sums"
         )
@@ -404,17 +323,22 @@ def applied(base: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         raise NotPolynomialError(
             f"a conversion to {dtype.removeprefix('torch.')} rounds values, which is not a polynomial; take it out of forward"
         )
-    if base in REARRANGING and isinstance(args[0], Masked):
-        move = REARRANGING[base]
-        kept = np.broadcast_to(args[0].kept, args[0].scores.shape)
-        return Masked(move(args[0].scores, *args[1:]), move(kept, *args[1:]))
-    if any(isinstance(item, Masked) for item in args) and base not in (
-        "add",
-        "mul",
-        "div",
-        "exp",
-        "softmax",
-        "_softmax",
-    ):
+    array, rest = args[0], args[1:]
+    if base in MOVING:
+        if not isinstance(array, Masked):
+            return array.moved(lambda places: moves({0: places}))
+        kept = np.ascontiguousarray(np.broadcast_to(array.kept, array.scores.shape))
+        return Masked(array.scores.moved(lambda places: moves({0: places})), moves({0: kept}))
+    if base in REARRANGING and isinstance(array, Masked):
+        kept = np.broadcast_to(array.kept, array.scores.shape)
+        return Masked(REARRANGING[base](array.scores, *rest), REARRANGING[base](kept, *rest))
+    understood = ("add", "mul", "div", "exp", "softmax", "_softmax")
+    if any(isinstance(item, Masked) for item in args) and base not in understood:
         raise NotPolynomialError(f"-infinity is understood only before a softmax, not in {base}")
+    if base in PLACING:
+        if base == "index_put" and True in (*args[3:], kwargs.get("accumulate")):
+            raise NotPolynomialError(
+                "index_put with accumulate=True is not understood; add with + and constant masks"
+            )
+        return _placed(array, args[PLACING[base]], PLACING[base], moves)
     return OPERATIONS[base](*args, **kwargs)

@@ -3,39 +3,42 @@
 A layer is X -> V_k X w(X^T A_k X) with A_k = K_k^T Q_k; w is the identity for lightning attention and a normalised exponential
 for softmax. A network of l layers is not changed by GL(a_k) acting on (Q_k, K_k), by GL(d_k) acting between layers, and in the
 lightning case by l scalings (Henry, Marchetti and Kohn, arXiv:2408.17221, section 3.3). These groups move a dense set of
-weights onto the slice of :func:`attention_gauge`.
+weights onto the slice of :attr:`Attention.gauge`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import ceil, sqrt
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from m2bridge.errors import NotPolynomialError, SpecError
 from m2bridge.linear.residues import Mod
-from m2bridge.models.base import NetworkModel, Shape, Symmetry, Weights
+from m2bridge.models.base import Formula, NetworkModel, Shape, Symmetry, Weights, known
 from m2bridge.models.symmetries import Label
 from m2bridge.models.virtual import equation_11, virtual_dim, virtual_weights
 from m2bridge.programs.points import NOTHING_HELD, Held
 
 PAPER = "Henry, Marchetti, Kohn, arXiv:2408.17221"
+HIGHEST_DEGREE = 10_000
 
 
-def attention_dim(a: int, d: int) -> int:
-    """Dimension of the variety of d x d matrices of rank <= a."""
+def attention_dim(a: int, d: int, *, symmetric: bool = False) -> int:
+    """Dimension of the variety of d x d matrices of rank <= a, or of their symmetric parts if that is less."""
     rank = min(a, d)
-    return rank * (2 * d - rank)
+    full, s = rank * (2 * d - rank), min(2 * rank, d)
+    return min(full, s * d - s * (s - 1) // 2) if symmetric else full
 
 
 class Attention(NetworkModel):
     """A network of self-attention layers. A family says which of these are its fields, and what is known about it.
 
-    Weights of a layer with several heads have a leading axis over them.
+    Weights of a layer with several heads have a leading axis over them. Layers are numbered from 1.
     """
 
     m2_names: ClassVar[Mapping[str, str]] = {
@@ -45,10 +48,19 @@ class Attention(NetworkModel):
         "positions": "withPositions",
         "softmax": "",
     }
+    unwritten: ClassVar[tuple[str, ...]] = (
+        "heads",
+        "r",
+        "temperature",
+        "parametrization",
+        "coordinate_system",
+    )
     numbered: ClassVar[bool] = True
     """Whether names of weights end with the number of their layer."""
     scaling: ClassVar[str] = f"{PAPER}, Equation 13"
     """Where the scalings of A_i against V_i are stated."""
+    sliced: ClassVar[bool] = True
+    """Whether :attr:`gauge` is a slice of this family when it has one head in each layer and no skip connections."""
 
     d: Any
     a: Any
@@ -65,13 +77,15 @@ class Attention(NetworkModel):
     """Whether Q = K."""
     positions: bool = False
     """Whether a matrix P of weights is added to the input."""
+    softmax: bool = False
+    """Whether the scores are normalised exponentials."""
     power: int = 1
     """The power to which each score is raised."""
     temperature: Fraction = Fraction(1)
 
     @property
-    def layers(self) -> int:
-        return len(self.widths) - 1
+    def polynomial(self) -> bool:  # type: ignore[override]
+        return not self.softmax
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -84,31 +98,15 @@ class Attention(NetworkModel):
         return tuple(self.a)
 
     @property
-    def defaults(self) -> Mapping[str, Any]:
-        return {"a": self.d[:-1], "heads": (1,) * self.layers}
+    def layers(self) -> int:
+        return len(self.widths) - 1
 
     @property
-    def unwritten(self) -> Mapping[str, Any]:
-        return {"heads": (1,) * self.layers, "r": 1, "temperature": 1, "parametrization": "weights"}
-
-    def check(self) -> None:
-        if self.layers < 1:
-            self.refuse("d", "d lists the widths of at least one layer, such as [3,3]")
-        for name in ("a", "heads"):
-            values = getattr(self, name)
-            if isinstance(values, tuple) and len(values) != self.layers:
-                self.refuse(name, f"{name} has {len(values)} entries for {self.layers} layers")
-        if self.skip and len(set(self.widths)) > 1:
-            self.refuse("d", f"skip connections need equal widths, not {list(self.widths)}")
-
-    @property
-    def by(self) -> str:
-        """What the parametrization is called in titles."""
-        names = {"weights": "(Q, K, V)", "attention": "(A, V)", "virtual": "virtual weights (M, L)"}
-        return names[self.parametrization]
+    def layer_numbers(self) -> range:
+        return range(1, self.layers + 1)
 
     def head_count(self, layer: int) -> int:
-        """Number of heads of a layer (from 1), whose outputs are added."""
+        """Number of heads of a layer, whose outputs are added."""
         return int(self.heads[layer - 1] if isinstance(self.heads, tuple) else self.heads)
 
     @property
@@ -116,11 +114,30 @@ class Attention(NetworkModel):
         return any(self.head_count(i) > 1 for i in self.layer_numbers)
 
     @property
-    def layer_numbers(self) -> range:
-        return range(1, self.layers + 1)
+    def layer_sizes(self) -> list[tuple[int, int, int, int]]:
+        """Rows of the input, of the output, and of Q, and the number of heads, for each layer."""
+        heads = map(self.head_count, self.layer_numbers)
+        return list(zip(self.widths, self.widths[1:], self.ranks, heads, strict=False))
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        return {"a": self.d[:-1], "heads": (1,) * self.layers}
+
+    def check(self) -> None:
+        self.need(self.layers >= 1, "d", "d lists the widths of at least one layer, such as [3,3]")
+        for name, values in (("a", self.ranks), ("heads", self.heads)):
+            count = len(values) if isinstance(values, tuple) else self.layers
+            self.need(count == self.layers, name, f"{name} has {count} entries for {self.layers} layers")
+        equal = len(set(self.widths)) == 1 or not self.skip
+        self.need(equal, "d", f"skip connections need equal widths, not {list(self.widths)}")
+
+    @property
+    def by(self) -> str:
+        """What the parametrization is called in titles."""
+        names = {"weights": "(Q, K, V)", "attention": "(A, V)", "virtual": "virtual weights (M, L)"}
+        return names[self.parametrization]
 
     def weight_name(self, letter: str, layer: int) -> str:
-        """The name of a weight of a layer, from 1."""
         return f"{letter}{layer}" if self.numbered else letter
 
     @property
@@ -138,12 +155,15 @@ class Attention(NetworkModel):
             return {f"M{i}": square for i in self.layer_numbers} | {"L": (d[-1], d[0])}
         shapes: dict[str, Shape] = {"P": (d[0], self.t)} if self.positions else {}
         for i in self.layer_numbers:
-            heads = (self.head_count(i),) if self.head_count(i) > 1 else ()
-            for letter in self.letters:
-                rows = {"A": d[i - 1], "V": d[i]}.get(letter, self.ranks[i - 1])
-                shapes[self.weight_name(letter, i)] = (*heads, rows, d[i - 1])
-            shapes |= self.further_weights(i)
+            shapes |= self.layer_weights(i)
         return shapes
+
+    def layer_weights(self, layer: int) -> dict[str, Shape]:
+        """Names and shapes of the weights of a layer."""
+        d, dp, a, heads = self.layer_sizes[layer - 1]
+        rows = {"A": d, "Q": a, "K": a, "V": dp}
+        stack = (heads,) if heads > 1 else ()
+        return {self.weight_name(letter, layer): (*stack, rows[letter], d) for letter in self.letters}
 
     @property
     def constrained(self) -> bool:
@@ -172,11 +192,7 @@ class Attention(NetworkModel):
             return self.parameter_count
         if self.parametrization == "virtual":
             return virtual_dim(self)
-        d = self.widths
-        return sum(
-            self.head_count(i) * (attention_dim(self.ranks[i - 1], d[i - 1]) + d[i - 1] * d[i])
-            for i in self.layer_numbers
-        )
+        return sum(heads * (attention_dim(a, d) + d * dp) for d, dp, a, heads in self.layer_sizes)
 
     @property
     def parameter_dim_proved(self) -> bool:
@@ -188,7 +204,7 @@ class Attention(NetworkModel):
         A = [self.by_weights.attention(weights, i) for i in self.layer_numbers]
         if self.parametrization == "virtual":
             M, L = virtual_weights(A, V)
-            return {f"M{i}": M[i - 1] for i in self.layer_numbers} | {"L": L}
+            return {f"M{i}": matrix for i, matrix in enumerate(M, start=1)} | {"L": L}
         pairs = [(i, letter, part) for i in self.layer_numbers for letter, part in (("A", A), ("V", V))]
         return {self.weight_name(letter, i): part[i - 1] for i, letter, part in pairs}
 
@@ -210,17 +226,26 @@ class Attention(NetworkModel):
         return (self.widths[0], self.t)
 
     @property
-    def output_shape(self) -> Shape:
-        return (self.widths[-1], self.t)
+    def degrees(self) -> tuple[int, ...]:
+        if self.softmax:
+            raise NotPolynomialError(f"{self} has no polynomial coordinates")
+        found = {0, 1} if self.positions else {1}
+        for _ in self.layer_numbers:
+            found = self.layer_degrees(found)
+        return tuple(sorted(found))
+
+    def layer_degrees(self, degrees: set[int]) -> set[int]:
+        """The degrees of the outputs of a layer, from those of its inputs."""
+        return degree_sums(degrees, 2 * self.power + 1) | (degrees if self.skip else set())
 
     def attention(self, weights: Mapping[str, Any], layer: int = 1) -> Any:
-        """The attention matrix A = K^T Q (or matrices, one for each head) of a layer, from 1 (Equation 3)."""
+        """The attention matrix A = K^T Q (or matrices, one for each head) of a layer (Equation 3)."""
         if self.parametrization == "attention":
             return weights[self.weight_name("A", layer)]
         return weights[self.weight_name("K", layer)].mT @ weights[self.weight_name("Q", layer)]
 
     def scores(self, weights: Mapping[str, Any], layer: int, X: Any) -> Any:
-        """The matrix X^T A X of a layer, from 1; by (Q, K) as (K X)^T (Q X)."""
+        """The matrix X^T A X of a layer; by (Q, K) as (K X)^T (Q X)."""
         if self.parametrization == "attention":
             return X.T @ (weights[self.weight_name("A", layer)] @ X)
         K = weights[self.weight_name("K", layer)]
@@ -232,31 +257,25 @@ class Attention(NetworkModel):
 
         By softmax token i asks with row i of the scores, as in Equation 15.
         """
-        seen = np.tril(np.ones((self.t, self.t), dtype=np.int64))
+        seen = np.tril(np.ones((self.t, self.t), dtype=np.int64)) if self.causal else None
         if self.polynomial:
-            shares = scores if self.power == 1 else scores**self.power
-            return shares * seen.T if self.causal else shares
-        kernel = np.exp(scores / self.temperature)
-        kernel = kernel * seen if self.causal else kernel
+            return scores**self.power * (1 if seen is None else seen.T)
+        kernel = np.exp(scores / self.temperature) * (1 if seen is None else seen)
         return (kernel / kernel.sum(axis=-1, keepdims=True)).mT
+
+    def layer(self, weights: Mapping[str, Any], i: int, X: Any) -> Any:
+        """What layer i makes of the tokens X."""
+        output = weights[self.weight_name("V", i)] @ (X @ self.mixing(self.scores(weights, i, X)))
+        output = output.sum(axis=0) if self.head_count(i) > 1 else output
+        return X + output if self.skip else output
 
     def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
         if self.parametrization == "virtual":
             return equation_11([weights[f"M{i}"] for i in self.layer_numbers], weights["L"], inputs)
         X = inputs + weights["P"] if self.positions else inputs
         for i in self.layer_numbers:
-            output = weights[self.weight_name("V", i)] @ (X @ self.mixing(self.scores(weights, i, X)))
-            output = output.sum(axis=0) if self.head_count(i) > 1 else output
-            X = self.further(weights, i, X + output if self.skip else output)
+            X = self.layer(weights, i, X)
         return X
-
-    def further(self, weights: Mapping[str, Any], layer: int, X: Any) -> Any:
-        """What follows the attention in a layer."""
-        return X
-
-    def further_weights(self, layer: int) -> dict[str, Shape]:
-        """The weights of what follows the attention in a layer."""
-        return {}
 
     # -- what is known ------------------------------------------------------------------------------
 
@@ -267,40 +286,36 @@ class Attention(NetworkModel):
         Softmax has no scalings: it depends on the attention matrices, not up to multiples.
         """
         if self.parametrization == "virtual":
+            scalings = {i: {f"M{i}": (1,), "L": (-(3 ** (self.layers - i)),)} for i in self.layer_numbers}
+            where = f"{PAPER}, Equation 13"
             return tuple(
-                self.symmetry(
-                    "scaling",
-                    1,
-                    {f"M{i}": (1,), "L": (-(3 ** (self.layers - i)),)},
-                    f"rescaling of M_{i} and L",
-                    f"{PAPER}, Equation 13",
-                )
-                for i in self.layer_numbers
+                self.symmetry("scaling", 1, axes, f"rescaling of M_{i} and L", where)
+                for i, axes in scalings.items()
             )
-        found = [symmetry for i in self.layer_numbers for symmetry in self._in_layer(i)]
+        found = [symmetry for i in self.layer_numbers for symmetry in self.layer_symmetries(i)]
         return (*found, *(self._between(i) for i in range(1, self.layers) if not self.skip))
 
-    def _in_layer(self, i: int) -> list[Symmetry]:
-        heads, several = self.head_count(i), self.head_count(i) > 1
-        A, K, V = (self.weight_name(letter, i) for letter in "AKV")
-        scaled = self.weight_name(self.letters[0], i)
+    def layer_symmetries(self, i: int) -> list[Symmetry]:
+        """Groups that act on the weights of layer i alone."""
+        d, _, a, heads = self.layer_sizes[i - 1]
+        A, K, V, scaled = (self.weight_name(letter, i) for letter in ("A", "K", "V", self.letters[0]))
         found: list[Symmetry] = []
         if self.letters == "QKV":
-            copies: tuple[Label, ...] = ("*",) if several else ()
+            copies: tuple[Label, ...] = ("*",) if heads > 1 else ()
             axes = {scaled: (*copies, -1, 0), K: (*copies, 1, 0)}
-            name = f"(C^-T {scaled}, C {K})"
-            found.append(self.symmetry("gl", self.ranks[i - 1], axes, name, f"{PAPER}, Lemma 3.1"))
-        elif self.letters == "AV" and self.polynomial and several and self.ranks[i - 1] >= self.widths[i - 1]:
-            name = f"mixing of the heads of layer {i}"
+            found.append(self.symmetry("gl", a, axes, f"(C^-T {scaled}, C {K})", f"{PAPER}, Lemma 3.1"))
+        elif self.letters == "AV" and self.polynomial and heads > 1 and a >= d:
             citation = "the layer depends on the sum of A_h (x) V_h over the heads only"
-            return [self.symmetry("gl", heads, {scaled: (1, 0, 0), V: (-1, 0, 0)}, name, citation)]
+            axes = {scaled: (1, 0, 0), V: (-1, 0, 0)}
+            return [self.symmetry("gl", heads, axes, f"mixing of the heads of layer {i}", citation)]
         if self.polynomial:
             power = 2 * self.power if self.tied else self.power
             name = f"(s {K if self.tied else A}, {V} / s{f'^{power}' if power > 1 else ''})"
-            labels: tuple[Label, ...] = (0, 0) if several else ()
+            kind: Literal["torus", "scaling"] = "torus" if heads > 1 else "scaling"
+            labels = (0, 0) if heads > 1 else ()
+            each = " in each head" if heads > 1 else ""
             axes = {scaled: (1, *labels), V: (-power, *labels)}
-            kind, each = ("torus", " in each head") if several else ("scaling", "")
-            found.append(self.symmetry(kind, heads, axes, name + each, self.scaling))  # type: ignore[arg-type]
+            found.append(self.symmetry(kind, heads, axes, name + each, self.scaling))
         return found
 
     def _between(self, i: int) -> Symmetry:
@@ -318,12 +333,37 @@ class Attention(NetworkModel):
     @property
     def attention_sizes(self) -> Self | None:
         """The network by (Q, K, V) with the same image, for the networks of the paper: one head, no skip connections."""
-        return None if self.skip or self.multi_head else self.by_weights
+        return self.by_weights if self.sliced and not (self.skip or self.multi_head) else None
 
-    @property
+    @cached_property
     def gauge(self) -> Held:
-        """The slice of :func:`attention_gauge`, for (Q, K, V), one head in each layer and no skip connections."""
-        return attention_gauge(self) if self.attention_sizes is self else NOTHING_HELD
+        """The entries of Q_k, K_k, V_k that are held on the slice; for (Q, K, V), one head in each layer and no skip connections.
+
+        * K_k = [I | *]: a generic K_k has an invertible first block. Where a_k > d_(k-1), the last rows of K_k and Q_k are zero,
+          which leaves the set of products K_k^T Q_k unchanged.
+        * For lightning one entry of each Q_k is 1: the scalings do that.
+        * V_1 = [I | *] and V_2, ..., V_(l-1) = I, when l >= 2, all hidden widths are equal and d_0 is not below them.
+
+        >>> from m2bridge.models import DeepLightning
+        >>> DeepLightning(d=(3, 3, 3), a=(2, 2)).gauge.count
+        19
+        """
+        if self.attention_sizes is not self:
+            return NOTHING_HELD
+        hidden = self.widths[1:-1]
+        bottleneck = len(set(hidden)) == 1 and self.widths[0] >= hidden[0]
+        slice_of = {name: np.full(shape, np.nan) for name, shape in self.parameters.items()}
+        for k in self.layer_numbers:
+            Q, K, V = (slice_of[self.weight_name(letter, k)] for letter in "QKV")
+            rank = min(K.shape)
+            Q[rank:] = K[rank:] = 0
+            K[:, :rank] = np.eye(len(K), rank)
+            if self.polynomial:
+                Q[0, 0] = 1
+            if bottleneck and k < self.layers:
+                V[:, : len(V)] = np.eye(len(V))
+        masks = {name: ~np.isnan(array) for name, array in slice_of.items() if not np.isnan(array).all()}
+        return Held(masks, {name: np.nan_to_num(slice_of[name]).astype(np.int64) for name in masks})
 
     def samples_needed(self) -> int | None:
         """A guess of how many inputs show the generic rank; a wrong one costs time, never the answer.
@@ -342,49 +382,28 @@ class Attention(NetworkModel):
         least = unknowns / (rows * t)
         rank = min(*self.ranks, *d[:-1], t)
         if self.polynomial and self.layers >= 2 and rank < t:
-            names = [self.weight_name(letter, 1) for letter in "QKV"]
-            first = sum(len(held.free(name, self.parameters[name])) for name in names)
+            first = sum(len(held.free(name, shape)) for name, shape in self.layer_weights(1).items())
             least = 1.2 * max(unknowns / (2 * rank * t - rank**2), (free - first) / rank**2)
         return max(2, ceil(1.03 * least) + 2)
 
 
-@lru_cache(maxsize=4)
-def attention_gauge(model: Attention) -> Held:
-    """The entries of Q_k, K_k, V_k that are held on the slice, and their values.
+def one_layer(value: int, citation: str, d: int, dp: int, a: int, *more: tuple[str, bool]) -> Formula:
+    """A dimension under the hypotheses of Corollary 3.3, after which the scaling is the only symmetry of (A, V)."""
+    return known(value, citation, *more, ("d, d' >= 2 or d, a >= 2", d >= 2 and (dp >= 2 or a >= 2)))
 
-    * K_k = [I | *]: a generic K_k has an invertible first block. Where a_k > d_(k-1), the last rows of K_k and Q_k are zero,
-      which leaves the set of products K_k^T Q_k unchanged.
-    * For lightning one entry of each Q_k is 1: the scalings do that.
-    * V_1 = [I | *] and V_2, ..., V_(l-1) = I, when l >= 2, all hidden widths are equal and d_0 is not below them.
 
-    >>> from m2bridge.models import DeepLightning
-    >>> attention_gauge(DeepLightning(d=(3, 3, 3), a=(2, 2))).count
-    19
+def degree_sums(degrees: Iterable[int], n: int) -> set[int]:
+    """The degrees of products of n functions with the given degrees.
+
+    >>> sorted(degree_sums({0, 1}, 3)), sorted(degree_sums({1, 3}, 3))
+    ([0, 1, 2, 3], [3, 5, 7, 9])
     """
-    shapes, hidden = model.parameters, model.widths[1:-1]
-    bottleneck = len(set(hidden)) == 1 and model.widths[0] >= hidden[0]
-    masks: dict[str, np.ndarray] = {}
-    values: dict[str, np.ndarray] = {}
-
-    def hold(name: str) -> np.ndarray:
-        masks[name] = np.zeros(shapes[name], dtype=bool)
-        values[name] = np.zeros(shapes[name], dtype=np.int64)
-        return masks[name]
-
-    for k in model.layer_numbers:
-        Q, K, V = (model.weight_name(letter, k) for letter in "QKV")
-        rank = min(shapes[K])
-        hold(Q)[rank:] = True
-        if model.polynomial:
-            masks[Q][0, 0], values[Q][0, 0] = True, 1
-        hold(K)[rank:] = True
-        masks[K][:, :rank] = True
-        values[K][:rank, :rank] = np.eye(rank, dtype=np.int64)
-        if bottleneck and k < model.layers:
-            hold(V)[:, : len(masks[V])] = True
-            values[V][:] = np.eye(*shapes[V], dtype=np.int64)
-    held = [name for name, mask in masks.items() if mask.any()]
-    return Held({name: masks[name] for name in held}, {name: values[name] for name in held})
+    steps, found = set(degrees), {0}
+    for _ in range(n):
+        found = {a + b for a in found for b in steps}
+    if max(found) > HIGHEST_DEGREE:
+        raise SpecError(f"functions of degree {max(found)} are of too high a degree")
+    return found
 
 
 def normal_matrix(shape: Shape, rng: np.random.Generator) -> np.ndarray:

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from math import comb, prod
-from typing import Any, ClassVar, Literal, NoReturn, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from m2bridge.boxes import card
 from m2bridge.errors import NotPolynomialError, OutOfReachError, SpecError
 from m2bridge.models import evaluation
-from m2bridge.models.spec import WRITTEN, Arguments, check_sizes, written
+from m2bridge.models.spec import WRITTEN, Arguments, suggestion, written
 from m2bridge.models.symmetries import Label, Symmetry
 from m2bridge.programs.coefficients import monomials
 from m2bridge.programs.gradings import gradings
@@ -33,6 +33,7 @@ from m2bridge.views import cut
 __all__ = ["Formula", "Model", "NetworkModel", "Shape", "Symmetry", "Weights"]
 
 MOST_COORDINATES = 500_000
+LARGEST_SIZE = 100_000
 
 Weights = Mapping[str, Any]
 """Parameter name -> array. The arrays are of one arithmetic (see :mod:`m2bridge.models.evaluation`); leading axes are batches."""
@@ -78,6 +79,8 @@ class Model(ABC):
     """Fields that the Macaulay2 partial calls otherwise; an empty name for those that it does not have."""
     signed: ClassVar[tuple[str, ...]] = ()
     """Fields of integers that are no sizes, and may be zero or negative."""
+    unwritten: ClassVar[tuple[str, ...]] = ()
+    """Fields that are left out of the spec where they have their default values."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """A family that is a dataclass keeps the short repr of models."""
@@ -92,11 +95,16 @@ class Model(ABC):
             if value is None:
                 value = self.defaults.get(item.name)
             if "tuple[int" in str(item.type) and value is not None:
-                value = (value,) * self.layers if isinstance(value, int) else tuple(value)  # type: ignore[attr-defined]
+                value = (value,) * self.list_length if isinstance(value, int) else tuple(value)
             object.__setattr__(self, item.name, value)
             if item.type in ("int", "tuple[int, ...]") and value is not None and item.name not in self.signed:
-                check_sizes(self.family, **{item.name: value})
+                self.check_sizes(item.name, value)
         self.check()
+
+    @property
+    def list_length(self) -> int:
+        """How many integers one stands for where a list of them is wanted: one for each layer."""
+        return self.layers  # type: ignore[attr-defined, no-any-return]
 
     @property
     def defaults(self) -> Mapping[str, Any]:
@@ -106,9 +114,30 @@ class Model(ABC):
     def check(self) -> None:  # noqa: B027 # most families refuse nothing more
         """Refuse arguments that make no model."""
 
-    def refuse(self, argument: str, reason: str) -> NoReturn:
-        """Raise a SpecError that names the argument and says what is wrong."""
-        raise SpecError(f"{self.family}: {reason}", argument=argument)
+    def need(self, condition: bool, argument: str, reason: str) -> None:
+        """Raise a SpecError that names the argument and says what is wrong, unless the condition holds."""
+        if not condition:
+            raise SpecError(f"{self.family}: {reason}", argument=argument)
+
+    def check_sizes(self, name: str, size: int | tuple[int, ...]) -> None:
+        """Refuse sizes that are not integers from 1 to 100,000."""
+        for value in size if isinstance(size, tuple) else (size,):
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            self.need(whole, name, f"{name} should be an integer, not {value!r}")
+            small = 1 <= value <= LARGEST_SIZE
+            self.need(small, name, f"{name} should be between 1 and {LARGEST_SIZE}, not {value}")
+
+    def check_choice(self, name: str, value: str, choices: Sequence[str]) -> None:
+        """Refuse a word that is not among `choices`."""
+        if value not in choices:
+            hint = suggestion(str(value), choices)
+            raise SpecError(f"{self.family}: {name}={value!r} is not known; {hint}", argument=name)
+
+    def check_exponents(self, r: int | tuple[int, ...], *exponents: int) -> None:
+        """Refuse activations x^r that are of a high degree, or make the whole function so."""
+        highest, shown = (r, r) if isinstance(r, int) else (max(r, default=1), list(r))
+        low = highest <= 64 and prod(exponents) <= 10**6
+        self.need(low, "r", f"r={shown} gives functions of too high a degree")
 
     @classmethod
     def from_arguments(cls, arguments: Arguments) -> Self:
@@ -124,18 +153,14 @@ class Model(ABC):
 
     @property
     def written(self) -> dict[str, Any]:
-        """The arguments of the spec; those are left out that are None, false or empty, or as :attr:`unwritten` has them."""
+        """The arguments of the spec; those are left out that are None, false or empty, and :attr:`unwritten` defaults."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+        plain = {item.name: item.default for item in fields(self)} | dict(self.defaults)  # type: ignore[arg-type]
         return {
             WRITTEN.get(name, name): value
             for name, value in values.items()
-            if value not in (None, False, ()) and value != self.unwritten.get(name)
+            if value not in (None, False, ()) and not (name in self.unwritten and value == plain[name])
         }
-
-    @property
-    def unwritten(self) -> Mapping[str, Any]:
-        """Values of fields with which they are left out of the spec."""
-        return {}
 
     @property
     def own_name(self) -> str | None:
@@ -150,6 +175,10 @@ class Model(ABC):
     def __repr__(self) -> str:
         """One line: the spec, cut where it is long, and how many weights there are."""
         return f"<{type(self).__name__} {cut(self.spec, 80)}: {self.parameter_count} weights>"
+
+    def __str__(self) -> str:
+        """What messages call the model: a user's own by its name, others by their spec, cut where it is long."""
+        return self.own_name or cut(self.spec, 100)
 
     def _repr_html_(self) -> str:
         """A box for notebooks: what the model is, its weights, what goes in and comes out."""
@@ -250,12 +279,15 @@ class Model(ABC):
 
     @property
     def output_shape(self) -> Shape | None:
-        """Shape of one output of the network; None for a map given by its coordinates alone."""
-        return None
+        """Shape of one output of the network; None for a map given by its coordinates alone, a vector for several outputs."""
+        shapes = list(self.program.output_shapes.values())
+        if self.input_shape is None:
+            return None
+        return shapes[0] if len(shapes) == 1 else (self.program.output_count,)
 
     def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
         """The forward pass on one input, from the network's definition; it is run once, to be recorded."""
-        raise TypeError(f"{self.spec} is given by its coordinates and has no inputs")
+        raise NotImplementedError
 
     @property
     def program(self) -> Program:
@@ -270,33 +302,39 @@ class Model(ABC):
     def forward(self, weights: Weights, inputs: Any) -> Any:
         """The network at given weights and inputs, over any arithmetic; leading axes are batches."""
         if self.input_shape is None:
-            raise TypeError(f"{self.spec} is given by its coordinates and has no inputs")
+            raise TypeError(f"{self} is given by its coordinates and has no inputs")
         return evaluation.run(self.program, weights, inputs)
 
-    def coordinates(self, weights: Weights) -> Any:
-        """The image point in the chosen target coordinates: the last axis has length `coordinate_count`."""
-        return evaluation.coordinates(self, weights)
-
-    def coordinate_jacobian(self, weights: Weights) -> Any:
-        """The Jacobian of the coordinates: the last two axes are coordinates and flat weights."""
-        return evaluation.coordinate_jacobian(self, weights)
+    coordinates = evaluation.coordinates
+    coordinate_jacobian = evaluation.coordinate_jacobian
 
     coordinate_system: str = "full"
     """Which target coordinates are used: all coefficients, or those of Proposition A.5 (``segre``)."""
+    output_name: ClassVar[str] = "y"
+    """What names of coordinates call the output, if there is one only."""
 
     @property
     def monomials(self) -> np.ndarray:
         """Exponents of the monomials in the inputs whose coefficients are the coordinates."""
-        raise NotPolynomialError(f"{self.spec} has no polynomial coordinates")
+        raise NotPolynomialError(f"{self} has no polynomial coordinates")
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
-        """Readable names of the target coordinates (which monomial of which output)."""
-        raise NotPolynomialError(f"{self.spec} has no polynomial coordinates")
+        """Which monomial of which output entry a coordinate belongs to, e.g. ``y[1,1]: x[2,1]^2``."""
+        outputs = _renamed(self.program.output_shapes, self.output_name)
+        inputs = _renamed(self.program.input_shapes, "x")
+        entries = [name + _index(i) for name, shape in outputs.items() for i in np.ndindex(shape)]
+        if not inputs:
+            return tuple(entries)
+        variables = [
+            name + _index(i[::-1]) for name, shape in inputs.items() for i in np.ndindex(shape[::-1])
+        ]
+        terms = [_monomial_name(row, variables) for row in self.monomials]
+        return tuple(f"{entry}: {term}" for entry in entries for term in terms)
 
     @property
     def coordinate_count(self) -> int:
-        return len(self.coordinate_names)
+        return self.program.output_count * (len(self.monomials) if self.program.inputs else 1)
 
     @property
     def ambient_dim(self) -> int:
@@ -308,15 +346,18 @@ class Model(ABC):
     @property
     def m2_partial(self) -> str:
         """Name of the template partial that defines the model in Macaulay2, e.g. ``_lightning``."""
+        return "_" + self._must_be_polynomial().replace("-", "_")
+
+    def _must_be_polynomial(self) -> str:
+        """The family, where Macaulay2 can compute with it."""
         if not self.polynomial:
-            raise NotPolynomialError(f"{self.spec} is not polynomial: Macaulay2 cannot compute with it")
-        return "_" + self.family.replace("-", "_")
+            raise NotPolynomialError(f"{self} is not polynomial: Macaulay2 cannot compute with it")
+        return self.family
 
     @property
     def m2_parameters(self) -> dict[str, object]:
         """Values for the partial's parameters."""
-        if not self.polynomial:
-            raise NotPolynomialError(f"{self.spec} is not polynomial: Macaulay2 cannot compute with it")
+        self._must_be_polynomial()
         values = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
         named = {self.m2_names.get(name, name): value for name, value in values.items()}
         return {name: value for name, value in named.items() if name}
@@ -386,10 +427,6 @@ class NetworkModel(Model):
 
     @property
     @abstractmethod
-    def output_shape(self) -> Shape: ...
-
-    @property
-    @abstractmethod
     def degrees(self) -> tuple[int, ...]:
         """Degrees in the inputs that occur, ascending."""
 
@@ -401,40 +438,29 @@ class NetworkModel(Model):
     def ambient_dim(self) -> int:
         """Dimension of the space of polynomial functions with these degrees, inputs and outputs."""
         variables = prod(self.input_shape)
-        return prod(self.output_shape) * sum(comb(variables + k - 1, k) for k in self.degrees)
+        return self.program.output_count * sum(comb(variables + k - 1, k) for k in self.degrees)
 
     @property
     def monomials(self) -> np.ndarray:
         """Exponents of the monomials in the inputs, in the order of the coordinates."""
         if self.coordinate_count > MOST_COORDINATES:
             raise OutOfReachError(
-                f"{self.spec} has {self.coordinate_count} target coordinates, more than {MOST_COORDINATES}",
+                f"{self} has {self.coordinate_count} target coordinates, more than {MOST_COORDINATES}",
                 estimate=self.coordinate_count,
             )
         return _monomials(prod(self.input_shape), self.degrees)
 
-    @property
-    def coordinate_names(self) -> tuple[str, ...]:
-        return coefficient_names({"y": self.output_shape}, {"x": self.input_shape}, self.monomials)
 
-
-def coefficient_names(
-    outputs: Mapping[str, Shape], inputs: Mapping[str, Shape], exponents: np.ndarray
-) -> tuple[str, ...]:
-    """Which monomial of which output entry, e.g. ``y[1,1]: x[2,1]^2``."""
-    entries = [name + _index(i) for name, shape in outputs.items() for i in np.ndindex(shape)]
-    if not inputs:
-        return tuple(entries)
-    variables = [name + _index(i[::-1]) for name, shape in inputs.items() for i in np.ndindex(shape[::-1])]
-    terms = [monomial_name(row, variables) for row in exponents]
-    return tuple(f"{entry}: {term}" for entry in entries for term in terms)
+def _renamed(shapes: dict[str, Shape], alone: str) -> dict[str, Shape]:
+    """Shapes by name; one that is alone is called so."""
+    return shapes if len(shapes) != 1 else dict.fromkeys([alone], *shapes.values())
 
 
 def _index(index: tuple[int, ...]) -> str:
     return "[" + ",".join(str(i + 1) for i in index) + "]" if index else ""
 
 
-def monomial_name(exponents: Sequence[int] | np.ndarray, names: Sequence[str]) -> str:
+def _monomial_name(exponents: np.ndarray, names: Sequence[str]) -> str:
     """A monomial as text, e.g. ``x[1,1]*x[2,2]^2``."""
     pairs = zip(names, exponents, strict=True)
     return "*".join(name if power == 1 else f"{name}^{power}" for name, power in pairs if power) or "1"

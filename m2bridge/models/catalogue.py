@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,58 +28,51 @@ MOST_SPAN_COORDINATES = 2_000
 _SHOWN_COORDINATES = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Family:
-    """A family of models: its name in specs, what it is, an example, how to build one, and among which others it is listed."""
+    """A family of models: its name in specs, what it is, an example, among which others it is listed, and how to build one."""
 
     name: str
     summary: str
     example: str
-    build: Callable[[Arguments], Model] | None = None
     kind: str = "your own"
+    build: Callable[[Arguments], Model] | None = None
 
 
 def _multi_head(arguments: Arguments) -> DeepLightning:
     arguments.only("d", "dp", "a", "heads", "t", "parametrization", "coordinates")
     if "heads" not in arguments.values:
         arguments.fail("multi-head needs heads=")
-    rest = {key: value for key, value in arguments.values.items() if key != "heads"}
-    layer = replace(arguments, values=rest).built(Lightning)
-    names = ("t", "parametrization", "coordinate_system")
-    options: dict[str, Any] = {name: getattr(layer, name) for name in names}
-    return DeepLightning(d=layer.widths, a=layer.ranks, heads=arguments.values["heads"], **options)  # type: ignore[arg-type]
+    layer = arguments.changed("heads").built(Lightning)
+    options: dict[str, Any] = {
+        "parametrization": layer.parametrization,
+        "coordinate_system": layer.coordinate_system,
+    }
+    options["heads"] = arguments.values["heads"]
+    return DeepLightning(d=layer.widths, a=layer.ranks, t=layer.t, **options)
 
 
 def _skip_lightning(arguments: Arguments) -> DeepLightning:
     arguments.only("d", "a", "t", "heads", "parametrization", "coordinates")
-    return replace(arguments, values=arguments.values | {"skip": True}).built(DeepLightning)
+    return arguments.changed(skip=True).built(DeepLightning)
 
 
 def _family(
     kind: str, model: type[Model], build: Callable[[Arguments], Model] | None = None, more: str = ""
 ) -> Family:
-    build = build or model.from_arguments
-    return Family(
-        name=model.family, summary=model.summary + more, example=model.example, build=build, kind=kind
-    )
+    return Family(model.family, model.summary + more, model.example, kind, build or model.from_arguments)
 
 
 _LISTED = (
     _family("attention", Lightning),
     _family("attention", DeepLightning, lambda given: with_options(given, DeepLightning), ", causal="),
     Family(
-        name="multi-head",
-        summary="one layer of lightning self-attention with several heads (short for deep-lightning)",
-        example="multi-head(d=3,dp=3,a=3,heads=2,t=2)",
-        build=_multi_head,
-        kind="attention",
+        "multi-head", "one layer of lightning self-attention with several heads (short for deep-lightning)",
+        "multi-head(d=3,dp=3,a=3,heads=2,t=2)", "attention", _multi_head,
     ),
     Family(
-        name="skip-lightning",
-        summary="lightning self-attention with skip connections (short for deep-lightning)",
-        example="skip-lightning(d=[2,2,2],a=[2,2],t=2)",
-        build=_skip_lightning,
-        kind="attention",
+        "skip-lightning", "lightning self-attention with skip connections (short for deep-lightning)",
+        "skip-lightning(d=[2,2,2],a=[2,2],t=2)", "attention", _skip_lightning,
     ),
     _family("attention", Softmax, lambda given: with_options(given, Softmax), "; causal="),
     _family("attention", AttentionVariant),
@@ -94,31 +87,26 @@ _LISTED = (
     _family("tensors", TensorTrain),
     _family("tensors", CP),
     Family(
-        name="file",
-        summary="your own map or network in a file: name, variables, polynomials, constraints; or a saved program",
-        example="file:my_map.toml",
+        "file", "your own map or network in a file: name, variables, polynomials, constraints; or a saved program",
+        "file:my_map.toml",
     ),
     Family(
-        name="program",
-        summary="your own network as a program on one line, as records hold it; see from_callable and describe --program",
-        example="program:%0 = weight w [2];%1 = power 2 %0;output y %1",
+        "program", "your own network as a program on one line, as records hold it; see from_callable and describe --program",
+        "program:%0 = weight w [2];%1 = power 2 %0;output y %1",
     ),
     Family(
-        name="torch",
-        summary="your own PyTorch module: a function that returns (module, input_shape); runs the file",
-        example="torch:my_net.py:build",
+        "torch", "your own PyTorch module: a function that returns (module, input_shape); runs the file",
+        "torch:my_net.py:build",
     ),
     Family(
-        name="python",
-        summary="your own function of arrays, with shapes as annotations and inputs after a star; runs the file",
-        example="python:my_map.py:f",
+        "python", "your own function of arrays, with shapes as annotations and inputs after a star; runs the file",
+        "python:my_map.py:f",
     ),
     Family(
-        name="map",
-        summary="your own polynomial map on one line; equations of the source after a bar",
-        example="map:s,t->s^3;s^2*t;s*t^2;t^3",
+        "map", "your own polynomial map on one line; equations of the source after a bar",
+        "map:s,t->s^3;s^2*t;s*t^2;t^3",
     ),
-)
+)  # fmt: skip
 FAMILIES = {family.name: family for family in _LISTED}
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -24,6 +26,7 @@ LARGEST_FILE = 256 * 2**20
 MOST_BITS = 52
 _KINDS = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1", "BOOL": "?",
+    "BF16": "<u2",
 }  # fmt: skip
 """The types of safetensors that NumPy has; BF16 is the upper half of an F32."""
 
@@ -48,7 +51,7 @@ class Checkpoint:
 
     weights: Mapping[str, Any]
     note: str
-    ignored: tuple[str, ...] = field(default=())
+    ignored: tuple[str, ...] = ()
 
 
 def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkpoint:
@@ -69,9 +72,8 @@ def read(file: CheckpointFile | Path, parameters: Mapping[str, Shape]) -> Checkp
         found = readers[path.suffix](path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-    how = "taken exactly as they stand"
-    if given.bits is not None:
-        how = f"rounded to the nearest fractions with denominators up to 2^{given.bits}"
+    rounded = f"rounded to the nearest fractions with denominators up to 2^{given.bits}"
+    how = "taken exactly as they stand" if given.bits is None else rounded
     if path.suffix == ".json":
         return Checkpoint(weights=_rounded_lists(found, given.bits), note=f"{path.name}, numbers {how}")
     named, ignored = _by_name(found, parameters)
@@ -115,12 +117,8 @@ def _npz(path: Path) -> dict[str, np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as found:
             return {name: found[name] for name in found.files}
-    except (ValueError, EOFError, KeyError, AttributeError, TypeError) as error:
+    except (ValueError, EOFError, KeyError, AttributeError, TypeError, BadZipFile, zlib.error) as error:
         raise InputError(f"{path} is not an .npz of plain arrays: {error}") from None
-    except Exception as error:  # zipfile.BadZipFile and its relatives
-        if type(error).__module__ != "zipfile":
-            raise
-        raise InputError(f"{path} is not an .npz file: {error}") from None
 
 
 def _safetensors(path: Path) -> dict[str, np.ndarray]:
@@ -139,12 +137,12 @@ def _safetensors(path: Path) -> dict[str, np.ndarray]:
 
 def _tensor(data: bytes, entry: Mapping[str, Any]) -> np.ndarray:
     start, stop = entry["data_offsets"]
-    part, shape = data[start:stop], tuple(entry["shape"])
-    if entry["dtype"] == "BF16":
-        return (np.frombuffer(part, "<u2").astype("<u4") << 16).view("<f4").reshape(shape)
-    if entry["dtype"] not in _KINDS:
-        raise ValueError(f"tensors of type {entry['dtype']} are not read")
-    return np.frombuffer(part, _KINDS[entry["dtype"]]).reshape(shape)
+    kind = entry["dtype"]
+    if kind not in _KINDS:
+        raise ValueError(f"tensors of type {kind} are not read")
+    array = np.frombuffer(data[start:stop], _KINDS[kind])
+    array = (array.astype("<u4") << 16).view("<f4") if kind == "BF16" else array
+    return array.reshape(tuple(entry["shape"]))
 
 
 def _pt(path: Path) -> dict[str, np.ndarray]:
@@ -166,23 +164,31 @@ def _pt(path: Path) -> dict[str, np.ndarray]:
     return {str(k): (v.double() if v.is_floating_point() else v).detach().numpy() for k, v in state.items()}
 
 
-def _json(path: Path) -> dict[str, Any]:
-    def constant(text: str) -> NoReturn:
-        raise InputError(f"{path} has the entry {text}; weights are finite numbers")
+def exact_number(text: str) -> Fraction:
+    """An integer, decimal or fraction as it is written; a ValueError where it is none of these, or out of all proportion."""
+    _, _, exponent = text.lower().partition("e")
+    if len(text) > 4000 or abs(int(exponent or 0)) > 4000:
+        raise ValueError(f"{text[:40]} is out of all proportion")
+    return Fraction(text)
 
-    def decimal(text: str) -> Fraction:
-        _, _, exponent = text.lower().partition("e")
-        if len(text) > 4000 or abs(int(exponent or 0)) > 4000:
-            raise InputError(f"{path} has the entry {text[:40]}, which is out of all proportion")
-        return Fraction(text)
+
+def _json(path: Path) -> dict[str, Any]:
+    return read_json(path.read_bytes(), str(path))
+
+
+def read_json(document: str | bytes, name: str) -> dict[str, Any]:
+    """Weights by name from the text of a JSON object, decimals exactly as they are written; `name` is its name in errors."""
+
+    def constant(text: str) -> NoReturn:
+        raise InputError(f"{name} has the entry {text}; weights are finite numbers")
 
     try:
-        found = json.loads(path.read_text(encoding="utf-8"), parse_float=decimal, parse_constant=constant)
+        found = json.loads(document, parse_float=exact_number, parse_constant=constant)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON: {error}") from None
+        raise InputError(f"{name} is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise InputError(
-            f"{path} should hold an object that maps weights to matrices, not a {type(found).__name__}"
+            f"{name} should hold an object that maps weights to matrices, not a {type(found).__name__}"
         )
     return found
 

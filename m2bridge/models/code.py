@@ -36,16 +36,12 @@ def is_code(text: str) -> bool:
 @contextmanager
 def allowing(code: bool) -> Iterator[None]:
     """Let specs of code be read within, when `code` is true: what ``--allow-code`` does while a job file is read."""
-    before = os.environ.get(ALLOW)
-    if code:
-        os.environ[ALLOW] = "1"
+    before = os.environ.get(ALLOW, "")
+    os.environ[ALLOW] = "1" if code else before
     try:
         yield
     finally:
-        if code and before is None:
-            os.environ.pop(ALLOW, None)
-        elif code and before is not None:
-            os.environ[ALLOW] = before
+        os.environ[ALLOW] = before
 
 
 def allowed_model(text: str) -> OwnNetwork:
@@ -162,6 +158,5 @@ def _shape(annotation: Any) -> Shape | None:
         except (ValueError, SyntaxError):
             return None
     given = (annotation,) if isinstance(annotation, int) else annotation
-    if not isinstance(given, tuple) or not all(type(n) is int and n > 0 for n in given):
-        return None
-    return given
+    fits = isinstance(given, tuple) and all(type(n) is int and n > 0 for n in given)
+    return given if fits else None

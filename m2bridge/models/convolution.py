@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ import numpy as np
 from m2bridge.errors import SpecError
 from m2bridge.models.base import Formula, Model, NetworkModel, Shape, Symmetry, known
 from m2bridge.models.mlp import MLP, Perceptron, determinantal
-from m2bridge.models.spec import Arguments, check_degree, suggestion
+from m2bridge.models.spec import Arguments, suggestion
 
 CONVOLUTIONS = "Shahverdi, Marchetti, Kohn, arXiv:2410.00722"
 _LARGEST_GROUP = 60
@@ -43,40 +43,30 @@ class FilterNetwork(NetworkModel):
         """Which neurons before a layer (from 1) each neuron after it sees: one row for each, one column for each weight."""
 
     def check(self) -> None:
-        check_degree(self.family, self.r, len(self.filter_sizes))
+        self.check_exponents(self.r, *[self.r] * (len(self.filter_sizes) - 1))
 
     @property
     def parameters(self) -> dict[str, Shape]:
         return {f"w{i}": (size,) for i, size in enumerate(self.filter_sizes, start=1)}
 
     @property
-    def output_shape(self) -> Shape:
-        return (1,)
-
-    @property
     def degrees(self) -> tuple[int, ...]:
         return (self.r ** (len(self.filter_sizes) - 1),)
 
     def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
-        x = inputs
-        for i in range(1, len(self.filter_sizes) + 1):
-            x = x**self.r if i > 1 else x
-            x = x[self.window(i)] @ weights[f"w{i}"]
+        x = inputs[self.window(1)] @ weights["w1"]
+        for i in range(2, len(self.filter_sizes) + 1):
+            x = (x**self.r)[self.window(i)] @ weights[f"w{i}"]
         return x
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
         """Scalings between layers."""
-        return tuple(
-            self.symmetry(
-                "scaling",
-                1,
-                {f"w{i}": (1,), f"w{i + 1}": (-self.r,)},
-                f"(s w{i}, w{i + 1} / s^{self.r})",
-                self.citation,
-            )
-            for i in range(1, len(self.filter_sizes))
-        )
+        found = []
+        for i in range(1, len(self.filter_sizes)):
+            axes, name = {f"w{i}": (1,), f"w{i + 1}": (-self.r,)}, f"(s w{i}, w{i + 1} / s^{self.r})"
+            found.append(self.symmetry("scaling", 1, axes, name, self.citation))
+        return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +87,12 @@ class Convolution(FilterNetwork):
     ('convolution(filters=[2,2],r=2)', (3,), 3)
     """
 
-    family: ClassVar[str] = "convolution"
-    citation: ClassVar[str] = f"{CONVOLUTIONS}, section 3"
-    summary: ClassVar[str] = "convolutional network with activation x^r; strides="
-    example: ClassVar[str] = "convolution(filters=[2,2],r=2)"
-    m2_names: ClassVar[dict[str, str]] = {"filters": "filterSizes"}
+    family = "convolution"
+    citation = f"{CONVOLUTIONS}, section 3"
+    summary = "convolutional network with activation x^r; strides="
+    example = "convolution(filters=[2,2],r=2)"
+    m2_names: ClassVar[Mapping[str, str]] = {"filters": "filterSizes"}
+    unwritten = ("strides",)
 
     filters: tuple[int, ...]
     strides: tuple[int, ...] = None  # type: ignore[assignment]
@@ -111,14 +102,10 @@ class Convolution(FilterNetwork):
     def defaults(self) -> Mapping[str, Any]:
         return {"strides": (1,) * self.layers}
 
-    unwritten = defaults
-
     def check(self) -> None:
-        if not self.filters or len(self.strides) != self.layers:
-            self.refuse(
-                "strides" if self.filters else "filters",
-                f"{len(self.strides)} strides for {self.layers} filters; there is one for each",
-            )
+        which, fits = "strides" if self.filters else "filters", len(self.strides) == self.layers > 0
+        counts = f"{len(self.strides)} strides for {self.layers} filters"
+        self.need(fits, which, f"{counts}; there is one for each")
         super().check()
 
     @property
@@ -200,10 +187,10 @@ class GroupConvolution(FilterNetwork):
     ('group-convolution(group=C3,layers=3,r=2)', 9, (4,))
     """
 
-    family: ClassVar[str] = "group-convolution"
-    citation: ClassVar[str] = "homogeneity of the activation"
-    summary: ClassVar[str] = "convolutions over a cyclic group C3 or a dihedral group D4 with activation x^r"
-    example: ClassVar[str] = "group-convolution(group=C3,layers=2,r=2)"
+    family = "group-convolution"
+    citation = "homogeneity of the activation"
+    summary = "convolutions over a cyclic group C3 or a dihedral group D4 with activation x^r"
+    example = "group-convolution(group=C3,layers=2,r=2)"
 
     group: str
     layers: int
@@ -280,12 +267,12 @@ class GraphConvolution(Perceptron):
     ('graph-convolution(edges=[1,2,2,3],widths=[2,2,1],r=2)', (2, 3), 6)
     """
 
-    family: ClassVar[str] = "graph-convolution"
-    units: ClassVar[str] = "features"
-    summary: ClassVar[str] = (
+    family = "graph-convolution"
+    units = "features"
+    summary = (
         "graph convolution with activation x^r; graph=path4, cycle4, star4, complete4, or edges=[1,2,2,3]"
     )
-    example: ClassVar[str] = "graph-convolution(graph=cycle4,widths=[2,2,1],r=2)"
+    example = "graph-convolution(graph=cycle4,widths=[2,2,1],r=2)"
 
     edges: tuple[int, ...]
     widths: tuple[int, ...]
@@ -299,17 +286,14 @@ class GraphConvolution(Perceptron):
             return arguments.built(cls)
         if not isinstance(name, str) or "edges" in arguments.values:
             arguments.fail("give a graph by its name, such as graph=cycle4, or by its edges", "graph")
-        rest = {key: value for key, value in arguments.values.items() if key != "graph"}
-        return replace(arguments, values=rest | {"edges": named_graph(name)}).built(cls)
+        return arguments.changed("graph", edges=named_graph(name)).built(cls)
 
     def check(self) -> None:
-        if len(self.edges) % 2 or not self.edges or max(self.edges) > _LARGEST_GRAPH:
-            self.refuse(
-                "edges",
-                f"edges lists two of at most {_LARGEST_GRAPH} vertices for each edge, such as [1,2,2,3]",
-            )
-        if any(i == j for i, j in zip(self.edges[::2], self.edges[1::2], strict=True)):
-            self.refuse("edges", "an edge joins two different vertices")
+        pairs = len(self.edges) % 2 == 0 and 0 < max(self.edges, default=0) <= _LARGEST_GRAPH
+        vertices = f"two of at most {_LARGEST_GRAPH} vertices for each edge, such as [1,2,2,3]"
+        self.need(pairs, "edges", f"edges lists {vertices}")
+        loops = any(i == j for i, j in zip(self.edges[::2], self.edges[1::2], strict=True))
+        self.need(not loops, "edges", "an edge joins two different vertices")
         super().check()
 
     @property
@@ -328,10 +312,6 @@ class GraphConvolution(Perceptron):
     @property
     def input_shape(self) -> Shape:
         return (self.widths[0], max(self.edges))
-
-    @property
-    def output_shape(self) -> Shape:
-        return (self.widths[-1], max(self.edges))
 
     def linear(self, W: Any, x: Any) -> Any:
         return W @ x @ self.neighbours

@@ -19,6 +19,7 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Model, Shape, Weights
+from m2bridge.models.evaluation import program_jacobian, run
 from m2bridge.models.polynomials import (
     NAME,
     Polynomial,
@@ -32,7 +33,6 @@ from m2bridge.models.polynomials import (
 from m2bridge.models.spec import suggestion
 from m2bridge.models.symmetries import FoundSymmetries
 from m2bridge.models.systems import (
-    PolynomialSystem,
     expected_codimension,
     point_on_variety,
     polynomial_program,
@@ -67,7 +67,7 @@ class OwnModel(Model):
     def m2_parameters(self) -> dict[str, object]:
         """The polynomials as numbers: no text of a user reaches a script."""
         if not self.polynomial:
-            raise NotPolynomialError(f"{self.spec} is not polynomial: Macaulay2 cannot compute with it")
+            raise NotPolynomialError(f"{self} is not polynomial: Macaulay2 cannot compute with it")
         return {
             "variableCount": self.parameter_count,
             "polynomialTerms": [for_macaulay2(dict(terms)) for terms in self.polynomials],
@@ -118,23 +118,13 @@ class PolynomialMap(OwnModel):
         m, n = len(self.polynomials), len(self.variables)
         return f"{self.name}, {m} polynomial{'s' * (m != 1)} in {n} variable{'s' * (n != 1)}"
 
-    @cached_property
-    def system(self) -> PolynomialSystem:
-        """The coordinates, ready to be evaluated at many points."""
-        return PolynomialSystem([dict(f) for f in self.polynomials], len(self.variables))
-
-    @cached_property
-    def equations(self) -> PolynomialSystem:
-        """The constraints, ready to be evaluated at many points."""
-        return PolynomialSystem([dict(f) for f in self.constraints], len(self.variables))
-
     @property
     def parameters(self) -> dict[str, Shape]:
         return {"x": (len(self.variables),)}
 
     @cached_property
     def program(self) -> Program:
-        return polynomial_program(self.system, self.equations)
+        return polynomial_program(self.polynomials, self.parameters, self.constraints)
 
     @cached_property
     def parameter_dim(self) -> int:
@@ -147,7 +137,7 @@ class PolynomialMap(OwnModel):
         refuse_products(self.constraints, self.variables)
         p = prime_for(given_numbers(self), chosen=None, default=LARGE_PRIME)
         point = self.draw_weights(np.random.default_rng(0), p)["x"]
-        rank = rank_mod(self.equations.jacobian(Mod(point, p)).values, p)
+        rank = rank_mod(self.constraint_jacobian({"x": Mod(point, p)}).values, p)
         if rank < len(self.constraints):
             raise InputError(
                 f"{self.name}: at a random point of the source the differentials of the {len(self.constraints)} constraints have "
@@ -165,7 +155,7 @@ class PolynomialMap(OwnModel):
 
     def draw_point(self, rng: np.random.Generator, p: int, *, zero: tuple[int, ...] = ()) -> np.ndarray:
         """A random point of the source over F_p at which the variables `zero` vanish; InputError when none was found."""
-        return point_on_variety(self.equations, rng, p, zero=zero)
+        return point_on_variety(self.constraints, len(self.variables), rng, p, zero)
 
     def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         if self.constraints:
@@ -174,16 +164,20 @@ class PolynomialMap(OwnModel):
             )
         return super().draw_real_weights(rng)
 
+    @cached_property
+    def _constraint_program(self) -> Program:
+        return polynomial_program(self.constraints, self.parameters)
+
+    def constraint_values(self, weights: Weights) -> Any:
+        """The constraints at given weights; they vanish on the source."""
+        return run(self._constraint_program, weights)
+
     def constraint_jacobian(self, weights: Weights) -> Any:
-        return self.equations.jacobian(weights["x"]) if self.constraints else None
+        return program_jacobian(self._constraint_program, weights) if self.constraints else None
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
         return tuple(polynomial_text(dict(f), self.variables) for f in self.polynomials)
-
-    @property
-    def coordinate_count(self) -> int:
-        return len(self.polynomials)
 
 
 def terms_of(polynomial: Polynomial) -> Terms:
@@ -201,12 +195,9 @@ def _check_variables(names: Sequence[str]) -> None:
 
 
 def _built(
-    name: str,
-    variables: Sequence[str],
-    polynomials: Iterable[Any],
-    constraints: Iterable[Any],
+    name: str, variables: Sequence[str], polynomials: Iterable[Any], constraints: Iterable[Any],
     read: Callable[[Any, str], Polynomial],
-) -> PolynomialMap:
+) -> PolynomialMap:  # fmt: skip
     """A map from polynomials in any form; `read` makes one of them, and is told which one for its errors."""
     _check_variables(variables)
 
@@ -225,13 +216,11 @@ def from_text(
     name: str, variables: Sequence[str], polynomials: Sequence[str], constraints: Sequence[str] = ()
 ) -> PolynomialMap:
     """A map from polynomials as text; errors name the polynomial and the column."""
-    return _built(
-        name,
-        variables,
-        polynomials,
-        constraints,
-        lambda f, where: parse_polynomial(f, variables, source=where),
-    )
+
+    def read(text: str, where: str) -> Polynomial:
+        return parse_polynomial(text, variables, source=where)
+
+    return _built(name, variables, polynomials, constraints, read)
 
 
 def from_sympy(
@@ -285,16 +274,17 @@ def read_inline(text: str) -> PolynomialMap:
             f"{text[:80]}: expected '->' after the variables, as in map:s,t->s^2;s*t;t^2", position=5
         )
     polynomials, _, constraints = rest.partition("|")
-    names = [name for _, name in split_at_commas(variables)]
     listed = [part for part in constraints.split(";") if part.strip()]
-    return from_text(PolynomialMap.unnamed, names, polynomials.split(";"), listed)
+    return from_text(PolynomialMap.unnamed, _listed(variables), polynomials.split(";"), listed)
+
+
+def _listed(variables: str) -> list[str]:
+    return [name for _, name in split_at_commas(variables)]
 
 
 def variables_in(spec: str) -> tuple[str, ...]:
     """The variables of an inline map; none for the spec of any other model."""
-    if not spec.startswith("map:"):
-        return ()
-    return tuple(name for _, name in split_at_commas(spec[4:].partition("->")[0]))
+    return tuple(_listed(spec[4:].partition("->")[0])) if spec.startswith("map:") else ()
 
 
 def by_variable(spec: str, weights: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -331,13 +321,7 @@ def read_map(path: str | Path) -> PolynomialMap:
         variables = ["s", "t"]
         polynomials = ["s^3", "s^2*t", "s*t^2", "t^3"]
 
-    Raises
-    ------
-    InputError
-        The file is missing, too large, or not a regular file.
-    ParseError
-        The file is not TOML or JSON, a key is wrong, or a polynomial cannot be read; fields `source`,
-        `line`, `column`.
+    A ParseError has the fields `source`, `line` and `column`.
     """
     file = Path(path)
     if file.suffix not in (".toml", ".json"):
@@ -346,10 +330,10 @@ def read_map(path: str | Path) -> PolynomialMap:
     text, document = read_document(file, LARGEST_FILE)
 
     def fail(key: str, message: str) -> NoReturn:
-        for number, line in enumerate(text.splitlines(), start=1):
-            if line.strip().strip('"{').startswith(key):
-                raise ParseError(f"{file}, line {number}: {message}", source=str(file), line=number, column=1)
-        raise ParseError(f"{file}: {message}", source=str(file), line=1, column=1)
+        lines = enumerate(text.splitlines(), start=1)
+        number = next((n for n, line in lines if line.strip().strip('"{').startswith(key)), None)
+        where = str(file) if number is None else f"{file}, line {number}"
+        raise ParseError(f"{where}: {message}", source=str(file), line=number or 1, column=1)
 
     def strings(key: str) -> list[str]:
         value = document.get(key, [] if key == "constraints" else None)

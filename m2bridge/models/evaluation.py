@@ -6,7 +6,7 @@ polynomials, rationals or balls. Leading axes are batches. The work is done by i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -18,11 +18,11 @@ from flint import fmpq
 from m2bridge.errors import InputError
 from m2bridge.linear.residues import Mod
 from m2bridge.programs.arithmetics import Array, Floats, Objects, Residues, elementwise
-from m2bridge.programs.coefficients import coefficient_table, output_forms
+from m2bridge.programs.coefficients import Form, coefficient_table, output_form
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.jacobians import jacobian_block
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
+from m2bridge.programs.run import Lettered, evaluate, flat_outputs, tangents
 
 if TYPE_CHECKING:
     from m2bridge.models.base import Model, Weights
@@ -89,7 +89,7 @@ def _objects(sample: Any, *, whole: bool) -> Setting:
 class _Given:
     """Weights, and perhaps inputs, with the axes that they have in common joined to one, N, and a direction T for each weight.
 
-    `batch` is the shape of the joined axes, `lead` and `sizes` name the axes that results have in front.
+    `batch` is the shape of the joined axes, `sizes` names the axes that results have in front.
     """
 
     def __init__(
@@ -118,27 +118,19 @@ class _Given:
         self.sizes = {"N": prod(self.batch)} if self.batch else {}
         self.sizes |= {"T": program.parameter_count} if derivative else {}
 
-    @property
-    def lead(self) -> str:
-        return "".join(self.sizes)
-
     def values(self) -> Array:
         """The outputs, or their derivatives, as vectors behind the leading axes."""
         arithmetic = self.setting.arithmetic
         found: Sequence[Lettered | None] = evaluate(self.program, arithmetic, self.arrays)
         if self.directions is not None:
             found = tangents(self.program, arithmetic, [v for v in found if v is not None], self.directions)
-        return _flat(self.program, arithmetic, found, self.sizes)
+        return flat_outputs(self.program, arithmetic, found, self.sizes)
 
     def coefficients(self, exponents: np.ndarray) -> Array:
         """The coefficients of monomials in the inputs, or their derivatives, behind the leading axes."""
         arithmetic = self.setting.arithmetic
-        forms = output_forms(self.program, arithmetic, self.arrays, self.directions)
-        shapes = list(self.program.output_shapes.values())
-        table = coefficient_table(arithmetic, forms, exponents, shapes, self.lead).array
-        if self.batch:  # coefficients that are constants have one place there
-            table = arithmetic.broadcast(table, (prod(self.batch), *table.shape[1:]))
-        return table
+        form = output_form(self.program, arithmetic, self.arrays, self.sizes, self.directions)
+        return coefficient_table(arithmetic, form, exponents)
 
     def returned(self, array: Array, shape: Shape) -> Any:
         return self.setting.leave(np.ascontiguousarray(array).reshape((*self.batch, *shape)))
@@ -159,19 +151,6 @@ def _by_name(program: Program, inputs: Any) -> dict[str, Any]:
     return {name: inputs[..., part].reshape((*inputs.shape[:-1], *shape)) for name, shape, part in parts}
 
 
-def _flat(
-    program: Program, arithmetic: Floats, found: Sequence[Lettered | None], sizes: Mapping[str, int]
-) -> Array:
-    """The outputs behind the same leading axes as one vector each; None is zero."""
-    parts, lead = [], "".join(sizes)
-    for _, place in program.outputs:
-        value = found[place] or Lettered("", arithmetic.zeros(program.instructions[place].shape))
-        array = aligned(value, lead, len(value.core))
-        array = array.reshape((*array.shape[: len(lead)], prod(value.core)))
-        parts.append(arithmetic.broadcast(array, (*sizes.values(), array.shape[-1])))
-    return parts[0] if len(parts) == 1 else arithmetic.concatenate(parts, -1)
-
-
 # -- values and coordinates ------------------------------------------------------------------------------
 
 
@@ -188,29 +167,32 @@ def program_jacobian(program: Program, weights: Weights) -> Any:
     return given.matrix(given.values())
 
 
-def coordinates(model: Model, weights: Weights) -> Any:
-    """The target coordinates; the last axis is over them."""
+def _coordinate_table(model: Model, weights: Weights, *, derivative: bool) -> tuple[_Given, Array]:
     if model.coordinate_program is not None:
-        given = _Given(model.coordinate_program, weights)
-        return given.returned(given.values(), (model.coordinate_count,))
+        given = _Given(model.coordinate_program, weights, derivative=derivative)
+        return given, given.values()
     exponents = model.monomials  # a network with too many coordinates is refused first
-    given = _Given(model.program, weights)
-    return given.returned(given.coefficients(exponents), (model.coordinate_count,))
+    given = _Given(model.program, weights, derivative=derivative)
+    return given, given.coefficients(exponents)
+
+
+def coordinates(model: Model, weights: Weights) -> Any:
+    """The image point in the chosen target coordinates: the last axis has length `coordinate_count`."""
+    given, table = _coordinate_table(model, weights, derivative=False)
+    return given.returned(table, (model.coordinate_count,))
 
 
 def coordinate_jacobian(model: Model, weights: Weights) -> Any:
-    """The Jacobian of the coordinates by the flat weights: the last two axes are coordinates and weights."""
-    if model.coordinate_program is not None:
-        return program_jacobian(model.coordinate_program, weights)
-    exponents = model.monomials
-    given = _Given(model.program, weights, derivative=True)
-    return given.matrix(given.coefficients(exponents))
+    """The Jacobian of the coordinates: the last two axes are coordinates and flat weights."""
+    given, table = _coordinate_table(model, weights, derivative=True)
+    return given.matrix(table)
 
 
-def input_forms(program: Program, weights: Weights, *, most_products: int) -> list[Lettered | None]:
+def input_form(program: Program, weights: Weights, *, most_products: int) -> Form:
     """The outputs as polynomials in the inputs; OutOfReachError where an instruction multiplies too many coefficients."""
     given = _Given(program, weights)
-    return output_forms(program, given.setting.arithmetic, given.arrays, most_products=most_products)
+    over, sizes = given.setting.arithmetic, given.sizes
+    return output_form(program, over, given.arrays, sizes, most_products=most_products)
 
 
 # -- derivatives -----------------------------------------------------------------------------------------
@@ -231,14 +213,15 @@ def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
     program = model.program
     given = _Given(program, weights, inputs)
     rows, columns = program.output_count, program.parameter_count
-    chosen = {name: np.arange(prod(shape)) for name, shape in program.parameters.items()}
     block = max(1, _BLOCK_BYTES // (8 * rows * columns))
     parts = []
     for start in range(0, len(inputs), block):
         window = {
             name: Lettered("N", given.arrays[name].array[start : start + block]) for name in program.inputs
         }
-        parts.append(jacobian_block(program, given.setting.arithmetic, given.arrays | window, chosen))
+        parts.append(
+            jacobian_block(program, given.setting.arithmetic, given.arrays | window, np.arange(columns))
+        )
     return given.setting.leave(np.concatenate(parts) if parts else np.zeros((0, columns)))
 
 
@@ -249,7 +232,7 @@ def input_derivative(model: Model, weights: Weights, inputs: Any, directions: An
     named = _by_name(program, directions).items()
     moved = {name: Lettered("N", given.setting.enter(array)) for name, array in named}
     found = tangents(program, arithmetic, evaluate(program, arithmetic, given.arrays), moved)
-    return given.returned(_flat(program, arithmetic, found, given.sizes), model.output_shape or ())
+    return given.returned(flat_outputs(program, arithmetic, found, given.sizes), model.output_shape or ())
 
 
 def jacobian(
@@ -257,24 +240,11 @@ def jacobian(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Values of a model and their derivatives by all weights, at one point of the weight space.
 
-    Parameters
-    ----------
-    weights
-        Integers (with `p`) or floats (without).
-    inputs
-        Inputs of the network, with one leading axis over them; None for the target coordinates.
-    p
-        The prime; None for float64.
+    Weights are integers with a prime `p`, floats without. With `inputs`, which have one leading axis over them, the values are
+    the outputs, input by input and row by row; without, the target coordinates. The matrix has a row for each value and a
+    column for each flat weight; both are int64 residues or float64. The derivatives are by the entries of the weights, also
+    where these satisfy constraints.
 
-    Returns
-    -------
-    values, jacobian
-        Flattened values (inputs first, then output entries row by row; or coordinates), and the matrix with a row for each
-        value and a column for each flat weight; int64 residues or float64. The derivatives are by the entries of the
-        weights, also where the weights satisfy constraints.
-
-    Examples
-    --------
     >>> from m2bridge.models import Linear
     >>> weights = {"W1": np.array([[1, 2]]), "W2": np.array([[3]])}
     >>> values, matrix = jacobian(Linear(widths=(2, 1, 1)), weights, inputs=np.array([[1, 1]]), p=101)
@@ -287,17 +257,16 @@ def jacobian(
             return np.asarray(array, dtype=np.float64)
         return array if isinstance(array, Mod) else Mod(array, p)
 
-    def plain(array: Any) -> np.ndarray:
-        return array.values if isinstance(array, Mod) else np.asarray(array)
-
     lifted = {name: entered(weights[name]) for name in model.parameters}
     if inputs is None:
-        return plain(model.coordinates(lifted)), plain(model.coordinate_jacobian(lifted))
-    if model.input_shape is None:
-        raise InputError(f"{model.spec} has no inputs; ask for the Jacobian of its coordinates")
-    points = entered(inputs)
-    if tuple(points.shape[1:]) != model.input_shape:
-        raise InputError(
-            f"inputs of shape {points.shape} do not fit (N, {', '.join(map(str, model.input_shape))})"
-        )
-    return plain(model.forward(lifted, points)).reshape(-1), plain(output_jacobian(model, lifted, points))
+        found = [model.coordinates(lifted), model.coordinate_jacobian(lifted)]
+    else:
+        if model.input_shape is None:
+            raise InputError(f"{model} has no inputs; ask for the Jacobian of its coordinates")
+        points = entered(inputs)
+        if tuple(points.shape[1:]) != model.input_shape:
+            wanted = ", ".join(map(str, model.input_shape))
+            raise InputError(f"inputs of shape {points.shape} do not fit (N, {wanted})")
+        found = [model.forward(lifted, points).reshape(-1), output_jacobian(model, lifted, points)]
+    values, matrix = (np.asarray(array.values if isinstance(array, Mod) else array) for array in found)
+    return values, matrix

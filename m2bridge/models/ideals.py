@@ -27,10 +27,12 @@ from m2bridge.models.polynomials import (
 _ENDLESS_NAME = re.compile(r"[A-Za-z]\w{64}")
 _COMMENT = re.compile(r"--|//|#")
 _TWO_SIGNS = re.compile(r"[\w)]--[\w(]")
-_RING = re.compile(r"(?:[A-Za-z]\w*\s*=\s*)?(QQ|ZZ/\s*(\d+))\s*\[([^\]]*)\]")
-_VARIABLES = re.compile(r"^[^\S\n]*variables:(.*)$", re.MULTILINE)
+_RING = re.compile(r"(?:[A-Za-z]\w*\s*=\s*)?(?P<field>QQ|ZZ/\s*\d+)\s*\[(?P<names>[^\]]*)\]")
+_VARIABLES = re.compile(r"^[^\S\n]*variables:(?P<names>.*)$", re.MULTILINE)
 _RANGE = re.compile(r"([A-Za-z][A-Za-z']*_?)(\d+)\s*\.\.\s*([A-Za-z][A-Za-z']*_?)(\d+)")
-_SINGULAR_RING = re.compile(r"\bring\s+[A-Za-z]\w*\s*=\s*(QQ|\d+)\s*,\s*\(([^()]*)\)\s*,[^;]*;")
+_SINGULAR_RING = re.compile(
+    r"\bring\s+[A-Za-z]\w*\s*=\s*(?P<field>QQ|\d+)\s*,\s*\((?P<names>[^()]*)\)\s*,[^;]*;"
+)
 _SINGULAR_IDEAL = re.compile(r"\bideal\s+[A-Za-z]\w*\s*=([^;]*)(?:;|$)")
 _LIST = re.compile(r"(?:ideal\s*\(|(?:ideal\s*)?\{)")
 
@@ -59,26 +61,21 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
     >>> given.variables, given.texts()
     (('x', 'y', 'z'), ('y^2*z-x^3', 'x*y'))
     """
-    if (
-        text.lstrip().startswith("{") and '"_ns"' in text
-    ):  # an object with a namespace, not a list of polynomials
+    if text.lstrip().startswith("{") and '"_ns"' in text:  # a namespace: no list of polynomials
         return _read_mrdi(text, source)
     if match := _ENDLESS_NAME.search(text):
         _fail(source, f"the name {match[0][:20]}... has more than 64 characters")
     plain = "\n".join(_uncommented(line, source, i) for i, line in enumerate(text.splitlines(), 1))
     variables: list[str] | None = None
     characteristic: int | None = None
-    if match := _RING.search(plain):
-        characteristic = int(match[2]) if match[2] else 0
-        variables = _names(match[3], source, _line(plain, match.start(3)))
-        plain = _blanked(plain, match)
-    elif match := _SINGULAR_RING.search(plain):
-        characteristic = 0 if match[1] == "QQ" else int(match[1])
-        variables = _names(match[2], source, _line(plain, match.start(2)))
-        plain = _blanked(plain, match)
-    if match := _VARIABLES.search(plain):
-        variables = _names(match[1], source, _line(plain, match.start()))
-        plain = _blanked(plain, match)
+    ring = _RING.search(plain) or _SINGULAR_RING.search(plain)
+    for match in (ring, _VARIABLES.search(plain)):
+        if match is not None:
+            line = plain.count("\n", 0, match.start("names")) + 1
+            variables = _names(match["names"], source, line)
+            plain = plain[: match.start()] + re.sub(r"[^\n]", " ", match[0]) + plain[match.end() :]
+    if ring is not None:
+        characteristic = 0 if ring["field"] == "QQ" else int(ring["field"].removeprefix("ZZ/"))
     bodies = [(place, body) for place, body in _bodies(plain) if body]
     if not bodies:
         _fail(source, "there are no polynomials in it")
@@ -90,10 +87,8 @@ def read_ideal(text: str, *, source: str = "the ideal") -> GivenIdeal:
     polynomials = []
     for i, (place, body) in enumerate(bodies, 1):
         line = bisect_right(starts, place)
-        column = place - starts[line - 1] + 1
-        polynomials.append(
-            parse_polynomial(body, variables, source=f"{source}, polynomial {i}", line=line, column=column)
-        )
+        column, where = place - starts[line - 1] + 1, f"{source}, polynomial {i}"
+        polynomials.append(parse_polynomial(body, variables, source=where, line=line, column=column))
     return GivenIdeal(
         variables=tuple(variables), polynomials=tuple(polynomials), characteristic=characteristic
     )
@@ -104,10 +99,6 @@ def _fail(source: str, message: str, line: int | None = None) -> NoReturn:
     raise ParseError(f"{where}: {message}", source=source, line=line, column=None)
 
 
-def _line(text: str, place: int) -> int:
-    return text.count("\n", 0, place) + 1
-
-
 def _uncommented(line: str, source: str, number: int) -> str:
     """A line without its comment; ``x--3*y`` could mean either, and is refused."""
     match = _COMMENT.search(line)
@@ -116,11 +107,6 @@ def _uncommented(line: str, source: str, number: int) -> str:
     if match.start() and _TWO_SIGNS.match(line, match.start() - 1):
         _fail(source, "'--' begins a comment: put a space before it, or write '- -' for two signs", number)
     return line[: match.start()]
-
-
-def _blanked(text: str, match: re.Match[str]) -> str:
-    """The text with spaces in place of the match, so that everything after it keeps its place."""
-    return text[: match.start()] + re.sub(r"[^\n]", " ", match[0]) + text[match.end() :]
 
 
 def _names(text: str, source: str, line: int) -> list[str]:
@@ -142,15 +128,13 @@ def _bodies(text: str) -> Iterator[tuple[int, str]]:
     """The polynomials with their places: inside ``ideal(...)``, ``ideal {...}`` or ``{...}``, else one a line."""
     if match := _SINGULAR_IDEAL.search(text):
         yield from split_at_commas(match[1], match.start(1))
-        return
-    if match := _LIST.search(text):
-        start = match.end()
-        closing = {"(": ")", "{": "}"}[text[start - 1]]
+    elif match := _LIST.search(text):
+        start, closing = match.end(), {"(": ")", "{": "}"}[match[0][-1]]
         end = text.rfind(closing)
         yield from split_at_commas(text[start:end] if end > start else text[start:], start)
-        return
-    for match in re.finditer(r"[^;\n]+", text):
-        yield from split_at_commas(match[0], match.start())
+    else:
+        for line in re.finditer(r"[^;\n]+", text):
+            yield from split_at_commas(line[0], line.start())
 
 
 # -- files of Macaulay2 and OSCAR ------------------------------------------------------------------------

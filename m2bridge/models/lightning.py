@@ -23,9 +23,9 @@ from m2bridge.models.attention import (
     bottleneck_hypotheses,
     bottleneck_value,
     normal_matrix,
+    one_layer,
 )
 from m2bridge.models.base import Formula, known
-from m2bridge.models.spec import check_choice
 from m2bridge.programs.program import Program
 from m2bridge.programs.recording import record_call
 
@@ -41,28 +41,21 @@ class LightningNetwork(Attention):
         return {**super().defaults, "coordinate_system": self._default_system}
 
     @property
-    def unwritten(self) -> Mapping[str, Any]:
-        return {**super().unwritten, "coordinate_system": self._default_system}
-
-    @property
     def _default_system(self) -> str:
         return "segre" if self.layers == 1 and not self.skip and self.t > 1 else "full"
 
     def check(self) -> None:
         super().check()
-        check_choice(self.family, "parametrization", self.parametrization, self.parametrizations)
-        check_choice(self.family, "coordinates", self.coordinate_system, ("segre", "full"))
-        if self.parametrization == "virtual" and (self.skip or self.multi_head):
-            self.refuse(
-                "parametrization",
-                "virtual weights exist for one head in each layer and no skip connections only",
-            )
-        if self.coordinate_system == "segre" and self._default_system != "segre":
-            self.refuse(
-                "coordinates",
-                "Segre coordinates compare two tokens of one layer: they need t >= 2, one layer and no skip "
-                "connections; use coordinates=full",
-            )
+        self.check_choice("parametrization", self.parametrization, self.parametrizations)
+        self.check_choice("coordinates", self.coordinate_system, ("segre", "full"))
+        virtual = "virtual weights exist for one head in each layer and no skip connections only"
+        exist = self.parametrization != "virtual" or not (self.skip or self.multi_head)
+        self.need(exist, "parametrization", virtual)
+        segre = (
+            "Segre coordinates compare two tokens of one layer: they need t >= 2, one layer and no skip connections; "
+            "use coordinates=full"
+        )
+        self.need(self.coordinate_system in (self._default_system, "full"), "coordinates", segre)
 
     # -- target -------------------------------------------------------------------------------------
 
@@ -135,12 +128,11 @@ class LightningNetwork(Attention):
             return None
         d, a, t = self.widths, self.ranks, self.t
         if self.layers == 1:
-            return known(
+            value, citation = (
                 attention_dim(a[0], d[0]) + d[0] * d[1] - 1,
                 f"{PAPER}, Corollary 3.3, Equation 7",
-                ("t >= 2", t >= 2),
-                ("d, d' >= 2 or d, a >= 2", d[0] >= 2 and (d[1] >= 2 or a[0] >= 2)),
             )
+            return one_layer(value, citation, d[0], d[1], a[0], ("t >= 2", t >= 2))
         return known(
             bottleneck_value(d, a) - self.layers,
             f"{PAPER}, Corollary 3.8, Equation 14",
@@ -171,13 +163,13 @@ class Lightning(LightningNetwork):
     ('lightning(d=2,dp=1,a=2,t=2)', 10, 6, 5)
     """
 
-    family: ClassVar[str] = "lightning"
-    summary: ClassVar[str] = "one layer of lightning self-attention, V X X^T A X"
-    example: ClassVar[str] = "lightning(d=2,dp=1,a=2,t=2)"
+    family = "lightning"
+    summary = "one layer of lightning self-attention, V X X^T A X"
+    example = "lightning(d=2,dp=1,a=2,t=2)"
     m2_names: ClassVar[Mapping[str, str]] = {"coordinate_system": "coordinateSystem"}
-    numbered: ClassVar[bool] = False
-    scaling: ClassVar[str] = f"{PAPER}, Theorem 3.2"
-    parametrizations: ClassVar[tuple[str, ...]] = ("weights", "attention")
+    numbered = False
+    scaling = f"{PAPER}, Theorem 3.2"
+    parametrizations = ("weights", "attention")
 
     d: int
     dp: int
@@ -229,9 +221,9 @@ class DeepLightning(LightningNetwork):
     ('deep-lightning(d=[3,3,3],a=[2,2],t=3)', 42, 23)
     """
 
-    family: ClassVar[str] = "deep-lightning"
-    summary: ClassVar[str] = "layers of lightning self-attention; heads=, skip=, parametrization="
-    example: ClassVar[str] = "deep-lightning(d=[3,3,3],a=[2,2],t=3)"
+    family = "deep-lightning"
+    summary = "layers of lightning self-attention; heads=, skip=, parametrization="
+    example = "deep-lightning(d=[3,3,3],a=[2,2],t=3)"
 
     d: tuple[int, ...]
     a: tuple[int, ...] = None  # type: ignore[assignment]
@@ -257,27 +249,27 @@ class DeepLightning(LightningNetwork):
     def m2_parameters(self) -> dict[str, object]:
         if self.parametrization == "virtual" and self.constrained:
             raise InputError(
-                f"{self.spec}: virtual weights through narrow layers have no simple equations;"
+                f"{self}: virtual weights through narrow layers have no simple equations;"
                 " use parametrization=weights, which has the same image"
             )
         return super().m2_parameters
 
     @property
     def dimension_bound(self) -> Formula:
-        """The sum over layers of upper bounds of the dimension of a layer's functions.
+        """The sum over the layers of what a layer's function can depend on, heads and skip connections included.
 
-        A layer is a sum over H heads of A_h (x) V_h, seen in d d' C(d+1, 2) coordinates: its functions have dimension at most
-        H (dim D_a + d d' - 1), by the scaling in each head; at most h (d^2 + d d') - h^2 with h = min(H, d^2, d d'), the
-        dimension of matrices of rank <= h of size d^2 x d d'; and at most the number of coordinates.
+        A layer is determined by sum_h A_h (x) V_h. That is H pairs up to scaling, (dim D_a + d d' - 1) each; a matrix of
+        size d^2 x d d' and rank at most h = min(H, d^2, d d'), a variety of dimension h (d^2 + d d') - h^2; and it is
+        seen only through its image in Sym^2 (x) C^d (x) C^d', of dimension d d' C(d+1, 2). With one output row (d' = 1) its d
+        quadrics lie in the ideal of the H rows V_h, a linear space of codimension n = min(H, d). With one token only symmetric
+        parts of the A_h are seen.
         """
         total = 0
-        for d, dp, a, heads in zip(self.d, self.d[1:], self.a, self.heads, strict=False):
-            h = min(heads, d * d, d * dp)
-            total += min(
-                heads * (attention_dim(a, d) + d * dp - 1),
-                h * (d * d + d * dp) - h * h,
-                d * dp * comb(d + 1, 2),
-            )
+        for d, dp, a, heads in self.layer_sizes:
+            h, n = min(heads, d * d, d * dp), min(heads, d)
+            pairs = heads * (attention_dim(a, d, symmetric=self.t == 1) + d * dp - 1)
+            shared = n * (d - n) + d * (comb(d + 1, 2) - comb(d - n + 1, 2)) if dp == 1 else pairs
+            total += min(pairs, shared, h * (d * d + d * dp) - h * h, d * dp * comb(d + 1, 2))
         return known(total, "symmetries and coordinates of each layer")
 
 

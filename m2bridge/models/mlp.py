@@ -7,12 +7,12 @@ networks are determinantal varieties.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import comb, prod
 from typing import Any, ClassVar
 
 from m2bridge.models.base import Formula, NetworkModel, Shape, Symmetry, known
-from m2bridge.models.spec import Arguments, check_degree, check_sizes
+from m2bridge.models.spec import Arguments
 from m2bridge.models.symmetries import Label
 
 KILEEL = "Kileel, Trager, Bruna, arXiv:1905.12207"
@@ -43,9 +43,8 @@ class Perceptron(NetworkModel):
         return (self.r,) * (self.layers - 1)
 
     def check(self) -> None:
-        if len(self.widths) < 2:
-            self.refuse("widths", "widths lists at least two widths, such as [3,2,3]")
-        check_degree(self.family, self.r, self.layers)
+        self.need(self.layers >= 1, "widths", "widths lists at least two widths, such as [3,2,3]")
+        self.check_exponents(self.r, *self.exponents)
 
     @property
     def layers(self) -> int:
@@ -65,10 +64,6 @@ class Perceptron(NetworkModel):
     @property
     def input_shape(self) -> Shape:
         return (self.widths[0],)
-
-    @property
-    def output_shape(self) -> Shape:
-        return (self.widths[-1],)
 
     @property
     def degrees(self) -> tuple[int, ...]:
@@ -121,9 +116,9 @@ class Linear(Perceptron):
     8
     """
 
-    family: ClassVar[str] = "linear"
-    summary: ClassVar[str] = "product of matrices"
-    example: ClassVar[str] = "linear(widths=[3,2,3])"
+    family = "linear"
+    summary = "product of matrices"
+    example = "linear(widths=[3,2,3])"
     r = 1
 
     widths: tuple[int, ...]
@@ -149,10 +144,10 @@ class MLP(Perceptron):
     ('mlp(widths=[2,3,2],r=2)', 12, 6)
     """
 
-    family: ClassVar[str] = "mlp"
-    summary: ClassVar[str] = "perceptron with activation x^r"
-    example: ClassVar[str] = "mlp(widths=[2,3,2],r=2)"
-    citation: ClassVar[str] = f"{KILEEL}, multi-homogeneity"
+    family = "mlp"
+    summary = "perceptron with activation x^r"
+    example = "mlp(widths=[2,3,2],r=2)"
+    citation = f"{KILEEL}, multi-homogeneity"
 
     widths: tuple[int, ...]
     r: int = 2
@@ -197,20 +192,24 @@ class BiasedMLP(Perceptron):
     ('mlp(widths=[1,2,1],r=[2],bias=true)', {'W1': (2, 1), 'b1': (2,), 'W2': (1, 2), 'b2': (1,)})
     """
 
-    family: ClassVar[str] = "mlp"
+    family = "mlp"
     m2_partial = "_biased_mlp"
-    m2_names: ClassVar[dict[str, str]] = {"r": "activationDegrees", "bias": "withBias"}
+    m2_names: ClassVar[Mapping[str, str]] = {"r": "activationDegrees", "bias": "withBias"}
 
     widths: tuple[int, ...]
-    r: tuple[int, ...]
+    r: tuple[int, ...] = 2  # type: ignore[assignment] # one for all layers
     bias: bool = False
+
+    @property
+    def list_length(self) -> int:
+        return self.layers - 1
 
     def check(self) -> None:
         super().check()
-        if len(self.r) != self.layers - 1:
-            self.refuse(
-                "r", f"{len(self.r)} exponents for {self.layers - 1} hidden layers; there is one for each"
-            )
+        given, hidden = len(self.r), self.layers - 1
+        self.need(
+            given == hidden, "r", f"{given} exponents for {hidden} hidden layers; there is one for each"
+        )
 
     @property
     def exponents(self) -> tuple[int, ...]:
@@ -226,23 +225,12 @@ class BiasedMLP(Perceptron):
 
 def perceptron(arguments: Arguments) -> MLP | BiasedMLP:
     """The perceptron of a spec: r may be one exponent for all layers or a list, and there may be biases."""
-    arguments.only("widths", "r", "bias")
-    widths, r, bias = (arguments.values.get(key) for key in ("widths", "r", "bias"))
-    if bias not in (None, True, False) or isinstance(bias, int) != isinstance(bias, bool):
-        arguments.fail("bias should be true or false", "bias")
-    if isinstance(widths, tuple) and len(widths) > 1 and isinstance(r, tuple):
-        found = BiasedMLP(widths=widths, r=r, bias=bool(bias))  # refuses what does not fit
-        return found if bias or len(set(r)) != 1 else MLP(widths=widths, r=r[0])
-    if not bias:
-        return replace(arguments, values={k: v for k, v in arguments.values.items() if k != "bias"}).built(
-            MLP
-        )
-    if not isinstance(widths, tuple):
-        arguments.fail("widths should be a list such as [2,3,2] or 2-3-2", "widths")
-    exponent = 2 if r is None else r
-    if not isinstance(exponent, int):
-        arguments.fail("r should be an integer or a list of them, such as [2,3]", "r")
-    return BiasedMLP(widths=widths, r=(exponent,) * (len(widths) - 2), bias=True)
+    found = arguments.built(BiasedMLP)
+    r = arguments.values.get("r", 2)
+    exponents = set(found.r) if isinstance(r, tuple) else {r}
+    if found.bias or len(exponents) != 1:
+        return found
+    return MLP(widths=found.widths, r=exponents.pop())  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,13 +249,11 @@ class PolynomialMLP(Perceptron):
     {'W1': (2, 1), 'c1_0': (1,), 'c1_1': (1,), 'c1_2': (1,), 'W2': (1, 2)}
     """
 
-    family: ClassVar[str] = "polynomial-mlp"
-    summary: ClassVar[str] = (
-        "perceptron with a polynomial activation: coefficients=[0,1,1] for x + x^2, or degree=2 to learn them; bias="
-    )
-    example: ClassVar[str] = "polynomial-mlp(widths=[2,3,1],coefficients=[0,1,1])"
+    family = "polynomial-mlp"
+    summary = "perceptron with a polynomial activation: coefficients=[0,1,1] for x + x^2, or degree=2 to learn them; bias="
+    example = "polynomial-mlp(widths=[2,3,1],coefficients=[0,1,1])"
     signed: ClassVar[tuple[str, ...]] = ("coefficients",)
-    m2_names: ClassVar[dict[str, str]] = {
+    m2_names: ClassVar[Mapping[str, str]] = {
         "coefficients": "givenCoefficients",
         "degree": "activationDegree",
         "bias": "withBias",
@@ -280,11 +266,11 @@ class PolynomialMLP(Perceptron):
 
     def check(self) -> None:
         c = self.coefficients
-        if bool(c) == (self.degree is not None):
-            self.refuse("degree", "give coefficients=[c_0,c_1,...], or degree= for learned ones")
-        if c and (len(c) < 2 or not c[-1]):
-            self.refuse("coefficients", "the last of the coefficients c_0, ..., c_k is not zero, and k >= 1")
-        check_sizes(self.family, coefficients=tuple(abs(n) or 1 for n in c))
+        one = bool(c) == (self.degree is None)
+        self.need(one, "degree", "give coefficients=[c_0,c_1,...], or degree= for learned ones")
+        last = not c or (len(c) > 1 and c[-1] != 0)
+        self.need(last, "coefficients", "the last of the coefficients c_0, ..., c_k is not zero, and k >= 1")
+        self.check_sizes("coefficients", tuple(abs(n) or 1 for n in c))
         super().check()
 
     @property
@@ -343,6 +329,6 @@ def waring_dim(variables: int, summands: int, r: int) -> int:
     """
     if r == 2:
         rank = min(variables, summands)
-        return rank * variables - rank * (rank - 1) // 2
+        return rank * variables - comb(rank, 2)
     expected = min(variables * summands, comb(variables + r - 1, r))
     return expected - ((r, variables, summands) in _DEFECTIVE)

@@ -18,14 +18,15 @@ import numpy as np
 from m2bridge.errors import OutOfReachError, SpecError
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import Mod
-from m2bridge.models.base import Shape, coefficient_names
+from m2bridge.models.base import Shape
 from m2bridge.models.custom import OwnModel, read_map, terms_of
-from m2bridge.models.evaluation import input_forms
+from m2bridge.models.evaluation import input_form
 from m2bridge.models.polynomials import Terms
-from m2bridge.models.symbolic import rational_variables, sparse, variable_array
+from m2bridge.models.symbolic import rational_variables, sparse
 from m2bridge.models.symmetries import FoundSymmetries
-from m2bridge.models.systems import PolynomialSystem, polynomial_program
+from m2bridge.models.systems import polynomial_program
 from m2bridge.programs import Program, parse_program
+from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.coefficients import support
 from m2bridge.programs.files import is_program_file, load_program, save_program
 from m2bridge.programs.program import HEADER
@@ -68,6 +69,9 @@ class OwnNetwork(OwnModel):
         """One line, with the name in place of the program."""
         return f"<{type(self).__name__} {self.title}>"
 
+    def __str__(self) -> str:
+        return f"the network {self.own_name}" if self.own_name else "the network"
+
     @property
     def polynomial(self) -> bool:  # type: ignore[override]
         return self.recorded.polynomial
@@ -95,38 +99,18 @@ class OwnNetwork(OwnModel):
         shapes = list(self.recorded.input_shapes.values())
         return None if not shapes else shapes[0] if len(shapes) == 1 else (self.recorded.input_count,)
 
-    @property
-    def output_shape(self) -> Shape | None:
-        shapes = list(self.recorded.output_shapes.values())
-        if self.input_shape is None:
-            return None
-        return shapes[0] if len(shapes) == 1 else (self.recorded.output_count,)
-
     @cached_property
     def monomials(self) -> np.ndarray:
         """Monomials in the inputs that occur at random weights over F_p."""
         drawn = self.draw_weights(np.random.default_rng(0), LARGE_PRIME)
         weights = {name: Mod(value, LARGE_PRIME) for name, value in drawn.items()}
-        found = support(input_forms(self.recorded, weights, most_products=MOST_PRODUCTS))
+        found = support(input_form(self.recorded, weights, most_products=MOST_PRODUCTS))
         if len(found) > MOST_INPUT_MONOMIALS:
             raise OutOfReachError(
                 f"{self.name} has {len(found)} monomials in its inputs, more than {MOST_INPUT_MONOMIALS}",
                 estimate=len(found),
             )
         return found
-
-    @cached_property
-    def coordinate_names(self) -> tuple[str, ...]:
-        outputs, inputs = self.recorded.output_shapes, self.recorded.input_shapes
-        return coefficient_names(
-            outputs if len(outputs) > 1 else dict(zip("y", outputs.values(), strict=True)),
-            inputs if len(inputs) > 1 else dict(zip("x", inputs.values(), strict=False)),
-            self.monomials if inputs else np.zeros((0, 0)),
-        )
-
-    @property
-    def coordinate_count(self) -> int:
-        return self.recorded.output_count * (len(self.monomials) if self.recorded.inputs else 1)
 
     @cached_property
     def polynomials(self) -> tuple[Terms, ...]:  # type: ignore[override]
@@ -137,7 +121,7 @@ class OwnNetwork(OwnModel):
                 f"{self.name} has {count} variables, too many to expand symbolically", estimate=count
             )
         variables = rational_variables([f"w{i}" for i in range(self.parameter_count)])
-        weights = {name: variable_array(variables, shape) for name, shape in self.parameters.items()}
+        weights = self.unflatten(object_array(variables, (len(variables),)))
         return tuple(terms_of(sparse(entry)) for entry in self.coordinates(weights).reshape(-1))
 
     @cached_property
@@ -148,13 +132,14 @@ class OwnNetwork(OwnModel):
         """
         if self.input_shape is None:
             return self
-        system = PolynomialSystem([dict(terms) for terms in self.polynomials], self.parameter_count)
-        if len(system) * len(system.exponents) > MOST_COEFFICIENTS:
+        coordinates = self.polynomials
+        count, monomials = len(coordinates), len({exponents for f in coordinates for exponents, _ in f})
+        if count * monomials > MOST_COEFFICIENTS:
             raise OutOfReachError(
-                f"{self.name} has {len(system)} coordinates with {len(system.exponents)} monomials in the weights",
-                estimate=len(system) * len(system.exponents),
+                f"{self.name} has {count} coordinates with {monomials} monomials in the weights",
+                estimate=count * monomials,
             )
-        program = polynomial_program(system, weights=self.parameters)
+        program = polynomial_program(coordinates, self.parameters)
         return OwnNetwork(recorded=program, name=self.name, notes=self.notes)
 
     def save(self, path: str | Path) -> None:

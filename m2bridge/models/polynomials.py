@@ -62,7 +62,11 @@ def parse_polynomial(
 
     A ParseError has the fields `source`, `line` and `column`: where the text begins, as it is told, and how far it was read.
     """
-    return _Parser(text, variables, (source, line, column), limits or ParseLimits()).polynomial()
+    parser = _Parser(text, variables, (source, line, column), limits or ParseLimits())
+    result = parser.expression()
+    if parser.kind != "end":
+        parser.unexpected("an operator")
+    return result
 
 
 class _Parser:
@@ -106,14 +110,12 @@ class _Parser:
             hint = "; write a product with '*'"
         elif wanted == _FACTOR and self.token in ("+", "-"):
             hint = "; one sign too many"
-        found = repr(self.token) if self.token else "the end of the text"
-        self.fail(f"expected {wanted}, found {found}{hint}")
+        self.fail(f"expected {wanted}, found {self.found}{hint}")
 
-    def polynomial(self) -> dict[Exponents, Coefficient]:
-        result = self.expression()
-        if self.kind != "end":
-            self.unexpected("an operator")
-        return result
+    @property
+    def found(self) -> str:
+        """The token as errors show it."""
+        return repr(self.token) if self.token else "the end of the text"
 
     def expression(self) -> dict[Exponents, Coefficient]:
         total: dict[Exponents, Coefficient] = {}
@@ -183,9 +185,9 @@ class _Parser:
 
     def divisor(self) -> int:
         self.advance()
-        place, found = self.start, repr(self.token) if self.token else "the end of the text"
+        place = self.start
         if self.kind != "number":
-            self.fail(f"a polynomial is divided by integers only, found {found} after '/'")
+            self.fail(f"a polynomial is divided by integers only, found {self.found} after '/'")
         value = self.integer()
         if value == 0:
             self.fail("a division by zero", place)
@@ -204,8 +206,7 @@ class _Parser:
             return 1
         self.advance()
         if self.kind != "number":
-            found = repr(self.token) if self.token else "the end of the text"
-            self.fail(f"an exponent is a number without sign, found {found}")
+            self.fail(f"an exponent is a number without sign, found {self.found}")
         if len(self.token) > 9 or int(self.token) > self.limits.exponent:
             self.fail(f"the exponent {self.token[:20]} is above {self.limits.exponent}")
         value = self.integer()

@@ -13,7 +13,7 @@ import logging
 import operator
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from m2bridge.errors import DisagreementError, InputError, M2BridgeError, NotPolynomialError
 from m2bridge.models import evaluation
-from m2bridge.models.aten import Masked, applied
+from m2bridge.models.aten import REFUSED, Masked, applied
 from m2bridge.models.own import OwnNetwork
 from m2bridge.programs.instructions import NAME
 from m2bridge.programs.recording import Recorded, Recording, record_call
@@ -30,10 +30,16 @@ if TYPE_CHECKING:
     from m2bridge.models.base import Shape
 
 _WHOLE = (
-    "linear", "matmul", "einsum", "bilinear", "softmax", "scaled_dot_product_attention", "silu", "square",
-    "layer_norm", "group_norm", "rms_norm", "instance_norm", "gelu", "softplus", "leaky_relu", "elu", "mish", "hardtanh",
-    "log_softmax", "log_sigmoid",
-)  # fmt: skip
+    "linear",
+    "matmul",
+    "einsum",
+    "bilinear",
+    "softmax",
+    "scaled_dot_product_attention",
+    "silu",
+    "square",
+    *REFUSED,
+)
 """Operations that are not taken apart: they are recorded as people write them, or refused by their own name."""
 _CLOSE = 1e-8
 _COMPARED = 2
@@ -120,11 +126,8 @@ def pytorch() -> Any:
 
 
 def _shapes(given: Any) -> list[Shape]:
-    if isinstance(given, int):
-        given = (given,)
-    given = list(given)
-    shapes = [(n,) for n in given] if not given else given if not isinstance(given[0], int) else [given]
-    found = [tuple(shape) for shape in shapes]
+    given = [given] if isinstance(given, int) else list(given)
+    found = [tuple(given)] if given and isinstance(given[0], int) else [tuple(shape) for shape in given]
     if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for shape in found for n in shape):
         raise InputError(f"input_shape {given} should hold positive whole numbers", argument="input_shape")
     return found
@@ -283,20 +286,24 @@ class _Traced:
         return wanted[0] if len(wanted) == 1 else wanted
 
     def _value(self, node: Any, values: dict[Any, Any]) -> Any:
-        args = mapped(node.args, lambda n: values[n], type(node))
-        kwargs = mapped(dict(node.kwargs), lambda n: values[n], type(node))
+        torch = self.torch
+        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: values[n])
         if node.target is operator.getitem:
             return args[0][args[1]] if args[0] is not None else None
-        if not holds_recorded((args, kwargs)):
-            with self.torch.no_grad():
+        if not any(isinstance(item, (Recorded, Masked)) for item in leaves(torch, (args, kwargs))):
+            with torch.no_grad():
                 return node.target(*args, **kwargs)
         base = operation_name(node.target)
         if base.startswith(("_assert", "sym_")):
             return None
+
+        def moves(arrays: dict[int, np.ndarray]) -> Any:
+            given = [torch.as_tensor(arrays[k]) if k in arrays else a for k, a in enumerate(args)]
+            return numpy_arrays(torch, node.target(*given, **kwargs))
+
         try:
-            result = applied(
-                base, *mapped((args, kwargs), lambda a: a.detach().cpu().numpy(), self.torch.Tensor)
-            )
+            plain, named = numpy_arrays(torch, (list(args), dict(kwargs)))
+            result = applied(base, plain, named, moves)
         except M2BridgeError as error:
             kind = NotPolynomialError if isinstance(error, NotPolynomialError) else InputError
             raise kind(f"{place_of_node(node)}: {error.message.rpartition(chr(10))[2]}") from None
@@ -304,7 +311,7 @@ class _Traced:
             raise InputError(
                 f"{place_of_node(node)}: {base} cannot be recorded: {first_line(error)}"
             ) from error
-        return self.torch.as_tensor(result) if isinstance(result, np.ndarray) else result
+        return torch.as_tensor(result) if isinstance(result, np.ndarray) else result
 
     # -- the comparison ---------------------------------------------------------------------------------
 
@@ -323,8 +330,8 @@ class _Traced:
                 said = self.module(*[self.torch.as_tensor(x) for x in inputs])
             given = inputs[0] if len(inputs) == 1 else np.concatenate([x.ravel() for x in inputs])
             own = np.asarray(evaluation.run(program, weights, given)).ravel()
-            leaves = self.torch.utils._pytree.tree_leaves(said)
-            theirs = np.concatenate([leaves[k].numpy().ravel() for k in self.kept])
+            parts = self.torch.utils._pytree.tree_leaves(said)
+            theirs = np.concatenate([parts[k].numpy().ravel() for k in self.kept])
             if own.shape != theirs.shape or not np.allclose(own, theirs, rtol=_CLOSE, atol=_CLOSE):
                 gap = np.abs(own - theirs).max() if own.shape == theirs.shape else "another shape"
                 raise DisagreementError(
@@ -342,24 +349,20 @@ def operation_name(target: Any) -> str:
     return str(name).rpartition("::")[2]
 
 
-def mapped(value: Any, of: Callable[[Any], Any], kind: type) -> Any:
-    """Nested arguments of a node with something else for all that is of a kind."""
-    if isinstance(value, kind):
-        return of(value)
-    if isinstance(value, (list, tuple)):
-        return [mapped(item, of, kind) for item in value]
-    if isinstance(value, dict):
-        return {key: mapped(item, of, kind) for key, item in value.items()}
-    return value
+def leaves(torch: Any, value: Any) -> list[Any]:
+    """What stands in nested lists, tuples and dictionaries."""
+    found: list[Any] = []
+    torch.fx.node.map_aggregate(value, found.append)
+    return found
 
 
-def holds_recorded(value: Any) -> bool:
-    """Whether nested arguments hold an array that depends on weights or inputs."""
-    if isinstance(value, (list, tuple)):
-        return any(holds_recorded(item) for item in value)
-    if isinstance(value, dict):
-        return any(holds_recorded(item) for item in value.values())
-    return isinstance(value, (Recorded, Masked))
+def numpy_arrays(torch: Any, value: Any) -> Any:
+    """Nested values with NumPy arrays for tensors."""
+
+    def plain(item: Any) -> Any:
+        return item.detach().cpu().numpy() if isinstance(item, torch.Tensor) else item
+
+    return torch.fx.node.map_aggregate(value, plain)
 
 
 def place_of_node(node: Any) -> str:

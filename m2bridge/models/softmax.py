@@ -10,11 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
-from m2bridge.errors import NotPolynomialError
 from m2bridge.models.attention import (
     PAPER,
     Attention,
@@ -25,7 +23,6 @@ from m2bridge.models.attention import (
 )
 from m2bridge.models.base import Formula, known
 from m2bridge.models.lightning import DeepLightning
-from m2bridge.models.spec import check_choice
 from m2bridge.programs.proofs import BITS, DyadicPoint, dyadic
 
 
@@ -49,10 +46,10 @@ class Softmax(Attention):
     ('softmax(d=[3,3,3],a=[2,2],t=3)', 25)
     """
 
-    family: ClassVar[str] = "softmax"
-    summary: ClassVar[str] = "normalised self-attention; analytic, so it has a dimension but no ideal"
-    example: ClassVar[str] = "softmax(d=[3,3,3],a=[2,2],t=3)"
-    polynomial: ClassVar[bool] = False
+    family = "softmax"
+    summary = "normalised self-attention; analytic, so it has a dimension but no ideal"
+    example = "softmax(d=[3,3,3],a=[2,2],t=3)"
+    softmax = True
 
     d: tuple[int, ...]
     a: tuple[int, ...] = None  # type: ignore[assignment]
@@ -63,9 +60,9 @@ class Softmax(Attention):
     def check(self) -> None:
         super().check()
         object.__setattr__(self, "temperature", Fraction(self.temperature))
-        check_choice(self.family, "parametrization", self.parametrization, ("weights", "attention"))
-        if self.temperature <= 0:
-            self.refuse("temperature", f"temperature should be positive, not {self.temperature}")
+        self.check_choice("parametrization", self.parametrization, ("weights", "attention"))
+        warm = self.temperature > 0
+        self.need(warm, "temperature", f"temperature should be positive, not {self.temperature}")
 
     @property
     def lightning(self) -> DeepLightning:
@@ -76,10 +73,6 @@ class Softmax(Attention):
     def title(self) -> str:
         sizes = f"d={list(self.d)}, a={list(self.a)}, t={self.t}"
         return f"softmax self-attention by {self.by}, {sizes}, temperature {self.temperature}"
-
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        raise NotPolynomialError(f"{self.spec} has no polynomial coordinates")
 
     @property
     def precisions(self) -> tuple[int, ...]:  # type: ignore[override]

@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from difflib import get_close_matches
 from fractions import Fraction
-from math import prod
 from typing import Any, NoReturn, TypeVar
 
 from m2bridge.errors import SpecError
 
-LARGEST_SIZE = 100_000
 LONGEST_SPEC = 2_000
 
 Value = int | bool | str | Fraction | tuple[int, ...]
 _Built = TypeVar("_Built")
 
-_WORD = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*")
-_KEY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-_INTEGER = re.compile(r"-?\d{1,18}")
-_VALUE = re.compile(
+_WORD = r"[a-zA-Z][a-zA-Z0-9_-]*"
+_KEY = r"[a-zA-Z_][a-zA-Z0-9_]*"
+_INTEGER = r"-?\d{1,18}"
+_VALUE = (
     r"(?P<list>\[)|(?P<dashed>\d{1,18}(?:-\d{1,18})+)|(?P<fraction>-?\d{1,18}/\d{1,18})"
-    rf"|(?P<integer>{_INTEGER.pattern})|(?P<word>{_WORD.pattern})"
+    rf"|(?P<integer>{_INTEGER})|(?P<word>{_WORD})"
 )
 _KINDS: dict[str, tuple[Any, str]] = {
     "int": (int, "an integer"),
@@ -68,6 +66,11 @@ class Arguments:
             if key not in keys:
                 self.fail(f"{self.family} has no argument {key!r}; {suggestion(key, keys)}", key)
 
+    def changed(self, *left_out: str, **values: Value) -> Arguments:
+        """These arguments with other values, and without some."""
+        kept = {key: value for key, value in self.values.items() if key not in left_out}
+        return replace(self, values=kept | values)
+
     def built(self, model: type[_Built]) -> _Built:
         """The model whose fields are these arguments; a field without a default is needed.
 
@@ -82,7 +85,9 @@ class Arguments:
                 value = found[item.name] = self.values[key]
                 accepted, wanted = _KINDS[kind]
                 fits = isinstance(value, accepted) and isinstance(value, bool) == (kind == "bool")
-                if not fits and not (kind.startswith("tuple") and not needed and type(value) is int):
+                one_for_all = kind.startswith("tuple") and not needed
+                if not fits and not (one_for_all and type(value) is int):
+                    wanted = f"an integer or {wanted}" if one_for_all else wanted
                     self.fail(f"{key} should be {wanted}, not {_shown(value)}", key)
             elif needed:
                 self.fail(f"{self.family} needs {key}=" + ("[...]" if "tuple" in kind else ""))
@@ -105,16 +110,13 @@ class _Reader:
             self.at += 1
         return self.text[self.at : self.at + 1]
 
-    def take(self, pattern: re.Pattern[str], wanted: str) -> re.Match[str]:
+    def take(self, pattern: str, wanted: str) -> re.Match[str]:
         found = repr(self.peek()) if self.peek() else "the end"
-        match = pattern.match(self.text, self.at)
+        match = re.compile(pattern).match(self.text, self.at)
         if match is None:
             self.fail(f"expected {wanted}, found {found}")
         self.at = match.end()
         return match
-
-    def expect(self, char: str) -> None:
-        self.take(re.compile(re.escape(char)), repr(char))
 
     def found(self, char: str) -> bool:
         """Whether the next character is this one, which is then read."""
@@ -126,11 +128,11 @@ class _Reader:
         match = self.take(_VALUE, "a value")
         kind, text = match.lastgroup, match[0]
         if kind == "list":
-            items = [self.integer()]
+            items = [self.take(_INTEGER, "an integer in a list")[0]]
             while self.found(","):
-                items.append(self.integer())
-            self.expect("]")
-            return tuple(items)
+                items.append(self.take(_INTEGER, "an integer in a list")[0])
+            self.take(r"\]", "']'")
+            return tuple(map(int, items))
         if kind == "dashed":
             return tuple(map(int, text.split("-")))
         if kind == "word":
@@ -140,9 +142,6 @@ class _Reader:
         if kind == "fraction" and int(text.split("/")[1]) == 0:
             self.fail("a fraction has denominator 0")
         return Fraction(text) if kind == "fraction" else int(text)
-
-    def integer(self) -> int:
-        return int(self.take(_INTEGER, "an integer in a list")[0])
 
 
 def read(text: str) -> Arguments:
@@ -175,40 +174,14 @@ def read(text: str) -> Arguments:
         key = reader.take(_KEY, "an argument's name")[0]
         if key in arguments.values:
             reader.fail(f"argument {key!r} is given twice")
-        reader.expect("=")
+        reader.take("=", "'='")
         arguments.values[key], arguments.positions[key] = reader.value(), start
         more = reader.found(",")
     if opening == "(":
-        reader.expect(")")
+        reader.take(r"\)", "')'")
     if reader.peek():
         reader.fail(f"unexpected {reader.peek()!r}")
     return arguments
-
-
-def check_sizes(family: str, **sizes: int | tuple[int, ...]) -> None:
-    """Refuse sizes that are not integers from 1 to 100,000; field `argument` names the culprit."""
-    for name, size in sizes.items():
-        for value in size if isinstance(size, tuple) else (size,):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise SpecError(f"{family}: {name} should be an integer, not {value!r}", argument=name)
-            if not 1 <= value <= LARGEST_SIZE:
-                message = f"{family}: {name} should be between 1 and {LARGEST_SIZE}, not {value}"
-                raise SpecError(message, argument=name)
-
-
-def check_degree(family: str, r: int | tuple[int, ...], layers: int) -> None:
-    """Refuse activations x^r (r the same after each layer, or one exponent for each) of functions of a very high degree."""
-    exponents = r if isinstance(r, tuple) else (r,) * (layers - 1)
-    if max((*exponents, 1) if isinstance(r, tuple) else (r,)) > 64 or prod(exponents) > 10**6:
-        shown = list(r) if isinstance(r, tuple) else r
-        raise SpecError(f"{family}: r={shown} gives functions of too high a degree", argument="r")
-
-
-def check_choice(family: str, name: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse a word that is not among `choices`."""
-    if value not in choices:
-        message = f"{family}: {name}={value!r} is not known; {suggestion(str(value), choices)}"
-        raise SpecError(message, argument=name)
 
 
 def written(family: str, **values: object) -> str:

@@ -7,21 +7,21 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from flint import Ordering, fmpq_mpoly_ctx, fmpz_mpoly_ctx
+from flint import Ordering, fmpq_mpoly_ctx
 
 from m2bridge.models.base import Model
 from m2bridge.programs.arithmetics import object_array
 
 
 def symbolic_weights(model: Model, extra: int = 0) -> tuple[dict[str, np.ndarray], list[Any]]:
-    """Weights whose entries are variables over ZZ, and `extra` more variables of the same ring."""
+    """Weights whose entries are variables over QQ, and `extra` more variables of the same ring."""
     names = [f"w{i}" for i in range(model.parameter_count)] + [f"z{i}" for i in range(extra)]
-    variables = list(fmpz_mpoly_ctx.get(names, Ordering.lex).gens())
+    variables = rational_variables(names)
     weights = {name: variable_array(variables, shape) for name, shape in model.parameters.items()}
     return weights, variables
 
 
-def symbolic_map(model: Model) -> tuple[dict[tuple[int, ...], int], ...]:
+def symbolic_map(model: Model) -> tuple[dict[tuple[int, ...], Any], ...]:
     """The target coordinates as sparse polynomials in the flattened weights.
 
     >>> from m2bridge.models import Linear

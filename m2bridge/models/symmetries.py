@@ -122,9 +122,11 @@ class Symmetry:
         parts = []
         for name, shape in self.shapes.items():
             weight = weights[name] if isinstance(weights[name], Mod) else np.asarray(weights[name])
-            moved = self._moved(weight, self.axes[name], basis) if name in self.axes else None
-            zeros = weight.reshape(1, prod(shape))[[0] * self.dim] * 0
-            parts.append(zeros if moved is None else moved.reshape(self.dim, prod(shape)))
+            if name in self.axes:
+                moved = self._moved(weight, self.axes[name], basis)
+            else:
+                moved = (weight.reshape(1, prod(shape)) * 0)[[0] * self.dim]
+            parts.append(moved.reshape(self.dim, prod(shape)))
         return np.concatenate(parts, axis=-1)
 
     def direction(

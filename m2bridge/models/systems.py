@@ -1,19 +1,17 @@
-"""Lists of sparse polynomials: evaluated and differentiated at many points at once, and points at which they vanish."""
+"""Lists of sparse polynomials as programs, and points at which they vanish."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
 from math import lcm, prod
-from typing import Any
 
 import numpy as np
 from flint import fmpz_mpoly_ctx, nmod_poly
 
 from m2bridge.errors import InputError
 from m2bridge.linear.residues import Mod, residue
-from m2bridge.models.evaluation import program_jacobian, run
+from m2bridge.models.evaluation import run
 from m2bridge.models.polynomials import Polynomial, Terms, polynomial_text
 from m2bridge.programs.instructions import Shape
 from m2bridge.programs.program import Builder, Program
@@ -24,54 +22,19 @@ _ATTEMPTS = 200
 _ATTEMPTS_WITH_ZEROS = 10
 
 
-class PolynomialSystem:
-    """Polynomials f_1, ..., f_m in n variables over QQ.
-
-    Examples
-    --------
-    >>> from m2bridge.linear.residues import Mod
-    >>> system = PolynomialSystem([{(2, 0): 1, (0, 1): -3}, {(1, 1): 2}], 2)
-    >>> system(Mod([[1, 2], [5, 3]], 101)).values.tolist()
-    [[96, 4], [16, 30]]
-    >>> system.jacobian(Mod([1, 2], 101)).values.tolist()
-    [[2, 98], [4, 2]]
-    """
-
-    def __init__(self, polynomials: Sequence[Polynomial], variables: int) -> None:
-        self.polynomials = tuple(polynomials)
-        self.variables = variables
-        occurring = list(dict.fromkeys(exponents for f in self.polynomials for exponents in f))
-        self.exponents = np.array(occurring, dtype=np.int64).reshape(len(occurring), variables)
-
-    def __len__(self) -> int:
-        return len(self.polynomials)
-
-    @cached_property
-    def program(self) -> Program:
-        """The polynomials as a program with one weight ``x``."""
-        return polynomial_program(self)
-
-    def __call__(self, points: Any) -> Any:
-        """Values at points, over any arithmetic: the last axis of `points` has length n, of the result length m."""
-        return run(self.program, {"x": points})
-
-    def jacobian(self, points: Any) -> Any:
-        """The matrix of partial derivatives: the last two axes have lengths m and n."""
-        return program_jacobian(self.program, {"x": points})
-
-
 def polynomial_program(
-    system: PolynomialSystem,
-    equations: PolynomialSystem | None = None,
-    weights: Mapping[str, Shape] | None = None,
+    polynomials: Sequence[Polynomial | Terms], weights: Mapping[str, Shape], constraints: Sequence[Terms] = ()
 ) -> Program:
     """The program of a polynomial map: monomials from tables of powers, then their combinations.
 
-    The variables are the entries of one weight ``x``, or of the given weights, one after the other.
+    The variables are the entries of the weights, one after the other.
+
+    >>> squares = polynomial_program([{(2, 0): 1, (0, 1): -3}, {(1, 1): 2}], {"x": (2,)})
+    >>> run(squares, {"x": Mod([[1, 2], [5, 3]], 101)}).values.tolist()
+    [[96, 4], [16, 30]]
     """
     builder = Builder()
-    shapes = {"x": (system.variables,)} if weights is None else weights
-    parts = [builder.write("weight", (), name, shape=shape) for name, shape in shapes.items()]
+    parts = [builder.write("weight", (), name, shape=shape) for name, shape in weights.items()]
     flat = [
         place
         if len(builder.shape(place)) == 1
@@ -79,33 +42,33 @@ def polynomial_program(
         for place in parts
     ]
     x = flat[0] if len(flat) == 1 else builder.write("concatenate", flat, 0)
-    output = _combination(builder, x, system)
-    vanishing = [_combination(builder, x, equations)] if equations else []
+    output = _combination(builder, x, polynomials)
+    vanishing = [_combination(builder, x, constraints)] if constraints else []
     return builder.finished([("y", output)], vanishing)
 
 
-def _combination(builder: Builder, x: int, system: PolynomialSystem) -> int:
-    exponents, count = system.exponents, len(system.exponents)
+def _combination(builder: Builder, x: int, given: Sequence[Polynomial | Terms]) -> int:
+    polynomials = [dict(f) for f in given]
+    monomials = list(dict.fromkeys(exponents for f in polynomials for exponents in f))
+    count = len(monomials)
     one = builder.write("constant", (), Fraction(1), shape=(1,))
     if not count:
-        return builder.write("constant", (), *[Fraction(0)] * len(system), shape=(len(system),))
+        return builder.write("constant", (), *[Fraction(0)] * len(polynomials), shape=(len(polynomials),))
     total: int | None = None
-    for variable in range(system.variables):
-        occurring = sorted({int(e) for e in exponents[:, variable]})
+    for variable, powers in enumerate(zip(*monomials, strict=True)):
+        occurring = sorted(set(powers))
         if occurring != [0]:
             base = builder.write("slice", (x,), (variable, 1, 1))
-            powers = [
+            parts = [
                 one if n == 0 else base if n == 1 else builder.write("power", (base,), n) for n in occurring
             ]
-            table = builder.write("concatenate", powers, 0) if len(powers) > 1 else powers[0]
-            places = [occurring.index(int(e)) for e in exponents[:, variable]]
-            part = builder.write("gather", (table,), *places, shape=(count,))
+            table = builder.write("concatenate", parts, 0) if len(parts) > 1 else parts[0]
+            part = builder.write("gather", (table,), *map(occurring.index, powers), shape=(count,))
             total = part if total is None else builder.write("multiply", (total, part))
     if total is None:
         total = builder.write("constant", (), *[Fraction(1)] * count, shape=(count,))
-    monomials = [tuple(row) for row in exponents.tolist()]
-    matrix = [Fraction(f.get(monomial, 0)) for f in system.polynomials for monomial in monomials]
-    combined = builder.write("constant", (), *matrix, shape=(len(system), count))
+    matrix = [Fraction(f.get(monomial, 0)) for f in polynomials for monomial in monomials]
+    combined = builder.write("constant", (), *matrix, shape=(len(polynomials), count))
     return builder.write("einsum", (combined, total), ("ab", "b"), "a")
 
 
@@ -128,12 +91,7 @@ def expected_codimension(constraints: Sequence[Terms]) -> bool:
 def refuse_products(constraints: Sequence[Terms], variables: Sequence[str]) -> None:
     """Refuse a constraint that is constant or a product: its zeros are several sources, or one counted twice.
 
-    One that is not :func:`factorable` passes unseen.
-
-    Raises
-    ------
-    InputError
-        With the factors, from which the user can choose.
+    The error shows the factors, from which the user can choose. One that is not :func:`factorable` passes unseen.
     """
     context = fmpz_mpoly_ctx.get([f"x{i}" for i in range(len(variables))], "degrevlex")
     for number, terms in enumerate(constraints, start=1):
@@ -154,24 +112,25 @@ def refuse_products(constraints: Sequence[Terms], variables: Sequence[str]) -> N
 
 
 def point_on_variety(
-    equations: PolynomialSystem, rng: np.random.Generator, p: int, *, zero: tuple[int, ...] = ()
+    constraints: Sequence[Terms],
+    variables: int,
+    rng: np.random.Generator,
+    p: int,
+    zero: tuple[int, ...] = (),
 ) -> np.ndarray:
-    """A random common zero over F_p, at which the variables `zero` vanish.
+    """A random common zero over F_p, at which the variables `zero` vanish; InputError where none was found.
 
     All variables but one for each equation are drawn at random; the equations are then solved in turn, each
     for a variable that no later one has been solved for. This finds points of hypersurfaces and of
     triangular systems; what it returns is always checked. It lies on some component of the variety: others may never be met, and
     those that split over a larger field have hardly any points over F_p.
-
-    Raises
-    ------
-    InputError
-        No point was found.
     """
+    program = polynomial_program(constraints, {"x": (variables,)})
     for _ in range(_ATTEMPTS if not zero else _ATTEMPTS_WITH_ZEROS):
-        point = rng.integers(0, p, size=equations.variables, dtype=np.int64)
+        point = rng.integers(0, p, size=variables, dtype=np.int64)
         point[list(zero)] = 0
-        if _solve_in_turn(equations, point, rng, p, set(zero)) and not equations(Mod(point, p)).values.any():
+        solved = _solve_in_turn(constraints, point, rng, p, set(zero))
+        if solved and not run(program, {"x": Mod(point, p)}).values.any():
             return point
     raise InputError(
         f"no point over F_{p} was found on the variety of the constraints; give a parametrization of it instead"
@@ -179,11 +138,11 @@ def point_on_variety(
 
 
 def _solve_in_turn(
-    equations: PolynomialSystem, point: np.ndarray, rng: np.random.Generator, p: int, zero: set[int]
+    constraints: Sequence[Terms], point: np.ndarray, rng: np.random.Generator, p: int, zero: set[int]
 ) -> bool:
     used = set(zero)
-    for which in rng.permutation(len(equations)):
-        polynomial = equations.polynomials[which]
+    for which in rng.permutation(len(constraints)):
+        polynomial = dict(constraints[which])
         occurring = {v for exponents in polynomial for v, power in enumerate(exponents) if power}
         if not occurring - used and zero:
             continue  # the point is checked in the end

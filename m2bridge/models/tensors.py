@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from m2bridge.models.base import Formula, Model, Shape, Symmetry, coefficient_names, known
+from m2bridge.models.base import Formula, Model, Shape, Symmetry, known
 from m2bridge.models.mlp import determinantal
 
 HOLTZ = "Holtz, Rohwedder, Schneider, Numer. Math. 120 (2012)"
@@ -24,18 +24,13 @@ MOST_ENTRIES = 100_000
 class TensorFormat(Model):
     """A parametrized set of tensors: the map has no inputs, and its coordinates are the entries."""
 
+    output_name = "T"
     sizes: tuple[int, ...]
 
     def check(self) -> None:
-        if len(self.sizes) < 2 or prod(self.sizes) > MOST_ENTRIES:
-            self.refuse(
-                "sizes",
-                f"sizes lists two or more sizes, such as [2,2,2], with at most {MOST_ENTRIES} entries",
-            )
-
-    @property
-    def coordinate_names(self) -> tuple[str, ...]:
-        return coefficient_names({"T": self.sizes}, {}, np.zeros((0, 0)))
+        fits = len(self.sizes) > 1 and prod(self.sizes) <= MOST_ENTRIES
+        wanted = f"two or more sizes, such as [2,2,2], with at most {MOST_ENTRIES} entries"
+        self.need(fits, "sizes", f"sizes lists {wanted}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,20 +48,19 @@ class TensorTrain(TensorFormat):
     ('tensor-train(sizes=[2,2,2,2],ranks=[2,2,2])', 24, 12)
     """
 
-    family: ClassVar[str] = "tensor-train"
-    summary: ClassVar[str] = "tensors as products of cores (matrix product states)"
-    example: ClassVar[str] = "tensor-train(sizes=[2,2,2],ranks=[2,2])"
+    family = "tensor-train"
+    summary = "tensors as products of cores (matrix product states)"
+    example = "tensor-train(sizes=[2,2,2],ranks=[2,2])"
 
     sizes: tuple[int, ...]
     ranks: tuple[int, ...]
 
     def check(self) -> None:
         super().check()
-        if len(self.ranks) != len(self.sizes) - 1:
-            self.refuse(
-                "ranks",
-                f"{len(self.ranks)} ranks for {len(self.sizes)} cores; there is one between two cores",
-            )
+        given, cores = len(self.ranks), len(self.sizes)
+        self.need(
+            given == cores - 1, "ranks", f"{given} ranks for {cores} cores; there is one between two cores"
+        )
 
     @property
     def title(self) -> str:
@@ -85,16 +79,12 @@ class TensorTrain(TensorFormat):
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
-        return tuple(
-            self.symmetry(
-                "gl",
-                rank,
-                {f"G{k}": (0, 0, -1), f"G{k + 1}": (1, 0, 0)},
-                f"change of basis between cores {k} and {k + 1}",
-                f"{HOLTZ}, section 4",
-            )
-            for k, rank in enumerate(self.ranks, start=1)
-        )
+        found = []
+        for k, rank in enumerate(self.ranks, start=1):
+            axes = {f"G{k}": (0, 0, -1), f"G{k + 1}": (1, 0, 0)}
+            name = f"change of basis between cores {k} and {k + 1}"
+            found.append(self.symmetry("gl", rank, axes, name, f"{HOLTZ}, section 4"))
+        return tuple(found)
 
     @property
     def formula(self) -> Formula:
@@ -116,10 +106,10 @@ class CP(TensorFormat):
     ('cp(sizes=[2,2,2,2],rank=3)', 24, 14)
     """
 
-    family: ClassVar[str] = "cp"
-    summary: ClassVar[str] = "sums of rank-one tensors"
-    example: ClassVar[str] = "cp(sizes=[3,3,3],rank=2)"
-    m2_names: ClassVar[dict[str, str]] = {"rank": "rankOneCount"}
+    family = "cp"
+    summary = "sums of rank-one tensors"
+    example = "cp(sizes=[3,3,3],rank=2)"
+    m2_names: ClassVar[Mapping[str, str]] = {"rank": "rankOneCount"}
 
     sizes: tuple[int, ...]
     rank: int
@@ -140,16 +130,12 @@ class CP(TensorFormat):
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
-        return tuple(
-            self.symmetry(
-                "torus",
-                self.rank,
-                {f"U{k}": (0, 1), f"U{k + 1}": (0, -1)},
-                f"scaling of the columns of U{k} against those of U{k + 1}",
-                "multilinearity",
-            )
-            for k in range(1, len(self.sizes))
-        )
+        found = []
+        for k in range(1, len(self.sizes)):
+            axes = {f"U{k}": (0, 1), f"U{k + 1}": (0, -1)}
+            name = f"scaling of the columns of U{k} against those of U{k + 1}"
+            found.append(self.symmetry("torus", self.rank, axes, name, "multilinearity"))
+        return tuple(found)
 
     @property
     def formula(self) -> Formula:

@@ -6,67 +6,27 @@ of which more is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from math import comb
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from m2bridge.errors import NotPolynomialError, SpecError
-from m2bridge.models.attention import PAPER, Attention, attention_dim
+from m2bridge.models.attention import PAPER, Attention, attention_dim, degree_sums, one_layer
 from m2bridge.models.base import Formula, Model, NetworkModel, Shape, Symmetry, known
 from m2bridge.models.lightning import DeepLightning
 from m2bridge.models.softmax import Softmax
 from m2bridge.models.spec import WRITTEN, Arguments
 
-HIGHEST_DEGREE = 10_000
-
-
-def degree_sums(degrees: Iterable[int], n: int) -> set[int]:
-    """The degrees of products of n functions with the given degrees.
-
-    >>> sorted(degree_sums({0, 1}, 3)), sorted(degree_sums({1, 3}, 3))
-    ([0, 1, 2, 3], [3, 5, 7, 9])
-    """
-    steps, found = set(degrees), {0}
-    for _ in range(n):
-        found = {a + b for a in found for b in steps}
-    if max(found) > HIGHEST_DEGREE:
-        raise SpecError(f"functions of degree {max(found)} are of too high a degree")
-    return found
-
 
 class OptionalAttention(Attention):
     """Attention with options, about which the paper says little."""
 
-    softmax: bool = False
-    scaling: ClassVar[str] = "homogeneity of the scores"
+    scaling = "homogeneity of the scores"
+    sliced = False
 
     def check(self) -> None:
         super().check()
         _ = self.softmax or self.degrees  # refuses what has too high a degree
-
-    @property
-    def polynomial(self) -> bool:  # type: ignore[override]
-        return not self.softmax
-
-    @property
-    def attention_sizes(self) -> None:
-        return None
-
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        if self.softmax:
-            raise NotPolynomialError(f"{self.spec} has no polynomial coordinates")
-        found = {0, 1} if self.positions else {1}
-        for _ in self.layer_numbers:
-            found = self.further_degrees(
-                degree_sums(found, 2 * self.power + 1) | (found if self.skip else set())
-            )
-        return tuple(sorted(found))
-
-    def further_degrees(self, found: set[int]) -> set[int]:
-        """The degrees after what follows the attention in a layer."""
-        return found
 
     @property
     def m2_parameters(self) -> dict[str, object]:
@@ -91,11 +51,9 @@ class AttentionVariant(OptionalAttention):
     ('attention(d=[3,2],a=[2],t=2,causal=true)', 18, 13)
     """
 
-    family: ClassVar[str] = "attention"
-    summary: ClassVar[str] = (
-        "self-attention with options: causal=, tied= (Q = K), r= (scores^r), positions=, softmax=, heads=, skip="
-    )
-    example: ClassVar[str] = "attention(d=[3,3],a=2,t=3,causal=true)"
+    family = "attention"
+    summary = "self-attention with options: causal=, tied= (Q = K), r= (scores^r), positions=, softmax=, heads=, skip="
+    example = "attention(d=[3,3],a=2,t=3,causal=true)"
 
     d: tuple[int, ...]
     a: tuple[int, ...] = None  # type: ignore[assignment]
@@ -120,8 +78,7 @@ class AttentionVariant(OptionalAttention):
         return found if found.skip or found.multi_head else Softmax(**sizes)  # type: ignore[arg-type]
 
     def check(self) -> None:
-        if self.softmax and self.r > 1:
-            self.refuse("r", "softmax scores have no power; leave r out")
+        self.need(self.r == 1 or not self.softmax, "r", "softmax scores have no power; leave r out")
         super().check()
 
     @property
@@ -150,12 +107,8 @@ class AttentionVariant(OptionalAttention):
         value, tokens = attention_dim(a, d) + d * dp, ("t >= 2", self.t >= 2)
         if self.softmax:
             return known(value, "token 1 shows V, and token 2 shows x_2^T A (x_2 - x_1)", tokens)
-        return known(
-            value - 1,
-            f"{PAPER}, Corollary 3.3: token 2 has its coordinates, the terms of V x_1 x_1^T A x_2",
-            tokens,
-            ("d, d' >= 2 or d, a >= 2", d >= 2 and (dp >= 2 or a >= 2)),
-        )
+        citation = f"{PAPER}, Corollary 3.3: token 2 has its coordinates, the terms of V x_1 x_1^T A x_2"
+        return one_layer(value - 1, citation, d, dp, a, tokens)
 
 
 NEW = ("causal", "tied", "r", "positions")
@@ -168,9 +121,9 @@ def with_options(arguments: Arguments, family: type[Softmax] | type[DeepLightnin
         if not arguments.values:  # asked for the names of all arguments
             arguments.only(*known_options, *NEW)
         return family.from_arguments(arguments)
-    if family is Softmax:
-        arguments = replace(arguments, values=arguments.values | {"softmax": True})
-    return AttentionVariant.from_arguments(arguments)
+    return AttentionVariant.from_arguments(
+        arguments.changed(softmax=True) if family is Softmax else arguments
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,12 +145,13 @@ class Transformer(OptionalAttention):
     ('transformer(d=2,a=1,t=2,hidden=2,r=2,layers=1)', 16, (1, 2, 3, 4, 6))
     """
 
-    family: ClassVar[str] = "transformer"
-    summary: ClassVar[str] = (
+    family = "transformer"
+    summary = (
         "blocks of attention, skip, perceptron x^r, skip; layers=, heads=, causal=, positions=, softmax="
     )
-    example: ClassVar[str] = "transformer(d=2,a=1,t=2,hidden=2,r=2,layers=1,causal=true)"
+    example = "transformer(d=2,a=1,t=2,hidden=2,r=2,layers=1,causal=true)"
     m2_names: ClassVar[Mapping[str, str]] = {"positions": "withPositions", "softmax": ""}
+    unwritten: ClassVar[tuple[str, ...]] = ("heads",)
     skip = True
 
     d: int
@@ -216,10 +170,6 @@ class Transformer(OptionalAttention):
         return {"a": self.d, "hidden": self.d}
 
     @property
-    def unwritten(self) -> Mapping[str, Any]:
-        return {"heads": 1}
-
-    @property
     def widths(self) -> tuple[int, ...]:
         return (self.d,) * (self.layers + 1)
 
@@ -233,19 +183,26 @@ class Transformer(OptionalAttention):
         sizes = f"d={self.d}, a={self.a}, t={self.t}, heads={self.heads}, hidden={self.hidden}, x^{self.r}"
         return f"{kind}transformer, {self.layers} blocks, {sizes}"
 
-    def further_weights(self, layer: int) -> dict[str, Shape]:
-        return {f"W{layer}": (self.hidden, self.d), f"U{layer}": (self.d, self.hidden)}
+    def layer_weights(self, layer: int) -> dict[str, Shape]:
+        perceptron: dict[str, Shape] = {
+            f"W{layer}": (self.hidden, self.d),
+            f"U{layer}": (self.d, self.hidden),
+        }
+        return super().layer_weights(layer) | perceptron
 
-    def further_degrees(self, found: set[int]) -> set[int]:
+    def layer_degrees(self, degrees: set[int]) -> set[int]:
+        found = super().layer_degrees(degrees)
         return found | degree_sums(found, self.r)
 
-    def further(self, weights: Mapping[str, Any], layer: int, X: Any) -> Any:
-        return X + weights[f"U{layer}"] @ (weights[f"W{layer}"] @ X) ** self.r
+    def layer(self, weights: Mapping[str, Any], i: int, X: Any) -> Any:
+        Y = super().layer(weights, i, X)
+        return Y + weights[f"U{i}"] @ (weights[f"W{i}"] @ Y) ** self.r
 
-    def _in_layer(self, i: int) -> list[Symmetry]:
-        kind, axes = "gl" if self.r == 1 else "torus", {f"W{i}": (1, 0), f"U{i}": (0, -self.r)}
+    def layer_symmetries(self, i: int) -> list[Symmetry]:
+        kind: Literal["gl", "torus"] = "gl" if self.r == 1 else "torus"
+        axes = {f"W{i}": (1, 0), f"U{i}": (0, -self.r)}
         name, citation = f"scaling of the neurons of block {i}", "homogeneity of the activation"
-        return [*super()._in_layer(i), self.symmetry(kind, self.hidden, axes, name, citation)]  # type: ignore[arg-type]
+        return [*super().layer_symmetries(i), self.symmetry(kind, self.hidden, axes, name, citation)]
 
     @property
     def dimension_bound(self) -> Formula:
@@ -285,9 +242,9 @@ class CrossAttention(NetworkModel):
     ('cross-attention(d=2,e=2,dp=2,a=2,t=1,s=1)', (4,), 7)
     """
 
-    family: ClassVar[str] = "cross-attention"
-    summary: ClassVar[str] = "tokens X attend to tokens Y: V Y Y^T K^T Q X"
-    example: ClassVar[str] = "cross-attention(d=2,e=3,dp=2,a=2,t=1,s=2)"
+    family = "cross-attention"
+    summary = "tokens X attend to tokens Y: V Y Y^T K^T Q X"
+    example = "cross-attention(d=2,e=3,dp=2,a=2,t=1,s=2)"
 
     d: int
     e: int = None  # type: ignore[assignment]
@@ -313,10 +270,6 @@ class CrossAttention(NetworkModel):
         return (self.d * self.t + self.e * self.s,)
 
     @property
-    def output_shape(self) -> Shape:
-        return (self.dp, self.t)
-
-    @property
     def degrees(self) -> tuple[int, ...]:
         return (3,)
 
@@ -337,9 +290,8 @@ class CrossAttention(NetworkModel):
     @property
     def formula(self) -> Formula:
         """That of one layer of self-attention: the coefficients of y_i y_j x_m are its Segre coordinates."""
-        return known(
-            attention_dim(self.a, self.d) + self.e * self.dp - 1,
-            f"{PAPER}, Corollary 3.3, whose coordinates (Proposition A.5) are those of y_i y_j x_m here",
-            ("d = e", self.d == self.e),
-            ("d, d' >= 2 or d, a >= 2", self.d >= 2 and (self.dp >= 2 or self.a >= 2)),
+        value, same = attention_dim(self.a, self.d) + self.e * self.dp - 1, ("d = e", self.d == self.e)
+        citation = (
+            f"{PAPER}, Corollary 3.3, whose coordinates (Proposition A.5) are those of y_i y_j x_m here"
         )
+        return one_layer(value, citation, self.d, self.dp, self.a, same)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -80,8 +79,17 @@ class Floats:
         return 1.0 / array
 
     def softmax(self, array: Array, axis: int) -> Array:
-        powers = np.exp(array - array.max(axis=axis, keepdims=True))
-        return powers / powers.sum(axis=axis, keepdims=True)
+        """Exponentials divided by their sum along an axis, which is counted from the end."""
+        return self.normalised(self.exp(array - array.max(axis=axis, keepdims=True)), axis)
+
+    def kept_sum(self, array: Array, axis: int) -> Array:
+        """The sum along an axis, counted from the end, which stays with length 1."""
+        shape = list(array.shape)
+        shape[axis] = 1
+        return self.sum(array, (len(shape) + axis,)).reshape(tuple(shape))
+
+    def normalised(self, array: Array, axis: int) -> Array:
+        return self.multiply(array, self.reciprocal(self.kept_sum(array, axis)))
 
     def concatenate(self, arrays: Sequence[Array], axis: int) -> Array:
         return np.concatenate(arrays, axis=axis)
@@ -121,13 +129,10 @@ class Residues(Floats):
     def matmul(self, left: Array, right: Array) -> Array:
         return self.field.matmul(left, right)
 
-    def _units(self, shape: Shape) -> np.ndarray:
+    def exp(self, array: Array) -> Array:
         if self.rng is None:
             raise NotPolynomialError("an exponential does not exist over F_p")
-        return self.rng.integers(1, self.field.p, size=shape, dtype=np.int64)
-
-    def exp(self, array: Array) -> Array:
-        return self.field.residues(self._units(array.shape))
+        return self.field.residues(self.rng.integers(1, self.field.p, size=array.shape, dtype=np.int64))
 
     def reciprocal(self, array: Array) -> Array:
         if self.rng is None:
@@ -135,20 +140,17 @@ class Residues(Floats):
         return self.field.inverses(array)
 
     def softmax(self, array: Array, axis: int) -> Array:
-        p = self.field.p
-        units = self._units(array.shape)
-        sums = units.sum(axis=axis, keepdims=True) % p
-        while not sums.all():  # a column whose units sum to zero is drawn again
-            units = np.where(sums == 0, self._units(array.shape), units)
-            sums = units.sum(axis=axis, keepdims=True) % p
-        return self.multiply(self.field.residues(units), self.field.inverses(self.field.residues(sums)))
+        powers = self.exp(array)
+        while not (sums := self.kept_sum(powers, axis)).all():  # those whose sum is zero are drawn again
+            powers = np.where(sums == 0, self.exp(array), powers)
+        return self.normalised(powers, axis)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class _Same:
     """The constants of an instruction, told apart by identity: comparing a million of them would cost more than reducing them."""
 
-    values: Sequence[Fraction]
+    def __init__(self, values: Sequence[Fraction]) -> None:
+        self.values = values
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Same) and self.values is other.values
@@ -192,8 +194,7 @@ class Objects(Floats):
         return elementwise(lambda entry: 1 / entry, array)
 
     def softmax(self, array: Array, axis: int) -> Array:
-        powers = self.exp(array)
-        return powers / powers.sum(axis=axis, keepdims=True)
+        return self.normalised(self.exp(array), axis)
 
 
 def object_array(entries: Sequence[Any], shape: Shape) -> np.ndarray:
@@ -245,9 +246,8 @@ class Balls(Floats):
 
     def exp(self, array: Ball) -> Ball:
         with precision(64):
-            pairs = zip(array.mid.reshape(-1).tolist(), array.rad.reshape(-1).tolist(), strict=True)
-            powers = object_array([flint.arb(mid, rad).exp() for mid, rad in pairs], array.shape)
-        return ball_of_arb(powers)
+            pairs = zip(array.mid.flat, array.rad.flat, strict=True)
+            return ball_of_arb(object_array([flint.arb(*pair).exp() for pair in pairs], array.shape))
 
     def reciprocal(self, array: Ball) -> Ball:
         low = np.abs(array.mid) - array.rad
@@ -257,11 +257,8 @@ class Balls(Floats):
         return Ball(mid, outward(array.rad * np.abs(mid) / low * (1 + 2.0**-40) + 2 * UNIT * np.abs(mid), 8))
 
     def softmax(self, array: Ball, axis: int) -> Ball:
-        powers = self.exp(array)
-        core = list(array.shape)
-        core[axis] = 1
-        sums = self.sum(powers, (array.ndim + axis,)).reshape(tuple(core))
-        return self.multiply(powers, self.reciprocal(sums))
+        found: Ball = self.normalised(self.exp(array), axis)
+        return found
 
     def concatenate(self, arrays: Sequence[Ball], axis: int) -> Ball:
         return Ball(

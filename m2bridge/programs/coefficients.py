@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
 from itertools import combinations_with_replacement
 from math import prod
 from typing import Any, NoReturn
@@ -20,7 +19,7 @@ from m2bridge.errors import NotPolynomialError, OutOfReachError
 from m2bridge.programs.arithmetics import Array, Floats
 from m2bridge.programs.instructions import Shape, flat_parts
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
+from m2bridge.programs.run import Lettered, evaluate, flat_outputs, tangents
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +72,9 @@ class InputPolynomials(Floats):
 
     def integers(self, array: Any) -> Form:
         return self.lift(self.over.integers(array))
+
+    def zeros(self, shape: Shape) -> Form:
+        return Form(np.zeros((0, self.variables), dtype=np.int64), self.over.zeros((0, *shape)))
 
     def scale(self, factor: Fraction, array: Form) -> Form:
         return array.like(self.over.scale(factor, array.coefficients))
@@ -159,55 +161,41 @@ def monomials(variables: int, degree: int) -> np.ndarray:
     return np.array(rows, dtype=np.int64).reshape(len(rows), variables)
 
 
-def output_forms(
+def output_form(
     program: Program,
     over: Floats,
     weights: Mapping[str, Lettered],
+    sizes: Mapping[str, int],
     directions: Mapping[str, Lettered] | None = None,
     *,
     most_products: int | None = None,
-) -> list[Lettered | None]:
-    """The outputs as polynomials in the input entries, or with `directions` their derivatives in these; None is zero.
+) -> Form:
+    """All outputs, or with `directions` their derivatives in these, as one vector of polynomials in the input entries.
 
-    An instruction that would multiply more than `most_products` coefficients is an OutOfReachError.
+    It stands behind the axes `sizes`. An instruction that would multiply more than `most_products` coefficients is an
+    OutOfReachError.
     """
     polynomials = InputPolynomials(over, program.input_count, most_products)
     given = {name: Lettered(value.lead, polynomials.lift(value.array)) for name, value in weights.items()}
     for name, shape, part in flat_parts(program.input_shapes):
         given[name] = Lettered("", polynomials.generic(shape, part.start))
-    found: Sequence[Lettered | None] = evaluate(program, polynomials, given)
+    values = evaluate(program, polynomials, given)
+    found: Sequence[Lettered | None] = values
     if directions is not None:
         moves = {name: Lettered(move.lead, polynomials.lift(move.array)) for name, move in directions.items()}
-        found = tangents(program, polynomials, [v for v in found if v is not None], moves)
-    return [found[place] for _, place in program.outputs]
+        found = tangents(program, polynomials, values, moves)
+    form: Form = flat_outputs(program, polynomials, found, sizes)
+    return form
 
 
-def coefficient_table(
-    over: Floats,
-    forms: Sequence[Lettered | None],
-    exponents: np.ndarray,
-    shapes: Sequence[Shape],
-    lead: str,
-) -> Lettered:
-    """Coefficients of the given monomials, output entry by output entry, monomial by monomial, behind the axes `lead`."""
-    sizes: dict[str, int] = reduce(lambda a, b: a | b, [form.sizes for form in forms if form is not None], {})
-    outer = tuple(sizes.get(letter, 1) for letter in lead)
-    parts = []
-    for form, shape in zip(forms, shapes, strict=True):
-        table = over.zeros((len(exponents), *outer, prod(shape)))
-        if form is not None:
-            found: Form = aligned(form, lead, len(shape))
-            found = found.reshape((*found.shape[: len(lead)], prod(shape)))
-            table = over.broadcast(on_support(over, found, exponents), table.shape)
-        parts.append(
-            table.transpose(*range(1, len(outer) + 2), 0).reshape((*outer, prod(shape) * len(exponents)))
-        )
-    return Lettered(lead, over.concatenate(parts, -1))
+def coefficient_table(over: Floats, form: Form, exponents: np.ndarray) -> Array:
+    """Coefficients of the given monomials, entry by entry of the last axis, monomial by monomial."""
+    table = on_support(over, form, exponents)
+    last = (*form.shape[:-1], form.shape[-1] * len(exponents))
+    return table.transpose(*range(1, len(last) + 1), 0).reshape(last)
 
 
-def support(forms: Sequence[Lettered | None]) -> np.ndarray:
-    """All monomials that occur in the forms, by degree, then in descending lexicographic order."""
-    tables = [form.array.exponents for form in forms if form is not None]
-    found = {tuple(int(e) for e in row) for table in tables for row in table}
-    ordered = sorted(found, key=lambda m: (sum(m), tuple(-e for e in m)))
-    return np.array(ordered, dtype=np.int64).reshape(len(ordered), tables[0].shape[1])
+def support(form: Form) -> np.ndarray:
+    """The monomials that occur in a form, by degree, then in descending lexicographic order."""
+    ordered = sorted(form.exponents.tolist(), key=lambda m: (sum(m), [-e for e in m]))
+    return np.array(ordered, dtype=np.int64).reshape(form.exponents.shape)

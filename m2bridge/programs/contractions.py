@@ -59,7 +59,7 @@ def summed(recorder: Recorder, place: int, axes: Sequence[int]) -> int:
     return transposed(recorder, place, [k for k in range(len(recorder.shape(place))) if k not in axes])
 
 
-def product(recorder: Recorder, first: int, second: int) -> int:
+def matrix_product(recorder: Recorder, first: int, second: int) -> int:
     """``first @ second`` by NumPy's rules: vectors, matrices, and stacks of matrices that are repeated where needed."""
     m, n = recorder.shape(first), recorder.shape(second)
     if not m or not n:

@@ -25,12 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from m2bridge.errors import InputError, ParseError
-from m2bridge.programs.instructions import ProgramError
+from m2bridge.programs.instructions import ProgramError, need
 from m2bridge.programs.program import Program, parse_program
 
 FORMAT = "m2bridge program file 1"
 LARGEST_FILE = 2**28
 _KEYS = ("format", "name", "notes", "sha256", "program")
+_NAME = "name should be a short line of text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ def save_program(
 ) -> None:
     """Write a program to a .toml file, whole or not at all; an existing file is replaced."""
     file = Path(path)
-    title = _checked_name(file.stem if name is None else name, file)
+    title = file.stem if name is None else name
+    need(_is_short_line(title), f"{file}: {_NAME}")
     lines = [
         "# A network recorded by m2bridge. The hash is that of the text of the program.",
         f'format = "{FORMAT}"',
@@ -76,22 +78,27 @@ def load_program(path: str | Path) -> ProgramFile:
     """The program in a file; a ParseError for wrong, missing or unknown keys, and for a hash that is not that of the program."""
     file = Path(path)
     _, document = read_document(file, LARGEST_FILE)
-    for key in document:
-        _need(key in _KEYS, file, f"there is no key {key[:40]!r}; a program file has {', '.join(_KEYS)}")
-    for key in _KEYS:
-        _need(key in document, file, f"the key {key!r} is missing")
-    name, notes, text = document["name"], document["notes"], document["program"]
-    _need(document["format"] == FORMAT, file, f"format should be {FORMAT!r}")
-    listed = isinstance(notes, list) and all(isinstance(note, str) for note in notes)
-    _need(listed, file, "notes should be a list of texts")
-    _need(isinstance(text, str), file, "program should be a text")
     try:
-        program = parse_program(text)
+        return _program_file(document)
     except ProgramError as error:
-        raise _wrong(file, f"program: {error.message}") from None
+        raise _wrong(file, error.message) from None
+
+
+def _program_file(document: dict[str, Any]) -> ProgramFile:
+    for key in document:
+        need(key in _KEYS, f"there is no key {key[:40]!r}; a program file has {', '.join(_KEYS)}")
+    for key in _KEYS:
+        need(key in document, f"the key {key!r} is missing")
+    name, notes, text = document["name"], document["notes"], document["program"]
+    need(document["format"] == FORMAT, f"format should be {FORMAT!r}")
+    listed = isinstance(notes, list) and all(isinstance(note, str) for note in notes)
+    need(listed, "notes should be a list of texts")
+    need(isinstance(text, str), "program should be a text")
+    program = parse_program(text)
     fits = document["sha256"] == program.sha256
-    _need(fits, file, f"sha256 is not the hash of the program, which is {program.sha256}")
-    return ProgramFile(program, _checked_name(name, file), tuple(notes))
+    need(fits, f"sha256 is not the hash of the program, which is {program.sha256}")
+    need(_is_short_line(name), _NAME)
+    return ProgramFile(program, name, tuple(notes))
 
 
 def read_document(file: Path, largest: int) -> tuple[str, dict[str, Any]]:
@@ -126,15 +133,8 @@ def _wrong(file: Path, message: str) -> ParseError:
     return ParseError(f"{file}: {message}", source=str(file))
 
 
-def _need(condition: bool, file: Path, message: str) -> None:
-    if not condition:
-        raise _wrong(file, message)
-
-
-def _checked_name(name: Any, file: Path) -> str:
-    fits = isinstance(name, str) and name.isprintable() and 0 < len(name) <= 200
-    _need(fits, file, "name should be a short line of text")
-    return str(name)
+def _is_short_line(name: Any) -> bool:
+    return isinstance(name, str) and name.isprintable() and 0 < len(name) <= 200
 
 
 def _quoted(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,8 +103,7 @@ def _joined(values: Sequence[Any], between: str = ",") -> str:
     return between.join(map(str, values))
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(NamedTuple):
     """A part of an instruction: the constants (or the shape) that a text means, and the one way to write them."""
 
     read: Callable[[str], tuple[Any, ...]]
@@ -125,8 +124,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Operation:
+class _Operation(NamedTuple):
     """The words of an operation, how many operands it has, and what its constants and operands have to be."""
 
     words: tuple[str, ...]
@@ -161,9 +159,8 @@ def read_instruction(line: str, before: Sequence[Instruction]) -> Instruction:
     need(operation in _OPERATIONS, f"{operation!r} is not an instruction")
     kinds = _OPERATIONS[operation].words
     count = next((k for k, word in enumerate(words) if word[:1] == "%"), len(words))
-    parts = " ".join(words[:count]).split(
-        " ", max(len(kinds) - 1, 0)
-    )  # only the last word may have blanks in it
+    # only the last word may have blanks in it
+    parts = " ".join(words[:count]).split(" ", max(len(kinds) - 1, 0))
     try:
         read = {kind: _WORDS[kind].read(part) for kind, part in zip(kinds, parts, strict=False)}
         shape = read.pop("shape", ())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from m2bridge.programs.arithmetics import Array, Floats
 from m2bridge.programs.instructions import Instruction, flat_parts
 from m2bridge.programs.points import NOTHING_HELD, Held
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import LINEAR, Lettered, aligned, axis_from_end, evaluate, places, slices, slope
+from m2bridge.programs.run import Lettered, axis_from_end, evaluate, places, slope
 
 
 def cotangents(
@@ -52,18 +51,29 @@ def pull(
     item: Instruction, position: int, operands: Sequence[Lettered], value: Lettered, cotangent: Lettered
 ) -> Lettered:
     """The cotangent of one operand, given that of the result."""
-    operation, operand = item.operation, operands[position]
-    if operation == "add":
-        return cotangent.summed_to(operand.core)
-    if operation == "multiply":
-        return (cotangent * operands[1 - position]).summed_to(operand.core)
-    if operation == "einsum":
-        return _pull_einsum(item, position, operands, cotangent)
-    if operation in LINEAR:
-        return _pull_linear(item, position, operands, cotangent)
-    if operation == "softmax":
-        mean = (cotangent * value).kept_sum(axis_from_end(item))
-        return (cotangent - mean) * value
+    operand, core = operands[position], operands[position].core
+    match item.operation:
+        case "add":
+            return cotangent.summed_to(core)
+        case "multiply":
+            return (cotangent * operands[1 - position]).summed_to(core)
+        case "einsum":
+            return _pull_einsum(item, position, operands, cotangent)
+        case "scale":
+            return cotangent.scaled(item.constants[0])
+        case "reshape":
+            return cotangent.reshaped(core)
+        case "slice" | "gather":
+            flat = cotangent.flattened()
+            spread = flat.arithmetic.spread(flat.array, places(item, core), prod(core))
+            return flat.like(spread).reshaped(core)
+        case "concatenate":
+            (axis,) = item.constants
+            start = sum(other.core[axis] for other in operands[:position])
+            return cotangent.indexed((*(slice(None),) * axis, slice(start, start + core[axis])))
+        case "softmax":
+            mean = (cotangent * value).kept_sum(axis_from_end(item))
+            return (cotangent - mean) * value
     return cotangent * slope(item, operand, value)
 
 
@@ -84,50 +94,28 @@ def _pull_einsum(
     return found.reshaped(shape).repeated(core)
 
 
-def _pull_linear(
-    item: Instruction, position: int, operands: Sequence[Lettered], cotangent: Lettered
-) -> Lettered:
-    operation, core = item.operation, operands[position].core
-    if operation == "scale":
-        return cotangent.scaled(item.constants[0])
-    if operation == "reshape":
-        return cotangent.reshaped(core)
-    if operation == "concatenate":
-        (axis,) = item.constants
-        start = sum(operand.core[axis] for operand in operands[:position])
-        return cotangent.indexed((*(slice(None),) * axis, slice(start, start + core[axis])))
-    size = prod(core)
-    where = np.arange(size).reshape(core)[slices(item)] if operation == "slice" else places(item)
-    flat = cotangent.reshaped((item.size,))
-    spread = flat.arithmetic.spread(flat.array, where.reshape(-1), size)
-    return flat.like(spread).reshaped(core)
-
-
 def jacobian_rows(
     program: Program,
     arithmetic: Floats,
     values: Sequence[Lettered],
     seeds: Mapping[int, Lettered],
-    columns: Mapping[str, np.ndarray],
-) -> Any:
-    """Derivatives of the forms in `seeds` by chosen weight entries: an array of shape (samples, rows, columns).
-
-    `columns` maps names of weights to flat places within them; names without any are left out beforehand.
-    """
+    columns: np.ndarray,
+) -> Array:
+    """Derivatives of the forms in `seeds` by chosen flat weights, in ascending order: (samples, rows, columns)."""
     samples = max((value.sizes.get("N", 1) for value in values), default=1)
-    rows = next(iter(seeds.values())).sizes["R"]
-    found = cotangents(program, arithmetic, values, seeds, list(columns))
+    sizes = {"N": samples, "R": next(iter(seeds.values())).sizes["R"]}
+    chosen = {}
+    for name, _, part in flat_parts(program.parameters):
+        first, last = np.searchsorted(columns, (part.start, part.stop))
+        if first < last:
+            chosen[name] = columns[first:last] - part.start
+    found = cotangents(program, arithmetic, values, seeds, list(chosen))
     parts = []
-    for name, chosen in columns.items():
-        cotangent = found[name]
-        if cotangent is None:
-            parts.append(arithmetic.zeros((samples, rows, len(chosen))))
-            continue
-        array = aligned(cotangent, "NR", len(cotangent.core))
-        flat = array.reshape((*array.shape[:2], prod(cotangent.core)))
-        picked = flat if flat.shape[-1] == len(chosen) else flat[:, :, chosen]
-        parts.append(arithmetic.broadcast(picked, (samples, rows, len(chosen))))
-    return arithmetic.concatenate(parts, -1) if parts else arithmetic.zeros((samples, rows, 0))
+    for name, own in chosen.items():
+        shape = program.parameters[name]
+        flat = (found[name] or Lettered("", arithmetic.zeros(shape), arithmetic)).flattened()
+        parts.append((flat if flat.core == own.shape else flat.indexed((own,))).behind(sizes))
+    return arithmetic.concatenate(parts, -1) if parts else arithmetic.zeros((*sizes.values(), 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +159,18 @@ def output_seeds(
     program: Program, arithmetic: Floats, entries: np.ndarray | None = None
 ) -> dict[int, Lettered]:
     """One row for each output entry; with `entries`, for each sample some flat output entries, one row each."""
-    lead, rows = ("R", np.arange(program.output_count)) if entries is None else ("NR", entries)
+    every = np.arange(program.output_count)
+    lead, rows = ("R", every) if entries is None else ("NR", entries)
+    return form_seeds(program, arithmetic, lead, (rows[..., None] == every).astype(np.int64))
+
+
+def form_seeds(program: Program, arithmetic: Floats, lead: str, forms: np.ndarray) -> dict[int, Lettered]:
+    """Linear forms of the flat outputs, which the last axis of `forms` is over, as forms of instructions."""
     seeds: dict[int, Lettered] = {}
     for name, shape, part in flat_parts(program.output_shapes):
         place = dict(program.outputs)[name]
-        unit = (rows[..., None] == np.arange(part.start, part.stop)).astype(np.int64)
-        seed = Lettered(lead, arithmetic.integers(unit.reshape(*rows.shape, *shape)), arithmetic)
+        own = forms[..., part].reshape(*forms.shape[:-1], *shape)
+        seed = Lettered(lead, arithmetic.integers(own), arithmetic)
         seeds[place] = seed if place not in seeds else seeds[place] + seed
     return seeds
 
@@ -194,13 +188,13 @@ def jacobian_block(
     program: Program,
     arithmetic: Floats,
     given: Mapping[str, Lettered],
-    columns: Mapping[str, np.ndarray],
+    columns: np.ndarray,
     *,
     layer: LastLayer | None = None,
     outputs: int = 0,
     entries: np.ndarray | None = None,
 ) -> Array:
-    """The Jacobian by chosen weight entries, one row for each sample and output entry.
+    """The Jacobian by chosen flat weights, one row for each sample and output entry.
 
     With `entries`, only these flat output entries of each sample are looked at. With `layer`, only the first `outputs` rows of V
     are, and their entries in V are the first columns.
@@ -209,37 +203,22 @@ def jacobian_block(
     if layer is None:
         seeds = output_seeds(program, arithmetic, entries)
         block = jacobian_rows(program, arithmetic, values, seeds, columns)
-        return block.reshape((block.shape[0] * block.shape[1], block.shape[2]))
-    seed = token_seeds(program, arithmetic, layer, given[layer.weight].array[:outputs])
-    inner = jacobian_rows(program, arithmetic, values, {layer.tokens: seed}, columns)
-    tokens = values[layer.tokens].reshaped((layer.width, layer.columns))
-    eye = arithmetic.integers(np.eye(outputs, dtype=np.int64))
-    own = Lettered("", eye, arithmetic).contract("ab", tokens, "cd", "adbc")
-    shape = (inner.shape[0], outputs * layer.columns, outputs * layer.width)
-    block = arithmetic.concatenate([own.array.reshape(shape), inner], -1)
+    else:
+        seed = token_seeds(program, arithmetic, layer, given[layer.weight].array[:outputs])
+        inner = jacobian_rows(program, arithmetic, values, {layer.tokens: seed}, columns)
+        tokens = values[layer.tokens].reshaped((layer.width, layer.columns))
+        eye = Lettered("", arithmetic.integers(np.eye(outputs, dtype=np.int64)), arithmetic)
+        own = eye.contract("ab", tokens, "cd", "adbc").array
+        own = own.reshape((*inner.shape[:2], outputs * layer.width))
+        block = arithmetic.concatenate([own, inner], -1)
     return block.reshape((block.shape[0] * block.shape[1], block.shape[2]))
 
 
-def free_columns(program: Program, held: Held, layer: LastLayer | None = None) -> dict[str, np.ndarray]:
-    """Places of the weight entries that are not held, without those of the last layer; weights with none are left out."""
-    found = {
-        name: held.free(name, shape)
-        for name, shape in program.parameters.items()
-        if layer is None or name != layer.weight
-    }
-    return {name: places for name, places in found.items() if len(places)}
-
-
-def flat_columns(program: Program, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Chosen weight entries as places in the flat weights."""
+def free_columns(program: Program, held: Held, layer: LastLayer | None = None) -> np.ndarray:
+    """Flat weights that are not held, without those of the last layer."""
     found = [
-        part.start + columns[name] for name, _, part in flat_parts(program.parameters) if name in columns
+        part.start + held.free(name, shape)
+        for name, shape, part in flat_parts(program.parameters)
+        if layer is None or name != layer.weight
     ]
     return np.concatenate([np.zeros(0, dtype=np.int64), *found])
-
-
-def columns_by_weight(program: Program, flat: np.ndarray) -> dict[str, np.ndarray]:
-    """The inverse of :func:`flat_columns`, for places in ascending order."""
-    parts = flat_parts(program.parameters)
-    found = {name: flat[(flat >= part.start) & (flat < part.stop)] - part.start for name, _, part in parts}
-    return {name: places for name, places in found.items() if len(places)}

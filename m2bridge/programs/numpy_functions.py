@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
-from inspect import Signature, signature
+from inspect import signature
 from itertools import accumulate
+from operator import matmul, mul
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from m2bridge.errors import NotPolynomialError
 from m2bridge.programs import contractions
-from m2bridge.programs.contractions import Term, contraction, quotient, summed
+from m2bridge.programs.contractions import Term, quotient, summed
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.recording import Recorded, as_recorded, place_of
 from m2bridge.programs.refusals import not_polynomial, wrong_input
@@ -35,19 +36,16 @@ def called(recorder: Recorder, function: Any, args: Sequence[Any], kwargs: dict[
         if function in table:
             rule = table[function]
             arrays = [as_recorded(recorder, array) for array in args[:count]] if count else [recorder]
-            given = [*arrays, *args[count:]]
             try:
-                _signature(rule).bind(*given, **options)
+                _signature(rule).bind(*arrays, *args[count:], **options)
             except TypeError as error:
                 listed = ", ".join(_signature(rule).parameters)
                 raise wrong_input(f"np.{name}: {error}; it is recorded with the arguments {listed}") from None
-            return rule(*given, **options)
+            return rule(*arrays, *args[count:], **options)
     raise refusal(name)
 
 
-@lru_cache(maxsize=256)
-def _signature(rule: Rule) -> Signature:
-    return signature(rule)
+_signature = lru_cache(maxsize=256)(signature)
 
 
 def entrywise(
@@ -98,7 +96,7 @@ def product(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorde
     axes = a.axes(axis)
     rest = [k for k in range(a.ndim) if k not in axes]
     factors = a.transpose([*axes, *rest]).reshape([-1, *(a.shape[k] for k in rest)])
-    return reduce(lambda x, y: x * y, factors).reshape(_reduced(a, axes, keepdims))
+    return reduce(mul, factors).reshape(_reduced(a, axes, keepdims))
 
 
 def largest(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
@@ -113,16 +111,14 @@ def trace(a: Recorded, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 def cumsum(a: Recorded, axis: int | None = None) -> Recorded:
     a, (k,) = (a.ravel(), [0]) if axis is None else (a, a.axes(axis))
-    names = tuple(map(str, range(a.ndim)))
-    below = a.recorder.constant(np.triu(np.ones((a.shape[k], a.shape[k]), dtype=int)))
-    result = (*names[:k], "sum", *names[k + 1 :])
-    return a.new(contraction(a.recorder, [names, (names[k], "sum")], result, [a.place, below]))
+    axes, below = list(range(a.ndim)), np.triu(np.ones((a.shape[k], a.shape[k]), dtype=int))
+    return einsum(a.recorder, a, axes, below, [k, a.ndim], [*axes[:k], a.ndim, *axes[k + 1 :]])
 
 
 def cumprod(a: Recorded, axis: int | None = None) -> Recorded:
     a, (k,) = (a.ravel(), [0]) if axis is None else (a, a.axes(axis))
     factors = (a[(slice(None),) * k + (j,)] for j in range(a.shape[k]))
-    return stack(a.recorder, list(accumulate(factors, lambda x, y: x * y)), k)
+    return stack(a.recorder, list(accumulate(factors, mul)), k)
 
 
 def diff(a: Recorded, n: int = 1, axis: int = -1) -> Any:
@@ -137,7 +133,7 @@ def matrix_power(a: Recorded, exponent: int) -> Any:
         raise not_polynomial("an inverse matrix; a program has no inverses of matrices")
     if exponent == 0:
         return as_recorded(a.recorder, np.broadcast_to(np.eye(a.shape[-1], dtype=int), a.shape))
-    return reduce(lambda x, y: x @ y, [a] * exponent)
+    return reduce(matmul, [a] * exponent)
 
 
 def dot(a: Recorded, b: Recorded, *, axis: int = -2) -> Any:
@@ -153,19 +149,16 @@ def tensordot(a: Recorded, b: Recorded, axes: Any = 2) -> Recorded:
         raise wrong_input("tensordot: as many axes of the first as of the second, each once")
     if [a.shape[k] for k in mine] != [b.shape[k] for k in its]:
         raise wrong_input(f"tensordot: arrays of shapes {a.shape} and {b.shape} do not fit along these axes")
-    first = [f"a{k}" for k in range(a.ndim)]
-    second = [f"a{mine[its.index(k)]}" if k in its else f"b{k}" for k in range(b.ndim)]
-    rest = [n for k, n in enumerate(first) if k not in mine] + [n for n in second if n[0] == "b"]
-    return a.new(contraction(a.recorder, [tuple(first), tuple(second)], tuple(rest), [a.place, b.place]))
+    second = [mine[its.index(k)] if k in its else a.ndim + k for k in range(b.ndim)]
+    rest = [k for k in (*range(a.ndim), *second) if k not in mine]
+    return einsum(a.recorder, a, range(a.ndim), b, second, rest)
 
 
 def kron(a: Recorded, b: Recorded) -> Recorded:
-    ndim = max(a.ndim, b.ndim)
-    a, b = (array.reshape([1] * (ndim - array.ndim) + list(array.shape)) for array in (a, b))
-    first, second = tuple(f"a{k}" for k in range(ndim)), tuple(f"b{k}" for k in range(ndim))
-    mixed = tuple(name for pair in zip(first, second, strict=True) for name in pair)
-    place = contractions.einsum(a.recorder, [first, second], mixed, [a.place, b.place])
-    return a.new(place).reshape([m * n for m, n in zip(a.shape, b.shape, strict=True)])
+    n = max(a.ndim, b.ndim)
+    a, b = (array.reshape([1] * (n - array.ndim) + list(array.shape)) for array in (a, b))
+    mixed = einsum(a.recorder, a, range(0, 2 * n, 2), b, range(1, 2 * n, 2), range(2 * n))
+    return mixed.reshape(np.multiply(a.shape, b.shape))
 
 
 def convolve(a: Recorded, b: Recorded, mode: str = "full") -> Any:
@@ -198,25 +191,23 @@ def einsum(recorder: Recorder, *arguments: Any, optimize: Any = False) -> Record
         left, arrow, result = arguments[0].replace(" ", "").partition("->")
         written, operands = left.split(","), arguments[1:]
     else:
-        letters = ["".join("..." if k is Ellipsis else _EVERY[k] for k in axes) for axes in arguments[1::2]]
-        written, operands, arrow, result = letters, arguments[: 2 * len(letters) : 2], "", ""
-        if len(arguments) % 2:
-            arrow, result = "->", "".join("..." if k is Ellipsis else _EVERY[k] for k in arguments[-1])
+        lists = [*arguments[1::2], *(arguments[-1:] if len(arguments) % 2 else ())]
+        letters = ["".join("..." if k is Ellipsis else _EVERY[k] for k in axes) for axes in lists]
+        written, operands = letters[: len(arguments) // 2], arguments[: len(arguments) // 2 * 2 : 2]
+        arrow, result = ("->", letters[-1]) if len(arguments) % 2 else ("", "")
     if len(written) != len(operands) or not all(map(_TERM.fullmatch, [*written, result])):
         raise wrong_input(f"einsum: {','.join(written)!r} does not fit {len(operands)} arrays")
     places = [place_of(recorder, operand) for operand in operands]
     dots = []  # how many axes the ellipsis of each term stands for
     for term, place in zip(written, places, strict=True):
-        dots.append(len(recorder.shape(place)) - len(term.replace(".", "")))
+        ndim = len(recorder.shape(place))
+        dots.append(ndim - len(term.replace(".", "")))
         if dots[-1] < 0 or (dots[-1] and "." not in term):
-            raise wrong_input(
-                f"einsum: {term!r} does not fit an array with {len(recorder.shape(place))} axes"
-            )
+            raise wrong_input(f"einsum: {term!r} does not fit an array with {ndim} axes")
     terms = [_names(term, count, max(dots)) for term, count in zip(written, dots, strict=True)]
     names = [name for term in terms for name in term]
     if not arrow:
-        once = sorted(name for name in set(names) if names.count(name) == 1 and name.isalpha())
-        result = "..." + "".join(once)
+        result = "..." + "".join(sorted(name for name in names if names.count(name) == 1 and name.isalpha()))
     output = _names(result, max(dots), max(dots))
     if len(set(output)) < len(output) or not set(output) <= set(names):
         raise wrong_input(f"einsum: the result {''.join(output)!r} does not fit {','.join(written)!r}")
@@ -226,8 +217,7 @@ def einsum(recorder: Recorder, *arguments: Any, optimize: Any = False) -> Record
 def _names(term: str, count: int, most: int) -> Term:
     """A name for each axis: a letter, or for those of an ellipsis the number counted from the left of the longest one."""
     before, dots, after = term.partition("...")
-    middle = [f"...{k}" for k in range(most - count, most)] if dots else []
-    return (*before, *middle, *after)
+    return (*before, *(f"...{k}" for k in range(most - count, most) if dots), *after)
 
 
 # -- masks and joined arrays ---------------------------------------------------------------------------
@@ -361,6 +351,7 @@ UNARY: dict[Any, Rule] = {
     np.square: lambda a: a**2,
     np.reciprocal: _written(Recorder.reciprocal),
     np.exp: _written(Recorder.exp),
+    np.tanh: lambda a: 1 - 2 / (1 + np.exp(2 * a)),
     np.sum: total,
     np.mean: mean,
     np.average: mean,
@@ -392,7 +383,7 @@ BINARY: dict[Any, Rule] = {
     np.subtract: _written(Recorder.subtract),
     np.multiply: _written(Recorder.multiply),
     np.divide: _written(quotient),
-    np.matmul: _written(contractions.product),
+    np.matmul: _written(contractions.matrix_product),
     np.dot: dot,
     np.vdot: lambda a, b: dot(a.ravel(), b.ravel()),
     np.inner: lambda a, b: dot(a, b, axis=-1),
@@ -406,7 +397,7 @@ BINARY: dict[Any, Rule] = {
 }
 GENERAL: dict[Any, Rule] = {
     np.einsum: einsum,
-    np.linalg.multi_dot: lambda r, arrays: reduce(lambda x, y: x @ y, [as_recorded(r, a) for a in arrays]),
+    np.linalg.multi_dot: lambda r, arrays: reduce(matmul, [as_recorded(r, a) for a in arrays]),
     np.concatenate: concatenate,
     np.stack: stack,
     np.block: block,
@@ -441,7 +432,7 @@ _HINTS = {
     "absolute fabs abs sign tan log log2 arctan": _POLYNOMIAL,
     "maximum minimum fmax fmin clip": "relu is not a polynomial; " + _POLYNOMIAL,
     "sin cos": "make sine and cosine two weights, or rotate by constant angles with math.cos",
-    "tanh sinh cosh exp2 expm1": "write it with np.exp, or use a polynomial activation",
+    "sinh cosh exp2 expm1": "write it with np.exp, or use a polynomial activation",
     "linalg.inv linalg.solve linalg.pinv": "make the inverse a weight of the network",
     "linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.svd linalg.qr linalg.cholesky":
         "make the factors weights of the network, and multiply them",

@@ -85,10 +85,6 @@ def draw_inputs(program: Program, p: int, seed: int, samples: int) -> dict[str, 
     return {name: numbers[:, part].reshape(samples, *shape) for name, shape, part in parts}
 
 
-_GAMMA = 0x9E3779B97F4A7C15
-_MASK = 2**64 - 1
-
-
 def residues_for(program: Program, p: int, seed: int) -> Residues:
     """F_p, with random units in place of exponentials for an analytic program."""
     return Residues(field_of(p), None if program.polynomial else np.random.default_rng([seed, 3]))

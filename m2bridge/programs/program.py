@@ -1,20 +1,8 @@
-"""A network as data: a short list of array instructions with a canonical text.
+"""A network as data: a short list of array instructions with a canonical text and its sha256.
 
-A program is recorded once from a forward pass (:mod:`m2bridge.programs.recording`) and interpreted everywhere: over F_p,
-float64, balls, polynomials, and by the stand-alone checker. Its text has one instruction a line and a sha256, so that
-records and certificates can hold the network itself:
-
-    m2bridge program 1
-    %0 = weight W1 [3,2]
-    %1 = weight W2 [1,3]
-    %2 = input x [2]
-    %3 = einsum ab,b->a %0 %2
-    %4 = power 2 %3
-    %5 = einsum ab,b->a %1 %4
-    output y %5
-
-Weights come first, then inputs, then instructions (:mod:`m2bridge.programs.instructions`) in the order in which they are
-computed.
+A program is recorded once from a forward pass (:mod:`m2bridge.programs.recording`, which shows one) and interpreted everywhere:
+over F_p, float64, balls, polynomials, and by the stand-alone checker. Weights come first, then inputs, then instructions
+(:mod:`m2bridge.programs.instructions`) in the order in which they are computed.
 """
 
 from __future__ import annotations
@@ -233,8 +221,8 @@ def degrees(program: Program) -> tuple[int, int]:
     return degree_in(program, "weight"), degree_in(program, "weight", "input")
 
 
-def degree_in(program: Program, *kinds: str) -> int:
-    """An upper bound of the degree of the outputs in the arrays of the given kinds, "weight" or "input"."""
+def degree_in(program: Program, *kinds: str, only: str | None = None) -> int:
+    """An upper bound of the degree of the outputs in the arrays of the given kinds, "weight" or "input", or in one of them."""
     found: list[int] = []
     for item in program.instructions:
         operands = [found[k] for k in item.operands]
@@ -243,7 +231,8 @@ def degree_in(program: Program, *kinds: str) -> int:
         elif item.operation == "power":
             found.append(int(item.constants[0]) * operands[0])
         else:
-            found.append(max(operands, default=int(item.operation in kinds)))
+            counts = item.operation in kinds and only in (None, *item.constants)
+            found.append(max(operands, default=int(counts)))
     return max(found[place] for _, place in program.outputs)
 
 

@@ -17,11 +17,10 @@ import numpy as np
 
 from m2bridge.linear.numeric import Ball, ball_of_arb, full_rank_residual
 from m2bridge.programs.arithmetics import ARB, Balls, arb_number, elementwise, precision
-from m2bridge.programs.instructions import LETTERS
-from m2bridge.programs.jacobians import LastLayer, columns_by_weight, cotangents, jacobian_block
+from m2bridge.programs.jacobians import LastLayer, form_seeds, jacobian_block, jacobian_rows
 from m2bridge.programs.points import Integers, draw_inputs, draw_weights, entered, residues_for
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
+from m2bridge.programs.run import Lettered, evaluate, flat_outputs, tangents
 
 _SAMPLES = 2
 
@@ -40,21 +39,18 @@ class Probe:
         self.values = evaluate(program, self.arithmetic, given)
         self._samples = _SAMPLES if program.inputs else 1
 
-    def changes(self, directions: Sequence[Mapping[str, Integers]]) -> list[bool]:
-        """For each direction of the weights, whether an output moves in it, by the forward rules: one pass for all of them."""
-        return [bool(moved.any()) for moved in self._moved(directions)] if directions else []
-
     def outputs(self) -> list[list[int]]:
         """The flat outputs at each input; one list for a map without inputs."""
-        listed: list[list[int]] = self._flat(self.values, "N", (self._samples,)).tolist()
+        listed: list[list[int]] = self._flat(self.values, {}).tolist()
         return listed
 
     def derivatives(self, direction: Mapping[str, Integers]) -> list[list[int]]:
         """The derivative of the flat outputs in a direction of the weights, at each input, by the forward rules."""
-        listed: list[list[int]] = self._moved([direction])[0].tolist()
+        listed: list[list[int]] = self.moved([direction])[0].tolist()
         return listed
 
-    def _moved(self, directions: Sequence[Mapping[str, Integers]]) -> Integers:
+    def moved(self, directions: Sequence[Mapping[str, Integers]]) -> Integers:
+        """For each direction of the weights, and each input, how the flat outputs move, by the forward rules."""
         tables = {}
         for name, shape in self.program.parameters.items():
             if any(name in direction for direction in directions):
@@ -62,47 +58,33 @@ class Probe:
                 tables[name] = np.stack([direction.get(name, zero) for direction in directions])
         moved = entered(self.arithmetic, tables, "T")
         found = tangents(self.program, self.arithmetic, self.values, moved)
-        return self._flat(found, "TN", (len(directions), self._samples))
+        return self._flat(found, {"T": len(directions)})
 
-    def _flat(self, items: Sequence[Lettered | None], lead: str, sizes: tuple[int, ...]) -> Integers:
-        """The flat outputs behind the axes `lead`."""
-        parts = []
-        for _, place in self.program.outputs:
-            item, size = items[place], self.program.instructions[place].size
-            table = np.zeros((1,) * len(lead) + (size,), dtype=np.int64)
-            if item is not None:
-                table = self.arithmetic.field.canonical(aligned(item, lead, len(item.core)))
-            parts.append(np.broadcast_to(table.reshape(*table.shape[: len(lead)], size), (*sizes, size)))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+    def _flat(self, items: Sequence[Lettered | None], sizes: dict[str, int]) -> Integers:
+        found = flat_outputs(self.program, self.arithmetic, items, sizes | {"N": self._samples})
+        return self.arithmetic.field.canonical(found)
 
     def random_direction(self) -> dict[str, Integers]:
         rng = np.random.default_rng([self.seed, self.p, 11])
         return {name: rng.integers(0, self.p, size=shape) for name, shape in self.program.parameters.items()}
 
-    def both_ways(self) -> tuple[list[int], list[int]]:
-        """A random form of the derivative in a random direction, by the forward and by the reverse rules."""
-        program, arithmetic = self.program, self.arithmetic
-        rng = np.random.default_rng([self.seed, self.p, 12])
-        direction = self.random_direction()
-        moved = entered(arithmetic, direction)
-        found = tangents(program, arithmetic, self.values, moved)
-        seeds: dict[int, Lettered] = {}
-        pushed = pulled = Lettered("", arithmetic.zeros(()), arithmetic)
-        for _, place in program.outputs:
-            shape = program.instructions[place].shape
-            form = Lettered("R", arithmetic.integers(rng.integers(0, self.p, size=(1, *shape))), arithmetic)
-            seeds[place] = form if place not in seeds else seeds[place] + form
-            item = found[place]
-            if item is not None:
-                letters = LETTERS[: len(shape)]
-                pushed = pushed + item.contract(letters, form, letters, "")
-        for name, item in cotangents(program, arithmetic, self.values, seeds, list(program.weights)).items():
-            if item is not None:
-                letters = LETTERS[: len(program.parameters[name])]
-                pulled = pulled + item.contract(letters, moved[name], letters, "")
-        both = [arithmetic.field.canonical(aligned(part, "NR", 0)).reshape(-1) for part in (pushed, pulled)]
-        one, other = (part.tolist() for part in np.broadcast_arrays(*both))
-        return one, other
+    def both_ways(self, moved: Integers | None = None) -> tuple[list[int], list[int]]:
+        """A random form of the derivative in the random direction, by the forward and by the reverse rules.
+
+        `moved` is how the outputs move in that direction, if it is known already.
+        """
+        program, field, direction = self.program, self.arithmetic.field, self.random_direction()
+        moved = self.moved([direction])[0] if moved is None else moved
+        form = np.random.default_rng([self.seed, self.p, 12]).integers(
+            0, self.p, size=(1, program.output_count)
+        )
+        seeds = form_seeds(program, self.arithmetic, "R", form)
+        every = np.arange(program.parameter_count)
+        rows = jacobian_rows(program, self.arithmetic, self.values, seeds, every)[:, 0]
+        flat = np.concatenate([direction[name].reshape(-1) for name in program.parameters])
+        pushed = field.matmul(field.residues(moved), field.residues(form.T))
+        pulled = field.matmul(rows, field.residues(flat[:, None]))
+        return field.canonical(pushed[:, 0]).tolist(), field.canonical(pulled[:, 0]).tolist()
 
 
 FLOAT_BITS = 53
@@ -174,7 +156,7 @@ def prove_rank(
     start = time.perf_counter()
     if report:
         report(f"balls: {len(columns)} columns, {point.samples} samples")
-    chosen = columns_by_weight(program, np.array(sorted(columns), dtype=np.int64))
+    chosen = np.array(sorted(columns), dtype=np.int64)
     rows = point.samples * (outputs * layer.columns if layer else program.output_count)
     cost = rows * sum(item.size for item in program.instructions)
     for bits in precisions:
@@ -203,7 +185,7 @@ def prove_rank(
 def enclosure(
     program: Program,
     point: DyadicPoint,
-    columns: dict[str, np.ndarray],
+    columns: np.ndarray,
     *,
     layer: LastLayer | None,
     outputs: int,

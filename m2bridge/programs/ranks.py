@@ -17,6 +17,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,6 @@ from m2bridge.linear.primes import BLAS_BELOW, LARGE_PRIME
 from m2bridge.programs.arithmetics import Array
 from m2bridge.programs.jacobians import (
     LastLayer,
-    flat_columns,
     free_columns,
     jacobian_rows,
     last_layer,
@@ -44,6 +44,8 @@ _FEW_OUTPUTS = 16
 """So many output entries of each input are looked at first, chosen at random: an input with many outputs may say little."""
 
 Report = Callable[[str], None]
+_Pivots = tuple[Sequence[int], list[tuple[int, int]], Sequence[int]]
+"""Pivot columns, pivot rows as GenericRank has them, and independent tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +139,7 @@ def generic_rank(
     return replace(best, settled=settled, seconds=time.perf_counter() - start)
 
 
-@dataclass(frozen=True, slots=True)
-class _Size:
+class _Size(NamedTuple):
     """How many samples, how many output entries of each (or rows of the last layer)."""
 
     samples: int
@@ -153,8 +154,7 @@ class _RankWork:
         self.layer = last_layer(program, held) if p < BLAS_BELOW else None
         self.arithmetic = residues_for(program, p, seed)
         self.weights = entered(self.arithmetic, draw_weights(program, p, seed, held))
-        self.chosen = free_columns(program, held, self.layer)
-        self.columns = flat_columns(program, self.chosen)
+        self.columns = free_columns(program, held, self.layer)
         self.width = len(self.columns)
 
     # -- how many samples ---------------------------------------------------------------------------------
@@ -198,15 +198,11 @@ class _RankWork:
         """The rank at so many samples, with its pivots."""
         inputs = draw_inputs(self.program, self.p, self.seed, size.samples)
         values = evaluate(self.program, self.arithmetic, self.weights | entered(self.arithmetic, inputs, "N"))
-        tokens: Sequence[int] = ()
-        if self.layer is None:
-            columns, rows = self._plain(values, size)
-        else:
-            columns, rows, tokens = self._eliminated(values, size, self.layer)
+        columns, rows, tokens = (self._eliminated if self.layer else self._plain)(values, size)
         own = self.layer.outputs * len(tokens) if self.layer else 0
         return GenericRank(
             rank=own + len(columns),
-            columns=tuple(int(self.columns[k]) for k in columns),
+            columns=tuple(self.columns[list(columns)].tolist()),
             rows=tuple(rows),
             layer=self.layer,
             token_pivots=tuple(tokens),
@@ -218,8 +214,8 @@ class _RankWork:
             heuristic=not self.program.polynomial,
         )
 
-    def _plain(self, values: list[Lettered], size: _Size) -> tuple[Sequence[int], list[tuple[int, int]]]:
-        """Pivot columns and rows of the Jacobian of a few random output entries of each sample."""
+    def _plain(self, values: Sequence[Lettered], size: _Size) -> _Pivots:
+        """Pivots of the Jacobian of a few random output entries of each sample."""
         rng = np.random.default_rng([self.seed, self.p, 5])
         every, n = self.program.output_count, size.outputs
         entries = np.stack([np.sort(rng.permutation(every)[:n]) for _ in range(size.samples)])
@@ -230,7 +226,36 @@ class _RankWork:
         flat = matrix.reshape(-1, self.width)
         small = self.p < BLAS_BELOW
         found = eliminate_residues(flat, self.arithmetic.field) if small else eliminate(flat, self.p)
-        return found.pivot_columns, [(row // n, int(entries[row // n, row % n])) for row in found.pivot_rows]
+        rows = [(row // n, int(entries[row // n, row % n])) for row in found.pivot_rows]
+        return found.pivot_columns, rows, ()
+
+    def _eliminated(self, values: Sequence[Lettered], size: _Size) -> _Pivots:
+        """Pivots modulo the columns of the last weight V, and independent tokens."""
+        layer, field, outputs = self.layer, self.arithmetic.field, size.outputs
+        assert layer is not None
+        tokens = values[layer.tokens].array.reshape(size.samples, layer.width, layer.columns)
+        table = np.array(tokens.swapaxes(0, 1), order="C")  # a copy: it is overwritten
+        pivots, reduced = echelon_residues(table.reshape(layer.width, -1), field)
+        if not self.width:
+            return (), [], pivots
+        rank, total = len(pivots), reduced.shape[1]
+        free = np.setdiff1d(np.arange(total), pivots)
+        place = np.empty(total, dtype=np.int64)
+        place[np.concatenate([pivots, free]).astype(np.int64)] = np.arange(total)
+        # derivatives of the rows of V at each token, those at independent tokens first
+        matrix = np.empty((total, outputs, self.width))
+        forms = self.weights[layer.weight].array[:outputs]
+        seeds = {layer.tokens: token_seeds(self.program, self.arithmetic, layer, forms)}
+        for window in self._windows(size):
+            block = self._block(values, seeds, window).reshape(-1, outputs, layer.columns, self.width)
+            own = place[window.start * layer.columns : window.stop * layer.columns]
+            matrix[own] = block.swapaxes(1, 2).reshape(-1, outputs, self.width)
+        rest, relations = matrix[rank:], np.ascontiguousarray(reduced[:, free].T)
+        wide = outputs * self.width
+        field.subtract_product(rest.reshape(-1, wide), relations, matrix[:rank].reshape(-1, wide))
+        found = eliminate_residues(rest.reshape(-1, self.width), field)
+        rows = [(row % outputs, int(free[row // outputs])) for row in found.pivot_rows]
+        return found.pivot_columns, rows, pivots
 
     def _windows(self, size: _Size) -> list[slice]:
         chunk = max(1, _CHUNK_BYTES // self._per_sample(size))
@@ -239,39 +264,4 @@ class _RankWork:
     def _block(self, values: Sequence[Lettered], seeds: dict[int, Lettered], window: slice) -> Array:
         """Rows of the Jacobian at some samples: (samples, rows, columns)."""
         part = [v.like(v.array[window]) if v.lead else v for v in values]
-        return jacobian_rows(self.program, self.arithmetic, part, seeds, self.chosen)
-
-    def _eliminated(
-        self, values: list[Lettered], size: _Size, layer: LastLayer
-    ) -> tuple[Sequence[int], list[tuple[int, int]], Sequence[int]]:
-        """Pivot columns and rows modulo the columns of the last weight, and independent tokens."""
-        field, outputs = self.arithmetic.field, size.outputs
-        tokens = values[layer.tokens].array.reshape(size.samples, layer.width, layer.columns)
-        token_matrix = np.ascontiguousarray(np.moveaxis(tokens, 1, 0).reshape(layer.width, -1))
-        total = token_matrix.shape[1]
-        pivots, reduced = echelon_residues(token_matrix, field)
-        if not self.width:
-            return (), [], pivots
-        free = np.setdiff1d(np.arange(total), pivots)
-        relations = np.ascontiguousarray(reduced[:, free].T)
-        matrix = np.empty((outputs, len(free), self.width))
-        bound = np.empty((outputs, len(pivots), self.width))
-        place = np.empty(total, dtype=np.int64)
-        place[free], place[pivots] = np.arange(len(free)), np.arange(len(pivots))
-        is_pivot = np.isin(np.arange(total), pivots)
-        forms = self.weights[layer.weight].array[:outputs]
-        seeds = {layer.tokens: token_seeds(self.program, self.arithmetic, layer, forms)}
-        for window in self._windows(size):
-            block = self._block(values, seeds, window)
-            block = block.reshape(len(block), outputs, layer.columns, self.width).swapaxes(0, 1)
-            block = block.reshape(outputs, -1, self.width)
-            index = np.arange(window.start * layer.columns, window.stop * layer.columns)
-            chosen = is_pivot[index]
-            bound[:, place[index[chosen]]] = block[:, chosen]
-            matrix[:, place[index[~chosen]]] = block[:, ~chosen]
-        for output in range(outputs):
-            field.subtract_product(matrix[output], relations, bound[output])
-        del bound
-        found = eliminate_residues(matrix.reshape(-1, self.width), field)
-        rows = [(row // len(free), int(free[row % len(free)])) for row in found.pivot_rows]
-        return found.pivot_columns, rows, pivots
+        return jacobian_rows(self.program, self.arithmetic, part, seeds, self.columns)

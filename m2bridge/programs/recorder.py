@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from math import prod
 from numbers import Rational
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ _RATIONALS = Objects(lambda number: number)
 Indices = np.ndarray[Any, Any]
 
 
-def rational(value: Any, tell: Callable[[float], None]) -> Fraction:
+def exact(value: Any, tell: Callable[[float], None]) -> Fraction:
     """A number as a rational one; a float is the dyadic number that it is, and `tell` is told of it if it looks otherwise."""
     if isinstance(value, Fraction):
         return value
@@ -47,19 +48,18 @@ def rational(value: Any, tell: Callable[[float], None]) -> Fraction:
             raise wrong_input(
                 f"the constant {value} is not a number; mask a softmax by multiplying np.exp(S) with a matrix of zeros and ones"
             )
-        exact = Fraction(*value.as_integer_ratio())
+        dyadic = Fraction(*value.as_integer_ratio())
         shown = repr(value) if type(value) is float else np.format_float_positional(value)
-        if exact != Fraction(shown):  # 0.5 and 3.0 are what they look like; 0.1 is not
+        if dyadic != Fraction(shown):  # 0.5 and 3.0 are what they look like; 0.1 is not
             tell(float(value))
-        return exact
+        return dyadic
     if isinstance(value, Decimal) and value.is_finite():
         return Fraction(value)
     if isinstance(value, (complex, np.complexfloating)):
         raise wrong_input(f"the constant {value} is complex; a program has rational constants")
-    text = f"{type(value).__name__} {value}"
-    text = text if len(text) < 60 else text[:57] + "..."
     raise not_polynomial(
-        f"{text} is not a rational constant; use int, Fraction, or an array of them (a float is taken exactly)"
+        f"{shorten(f'{type(value).__name__} {value}', 60, placeholder='...')} is not a rational constant; "
+        "use int, Fraction, or an array of them (a float is taken exactly)"
     )
 
 
@@ -97,9 +97,9 @@ class Recorder(Builder):
             raise wrong_input(f"a constant array of shape {array.shape} is empty")
         plain = array.dtype.kind in "biu" or array.dtype == np.float64
         entries = array.ravel().tolist() if plain else list(array.ravel())
-        exact = [rational(entry, self._add_float) for entry in entries]
-        place = self.write("constant", (), *exact, shape=array.shape)
-        self._values.setdefault(place, object_array(exact, array.shape))
+        numbers = [exact(entry, self._add_float) for entry in entries]
+        place = self.write("constant", (), *numbers, shape=array.shape)
+        self._values.setdefault(place, object_array(numbers, array.shape))
         return place
 
     def _add_float(self, value: float) -> None:
@@ -131,9 +131,8 @@ class Recorder(Builder):
         shapes = [self.shape(place) for place in places]
         try:
             return broadcast_shape(*shapes)
-        except ProgramError:
-            listed = ", ".join(map(str, shapes))
-            raise wrong_input(f"arrays of shapes {listed} do not fit together") from None
+        except ProgramError as error:
+            raise wrong_input(error.message) from None
 
     def broadcast(self, place: int, shape: Shape) -> int:
         """The array repeated to `shape`: a product with ones where axes are repeated."""

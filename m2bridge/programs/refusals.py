@@ -6,6 +6,7 @@ import linecache
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar, NoReturn
@@ -74,39 +75,37 @@ def located(error: Exception) -> M2BridgeError:
     return InputError(f"{line}\n{type(error).__name__}: {error}", line=line)
 
 
+def _refusing(message: str) -> Callable[..., NoReturn]:
+    """A method that is refused with this message."""
+
+    def method(*_: Any) -> NoReturn:
+        raise not_polynomial(message)
+
+    return method
+
+
 class WithoutValues:
     """What an array that stands for weights and inputs cannot be asked."""
 
     __slots__ = ()
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise not_polynomial(
-            "an assignment into a recorded array; make a new one with np.stack, np.concatenate or np.where"
-        )
-
-    def _no_number(self) -> NoReturn:
-        raise not_polynomial(
-            "a number is asked of a recorded value, by float() or int() or by an assignment into an array of numbers; "
-            "use NumPy's functions on it, build arrays with np.array([...]) or np.stack, or begin with "
-            "np.zeros(shape, dtype=object)"
-        )
-
-    __float__ = __int__ = __index__ = __complex__ = _no_number
-
-    def _no_branch(self, *_: Any) -> NoReturn:
-        raise not_polynomial(
-            "a comparison of recorded values or a branch on one; branch on shapes and constants, and use "
-            "np.where with a constant mask"
-        )
-
-    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __contains__ = _no_branch
-
-    def _no_remainder(self, *_: Any) -> NoReturn:
-        raise not_polynomial(
+    __setitem__ = _refusing(
+        "an assignment into a recorded array; make a new one with np.stack, np.concatenate or np.where"
+    )
+    __float__ = __int__ = __index__ = __complex__ = _refusing(
+        "a number is asked of a recorded value, by float() or int() or by an assignment into an array of numbers; "
+        "use NumPy's functions on it, build arrays with np.array([...]) or np.stack, or begin with "
+        "np.zeros(shape, dtype=object)"
+    )
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __contains__ = _refusing(
+        "a comparison of recorded values or a branch on one; branch on shapes and constants, and use "
+        "np.where with a constant mask"
+    )
+    __abs__ = __round__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rpow__ = (
+        _refusing(
             "an absolute value, rounding, remainder or recorded exponent is not a polynomial; write the square instead of "
             "the absolute value, and a polynomial activation with * and **"
         )
-
-    __abs__ = __round__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = _no_remainder
-    __rpow__ = __floor__ = __ceil__ = __trunc__ = _no_remainder
+    )
+    __floor__ = __ceil__ = __trunc__ = __round__

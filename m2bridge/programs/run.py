@@ -21,7 +21,7 @@ from m2bridge.programs.instructions import Instruction, Shape, broadcast_shape
 from m2bridge.programs.program import Program
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # not frozen: that would double the time to make one
 class Lettered:
     """An array of shape (one axis for each letter of `lead`, *core), to be computed with in one arithmetic."""
 
@@ -32,6 +32,11 @@ class Lettered:
     @property
     def core(self) -> Shape:
         return tuple(self.array.shape[len(self.lead) :])
+
+    @property
+    def ndim(self) -> int:
+        """How many core axes it has."""
+        return len(self.array.shape) - len(self.lead)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -54,7 +59,7 @@ class Lettered:
         return self._combined(self.arithmetic.multiply, other)
 
     def _combined(self, function: Callable[[Array, Array], Array], other: Lettered) -> Lettered:
-        lead, ndim = joined(self.lead, other.lead), max(len(self.core), len(other.core))
+        lead, ndim = joined(self.lead, other.lead), max(self.ndim, other.ndim)
         array = function(aligned(self, lead, ndim), aligned(other, lead, ndim))
         return Lettered(lead, array, self.arithmetic)
 
@@ -75,38 +80,23 @@ class Lettered:
         Everything is brought to one product of (stacks of) matrices, which is where the time goes.
         """
         arithmetic, lead = self.arithmetic, joined(self.lead, other.lead)
-        plan = _plan(self.lead + term, other.lead + other_term, lead + result)
-        x, y = self.array, other.array
-        x = arithmetic.sum(x, plan.left_sums) if plan.left_sums else x
-        y = arithmetic.sum(y, plan.right_sums) if plan.right_sums else y
-        x = x.transpose(*plan.left_order) if plan.left_order else x
-        y = y.transpose(*plan.right_order) if plan.right_order else y
-        stack, inner = plan.stack, plan.inner
-        outer, rows = x.shape[:stack], x.shape[stack : len(x.shape) - inner]
-        columns = y.shape[stack + inner :]
-        if inner:
-            k, depth = prod(y.shape[stack : stack + inner]), (prod(outer),) if stack else ()
-            left, right = x.reshape((*depth, prod(rows), k)), y.reshape((*depth, k, prod(columns)))
-            product = arithmetic.matmul(left, right).reshape((*outer, *rows, *columns))
-        else:
-            wide = x.reshape((*outer, *rows, *(1,) * len(columns)))
-            product = arithmetic.multiply(wide, y.reshape((*outer, *(1,) * len(rows), *columns)))
-        return Lettered(lead, product.transpose(*plan.out_order) if plan.out_order else product, arithmetic)
+        shapes = self.array.shape, other.array.shape
+        plan = _plan(self.lead + term, other.lead + other_term, lead + result, *shapes)
+        left, right = plan.left.applied(arithmetic, self.array), plan.right.applied(arithmetic, other.array)
+        product = (arithmetic.matmul if plan.inner else arithmetic.multiply)(left, right)
+        product = product.reshape(plan.shape)
+        return Lettered(lead, product.transpose(*plan.order) if plan.order else product, arithmetic)
 
     def single(self, term: str, result: str) -> Lettered:
         """The einsum of one array: a sum over the letters that the result does not have, then a transpose."""
-        before, after = self.lead + term, self.lead + result
-        axes = tuple(k for k, letter in enumerate(before) if letter not in after)
-        array = self.arithmetic.sum(self.array, axes) if axes else self.array
-        order = _order([letter for letter in before if letter in after], after)
-        return self.like(array.transpose(*order) if order else array)
+        arrangement = _arrangement(self.lead + term, self.lead + result)
+        return self.like(arrangement.applied(self.arithmetic, self.array))
 
     def kept_sum(self, axis: int) -> Lettered:
         """The sum over one core axis (counted from the end), which stays with length 1."""
         core = list(self.core)
         core[axis] = 1
-        total = self.arithmetic.sum(self.array, (len(self.array.shape) + axis,))
-        return self.like(total).reshaped(tuple(core))
+        return self.summed_to(tuple(core))
 
     def summed_to(self, core: Shape) -> Lettered:
         """The transpose of broadcasting: sums over core axes that an operand of shape `core` did not have."""
@@ -121,6 +111,9 @@ class Lettered:
     def reshaped(self, shape: Shape) -> Lettered:
         return self.like(self.array.reshape((*self.array.shape[: len(self.lead)], *shape)))
 
+    def flattened(self) -> Lettered:
+        return self.reshaped((prod(self.core),))
+
     def indexed(self, key: tuple[object, ...]) -> Lettered:
         """The array with an index on its core axes only."""
         return self.like(self.array[(*(slice(None),) * len(self.lead), *key)])
@@ -130,6 +123,11 @@ class Lettered:
         shape = broadcast_shape(self.core, core)
         array = aligned(self, self.lead, len(shape))
         return self.like(self.arithmetic.broadcast(array, (*array.shape[: len(self.lead)], *shape)))
+
+    def behind(self, sizes: Mapping[str, int]) -> Array:
+        """The array behind axes for exactly these letters, repeated where it does not have one."""
+        array = aligned(self, "".join(sizes), self.ndim)
+        return self.arithmetic.broadcast(array, (*sizes.values(), *self.core))
 
 
 @lru_cache(maxsize=4096)
@@ -147,43 +145,58 @@ def aligned(item: Lettered, lead: str, ndim: int) -> Array:
     array = item.array
     if order != sorted(order):
         array = array.transpose(*order, *range(len(order), len(array.shape)))
-    shape = (*(sizes.get(letter, 1) for letter in lead), *(1,) * (ndim - len(core)), *core)
-    return array.reshape(shape) if tuple(array.shape) != shape else array
+    return array.reshape((*(sizes.get(letter, 1) for letter in lead), *(1,) * (ndim - len(core)), *core))
 
 
-class _Plan(NamedTuple):
-    """How an einsum of two arrays becomes a product of matrices; an empty order leaves the axes as they are.
+class _Arrangement(NamedTuple):
+    """What brings the axes of an array into another order: sums over some of them, a transpose, a new shape; each may be none."""
 
-    After sums over letters that occur once the left axes are (stack, rows, inner), the right ones (stack, inner, columns).
-    """
+    sums: tuple[int, ...]
+    order: tuple[int, ...]
+    shape: Shape | None
 
-    left_sums: tuple[int, ...]
-    right_sums: tuple[int, ...]
-    left_order: tuple[int, ...]
-    right_order: tuple[int, ...]
-    out_order: tuple[int, ...]
-    stack: int
-    inner: int
+    def applied(self, arithmetic: Floats, array: Array) -> Array:
+        if self.sums:
+            array = arithmetic.sum(array, self.sums)
+        if self.order:
+            array = array.transpose(*self.order)
+        return array if self.shape is None else array.reshape(self.shape)
 
 
 @lru_cache(maxsize=4096)
-def _plan(a: str, b: str, out: str) -> _Plan:
-    left_sums = tuple(k for k, letter in enumerate(a) if letter not in b and letter not in out)
-    right_sums = tuple(k for k, letter in enumerate(b) if letter not in a and letter not in out)
-    a = "".join(letter for letter in a if letter in b or letter in out)
-    b = "".join(letter for letter in b if letter in a or letter in out)
-    stack = [letter for letter in a if letter in b and letter in out]
-    inner = [letter for letter in a if letter in b and letter not in out]
-    rows = [letter for letter in a if letter not in b]
-    columns = [letter for letter in b if letter not in a]
-    orders = (_order(a, stack + rows + inner), _order(b, stack + inner + columns))
-    return _Plan(left_sums, right_sums, *orders, _order(stack + rows + columns, out), len(stack), len(inner))
+def _arrangement(before: str, after: str, shape: Shape | None = None) -> _Arrangement:
+    sums = tuple(k for k, letter in enumerate(before) if letter not in after)
+    kept = [letter for letter in before if letter in after]
+    order = tuple(kept.index(letter) for letter in after)
+    return _Arrangement(sums, order if order != tuple(range(len(order))) else (), shape)
 
 
-def _order(before: Sequence[str], after: Sequence[str]) -> tuple[int, ...]:
-    """The permutation of axes from one order of letters to another; empty when nothing moves."""
-    found = tuple(before.index(letter) for letter in after)
-    return () if found == tuple(range(len(found))) else found
+class _Plan(NamedTuple):
+    """How an einsum of two arrays becomes a product of stacks of matrices, or without `inner` letters an entrywise one."""
+
+    left: _Arrangement
+    right: _Arrangement
+    inner: bool
+    shape: Shape
+    order: tuple[int, ...]
+
+
+@lru_cache(maxsize=4096)
+def _plan(a: str, b: str, out: str, left: Shape, right: Shape) -> _Plan:
+    lengths = dict(zip(a + b, left + right, strict=True))
+    stack = "".join(letter for letter in a if letter in b and letter in out)
+    inner = "".join(letter for letter in a if letter in b and letter not in out)
+    rows = "".join(letter for letter in a if letter not in b and letter in out)
+    columns = "".join(letter for letter in b if letter not in a and letter in out)
+    depth, m, k, n = (prod(lengths[letter] for letter in part) for part in (stack, rows, inner, columns))
+    outer = (depth,) if stack else ()
+    return _Plan(
+        _arrangement(a, stack + rows + inner, (*outer, m, k)),
+        _arrangement(b, stack + inner + columns, (*outer, k, n)),
+        bool(inner),
+        tuple(lengths[letter] for letter in stack + rows + columns),
+        _arrangement(stack + rows + columns, out).order,
+    )
 
 
 def evaluate(program: Program, arithmetic: Floats, given: Mapping[str, Lettered]) -> list[Lettered]:
@@ -195,6 +208,18 @@ def evaluate(program: Program, arithmetic: Floats, given: Mapping[str, Lettered]
         else:
             values.append(apply(arithmetic, item, [values[k] for k in item.operands]))
     return values
+
+
+def flat_outputs(
+    program: Program, arithmetic: Floats, found: Sequence[Lettered | None], sizes: Mapping[str, int]
+) -> Array:
+    """All outputs as one vector behind the axes `sizes`, from what was found for every instruction; None is zero."""
+    parts = []
+    for _, place in program.outputs:
+        shape = program.instructions[place].shape
+        item = found[place] or Lettered("", arithmetic.zeros(shape), arithmetic)
+        parts.append(item.flattened().behind(sizes))
+    return parts[0] if len(parts) == 1 else arithmetic.concatenate(parts, -1)
 
 
 LINEAR = frozenset({"scale", "einsum", "reshape", "slice", "gather", "concatenate"})
@@ -224,7 +249,7 @@ def apply(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -
         case "slice":
             return first.indexed(slices(item))
         case "gather":
-            return first.reshaped((prod(first.core),)).indexed((places(item),)).reshaped(item.shape)
+            return first.flattened().indexed((places(item, first.core),)).reshaped(item.shape)
         case "concatenate":
             return _concatenated(arithmetic, item, operands)
         case "power":
@@ -237,14 +262,9 @@ def apply(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -
 
 
 def _concatenated(arithmetic: Floats, item: Instruction, operands: Sequence[Lettered]) -> Lettered:
-    lead = reduce(joined, (operand.lead for operand in operands))
-    sizes = {letter: n for operand in operands for letter, n in operand.sizes.items()}
-    outer = tuple(sizes[letter] for letter in lead)
-    parts = [
-        arithmetic.broadcast(aligned(operand, lead, len(item.shape)), (*outer, *operand.core))
-        for operand in operands
-    ]
-    return Lettered(lead, arithmetic.concatenate(parts, axis_from_end(item)), arithmetic)
+    sizes = reduce(lambda a, b: a | b, [operand.sizes for operand in operands])
+    parts = [operand.within(arithmetic).behind(sizes) for operand in operands]
+    return Lettered("".join(sizes), arithmetic.concatenate(parts, axis_from_end(item)), arithmetic)
 
 
 def tangents(
@@ -319,6 +339,8 @@ def slices(item: Instruction) -> tuple[slice, ...]:
     )
 
 
-def places(item: Instruction) -> np.ndarray:
-    """The flat index of a gather instruction."""
-    return np.array(item.constants, dtype=np.int64)
+def places(item: Instruction, core: Shape) -> np.ndarray:
+    """The flat places of an operand of shape `core` that a slice or a gather takes."""
+    if item.operation == "gather":
+        return np.array(item.constants, dtype=np.int64)
+    return np.arange(prod(core)).reshape(core)[slices(item)].reshape(-1)

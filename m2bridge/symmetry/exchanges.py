@@ -20,8 +20,10 @@ from m2bridge.errors import OutOfReachError
 from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import Mod
+from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.own import OwnNetwork
 from m2bridge.models.symbolic import symbolic_weights
+from m2bridge.models.systems import polynomial_program
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
@@ -50,16 +52,32 @@ def exchanges(
     """Symmetric groups on arrays, and on slices that are not among the known ones, with what they do to the other weights."""
     if not program.polynomial or program.vanishing:
         return ()
-    small = _SmallMap(program, p) if program.parameter_count <= MOST_WEIGHTS else None
-    swaps = [
+    swaps, small = verified_swaps(program, p=p), _small(program, p)
+    found = groups_of_swaps(swaps)
+    if small is not None:
+        found += small.exchanges(known, swaps)
+    return tuple(found)
+
+
+def exchanged_variables(model: PolynomialMap) -> list[Pairs]:
+    """Variables of a map that change places, in one pair or in several at once, without changing the map."""
+    if model.constraints:
+        return []
+    return verified_swaps(polynomial_program(model.polynomials, dict.fromkeys(model.variables, ())))
+
+
+def verified_swaps(program: Program, *, p: int = LARGE_PRIME) -> list[Pairs]:
+    """Arrays that change places, in one pair or in several at once, without changing an output."""
+    small = _small(program, p)
+    return [
         pairs
         for pairs in _minimal(_swaps_at_a_point(program, p))
         if _same_program(program, pairs) or (small is not None and small.swapped(pairs) is not None)
     ]
-    found = _groups_of_swaps(swaps)
-    if small is not None:
-        found += small.exchanges(known, swaps)
-    return tuple(found)
+
+
+def _small(program: Program, p: int) -> _SmallMap | None:
+    return _SmallMap(program, p) if program.parameter_count <= MOST_WEIGHTS else None
 
 
 def _candidates(program: Program) -> Iterator[Pairs]:
@@ -142,7 +160,7 @@ def _written(constants: tuple[Any, ...], own: list[int]) -> tuple[tuple[Any, ...
     return (tuple(term.translate(table) for term in terms), result.translate(table)), own
 
 
-def _groups_of_swaps(swaps: Sequence[Pairs]) -> list[FiniteSymmetry]:
+def groups_of_swaps(swaps: Sequence[Pairs]) -> list[FiniteSymmetry]:
     """Symmetric groups: all n(n-1)/2 exchanges of n blocks of arrays are one, other exchanges stand alone."""
     orbits: dict[str, tuple[str, ...]] = {}
     for a, b in (pair for pairs in swaps for pair in pairs):

@@ -87,8 +87,7 @@ def jacobian_at(
     given |= arrays_at(program.input_shapes, inputs, arithmetic)
     values = evaluate(program, arithmetic, given)
     seeds = output_seeds(program, arithmetic, entries)
-    columns = {name: np.arange(prod(shape)) for name, shape in program.parameters.items()}
-    block = jacobian_rows(program, arithmetic, values, seeds, columns)
+    block = jacobian_rows(program, arithmetic, values, seeds, np.arange(program.parameter_count))
     return arithmetic.field.canonical(np.asarray(block))
 
 

@@ -162,23 +162,38 @@ def signs(program: Program) -> list[FiniteSymmetry]:
     ]
 
 
-def finite_group(program: Program, *, most: int) -> tuple[SignedPermutation, ...]:
-    """Elements of the group that permutations of slices and signs generate: the identity first, at most so many."""
+def finite_group(
+    program: Program, more: Sequence[SignedPermutation] = (), *, most: int
+) -> tuple[SignedPermutation, ...]:
+    """Elements of the group that permutations of slices, signs and more generate: the identity first, at most so many."""
     size = program.parameter_count
-    same, plus = np.arange(size), np.ones(size, dtype=np.int64)
     masks = [np.array([mask >> k & 1 for k in range(size)]) for mask in _sign_changes(program)]
-    generators = [(same, 1 - 2 * mask) for mask in masks]
-    for n, axes in permuted_axes(program):
+    signs = [SignedPermutation(tuple(range(size)), tuple((1 - 2 * mask).tolist())) for mask in masks]
+    return permuting_elements(program, permuted_axes(program), [*signs, *more], most=most)
+
+
+def permuting_elements(
+    program: Program,
+    permuted: Iterable[tuple[int, list[tuple[str, int]]]],
+    more: Sequence[SignedPermutation] = (),
+    *,
+    most: int,
+) -> tuple[SignedPermutation, ...]:
+    """Elements of the group that permutations along axes, and more generators, generate: the identity first, at most so many."""
+    same, plus = np.arange(program.parameter_count), (1,) * program.parameter_count
+    generators = list(more)
+    for n, axes in permuted:
         for moved in ([1, 0, *range(2, n)], [*range(1, n), 0])[: n - 1]:
             order = same.copy()
             for name, shape, part in flat_parts(program.parameters):
                 for axis in (k for other, k in axes if other == name):
                     order[part] = np.take(order[part].reshape(shape), moved, axis=axis).reshape(-1)
-            generators.append((order, plus))
-    elements = [SignedPermutation(tuple(order.tolist()), tuple(sign.tolist())) for order, sign in generators]
-    found = [SignedPermutation(tuple(same.tolist()), tuple(plus.tolist()))]
+            generators.append(SignedPermutation(tuple(order.tolist()), plus))
+    found = [SignedPermutation(tuple(same.tolist()), plus)]
     for element in found:
-        found += [new for step in elements if (new := step.after(element)) not in found][: most - len(found)]
+        found += [new for step in generators if (new := step.after(element)) not in found][
+            : most - len(found)
+        ]
     return tuple(found)
 
 

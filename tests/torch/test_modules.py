@@ -98,6 +98,21 @@ def test_convolutions(module, shape):
     assert agree(module, shape).polynomial
 
 
+@pytest.mark.parametrize(
+    "moved",
+    [
+        lambda y: y.unfold(0, 2, 1),
+        lambda y: y[[0, 2]][:, 1:],
+        lambda y: torch.zeros(3, 3).index_put((torch.tensor([1]),), y[0]),
+        lambda y: torch.softmax(
+            (y @ y.T).masked_fill(torch.ones(3, 3).triu(1).bool(), -torch.inf)[:2, None].mT, -2
+        ),
+    ],
+)
+def test_entries_that_are_only_moved(moved):
+    agree(Written(lambda f, x: moved(f(x))), (3, 3))
+
+
 def test_bilinear():
     assert agree(nn.Bilinear(2, 3, 2), (2,), (3,)).polynomial
 

@@ -16,7 +16,7 @@ from m2bridge.models import Mod, from_callable, jacobian, parse_spec
 from m2bridge.models.evaluation import unit_directions
 from m2bridge.programs import record
 from m2bridge.programs.arithmetics import Residues
-from m2bridge.programs.coefficients import coefficient_table, monomials, output_forms
+from m2bridge.programs.coefficients import coefficient_table, monomials, output_form
 from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 
 PRIMES = (2, 3, 101, 32003, 8388593, 8388617, 67108859, 67108879, 2147483647)
@@ -138,10 +138,10 @@ def test_division_and_exponential_have_their_derivatives() -> None:
 def test_coefficients_are_those_of_the_polynomial() -> None:
     program = record(lambda c, x: (x[0] + x[1]) * (x[0] + x[1]) + c, {"c": ()}, {"x": (2,)}).program
     arithmetic = Residues(field_of(101))
-    forms = output_forms(program, arithmetic, {"c": Lettered("", arithmetic.integers(5))})
+    form = output_form(program, arithmetic, {"c": Lettered("", arithmetic.integers(5))}, {})
     wanted = np.concatenate([monomials(2, 0), monomials(2, 2)])
-    table = coefficient_table(arithmetic, forms, wanted, [()], "")
-    assert arithmetic.field.canonical(table.array).tolist() == [5, 1, 2, 1]
+    table = coefficient_table(arithmetic, form, wanted)
+    assert arithmetic.field.canonical(table).tolist() == [5, 1, 2, 1]
 
 
 def test_balls_of_exact_numbers_multiply_exactly() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from m2bridge import from_callable, singular_point
+from m2bridge.cli import main
 from m2bridge.errors import InputError
 from m2bridge.models.checkpoints import CheckpointFile, read
 
@@ -97,6 +98,16 @@ def test_pickles_are_not_run(tmp_path):
         read(path, SHAPES)
 
 
+def test_a_damaged_archive_is_refused(tmp_path):
+    path = tmp_path / "w.npz"
+    np.savez_compressed(path, layer_weight=np.arange(4000).reshape(-1, 1))
+    data = bytearray(path.read_bytes())
+    data[60:400] = b"\xff" * 340
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="plain arrays"):
+        read(path, SHAPES)
+
+
 def test_infinite_weights_and_other_names_are_refused(tmp_path):
     path = tmp_path / "w.npz"
     np.savez(path, layer_weight=np.array([[np.inf], [0]]))
@@ -118,3 +129,27 @@ def test_a_critical_checkpoint_is_called_critical(tmp_path, engine):
     assert (found.jacobian_rank, found.image_dim, found.critical) == (3, 4, True)
     assert any("it loses 1" in text for _, text in found.view().facts)
     assert "exactly" in found.at["detail"]
+
+
+def test_weights_may_be_typed_as_a_json_object(capsys):
+    moved = '{"W1": [["3/5", "4/5"], ["-4/5", 0.6]], "W2": [[1, 1]]}'
+    given = ["--at", '{"W1": [[1, 0], [0, 1]], "W2": [[1, 1]]}', "--and", moved]
+    assert main(["same", "mlp(widths=[2,2,1],r=2)", *given, "--no-engine"]) == 0
+    assert "one function" in capsys.readouterr().out
+    assert main(["same", "mlp(widths=[2,2,1],r=2)", "--at", '{"W1": }', "--and", moved]) == 2
+    assert "the object is not JSON" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["membership", "map:t->t^2", "--point", "[1e99999999]"],
+        ["membership", "map:t->t^2", "--point", '["1e99999999"]'],
+        ["boundary", "lightning(d=2,dp=1)", "--point", "1e99999999,0,0,0,0,0"],
+        ["critical-points", "map:t->t;t^2", "--target", "1e99999999,1"],
+        ["same", "map:t->t", "--at", '{"t": 1e99999999}', "--and", '{"t": 1}'],
+    ],
+)
+def test_a_number_out_of_all_proportion_is_refused_at_once(command, capsys):
+    assert main(command) == 2
+    assert "1e99999999" in capsys.readouterr().err

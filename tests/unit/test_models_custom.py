@@ -202,10 +202,11 @@ def test_a_traced_network_sees_one_input_at_a_time() -> None:
     values, matrix = jacobian(model, weights, points, p)
     assert (model.forward(weights, Mod(points, p)).values.reshape(-1) == values).all()
     # the coordinates and their formal derivatives, summed with monomials, are the same values and Jacobian
-    from m2bridge.models.systems import PolynomialSystem
+    from m2bridge.models.evaluation import run
+    from m2bridge.models.systems import polynomial_program
 
-    system = PolynomialSystem([{tuple(map(int, m)): 1} for m in model.monomials], 4)
-    monomials = system(Mod(points.swapaxes(1, 2).reshape(3, 4), p))
+    system = polynomial_program([{tuple(map(int, m)): 1} for m in model.monomials], {"x": (4,)})
+    monomials = run(system, {"x": Mod(points.swapaxes(1, 2).reshape(3, 4), p)})
     coefficients = model.coordinates(weights).reshape(11, -1)
     assert ((coefficients @ monomials.mT).values.T.reshape(-1) == values).all()
     derivative = Mod(jacobian(model, weights, p=p)[1].reshape(11, len(model.monomials), 14), p)

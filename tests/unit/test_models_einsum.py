@@ -10,7 +10,8 @@ import pytest
 
 from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models import Mod, from_callable, jacobian
-from m2bridge.models.systems import PolynomialSystem
+from m2bridge.models.evaluation import run
+from m2bridge.models.systems import polynomial_program
 from m2bridge.questions.dimension import dimension
 
 Program = Callable[..., Any]
@@ -69,8 +70,8 @@ def test_values_are_coordinates_times_monomials(name: str) -> None:
     points = rng.integers(0, P, (2, 3, 2))
     values, matrix = jacobian(model, weights, points, P)
     size = int(np.prod(model.output_shape))
-    basis = PolynomialSystem([{tuple(map(int, m)): 1} for m in model.monomials], 6)
-    monomials = basis(Mod(points.swapaxes(1, 2).reshape(2, 6), P))
+    basis = polynomial_program([{tuple(map(int, m)): 1} for m in model.monomials], {"x": (6,)})
+    monomials = run(basis, {"x": Mod(points.swapaxes(1, 2).reshape(2, 6), P)})
     coefficients = model.coordinates(weights).reshape(size, -1)
     assert ((coefficients @ monomials.mT).values.T.reshape(-1) == values).all()
     derivative = Mod(jacobian(model, weights, p=P)[1].reshape(size, len(model.monomials), -1), P)

@@ -21,9 +21,9 @@ from m2bridge.models import (
     symbolic_map,
 )
 from m2bridge.models.catalogue import describe, span_dim
-from m2bridge.models.evaluation import unit_directions
+from m2bridge.models.evaluation import program_jacobian, run, unit_directions
 from m2bridge.models.symbolic import symbolic_weights
-from m2bridge.models.systems import PolynomialSystem
+from m2bridge.models.systems import polynomial_program
 from m2bridge.models.virtual import equation_11, equation_12, virtual_weights
 from m2bridge.programs.arithmetics import Floats, Residues
 from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
@@ -93,7 +93,7 @@ def test_the_coordinates_are_the_coefficients_of_the_network(spec: str) -> None:
     X = np.random.default_rng(1).integers(0, p, model.input_shape)
     flat = X.T.reshape(-1)
     monomials = [{tuple(int(e) for e in row): 1} for row in model.monomials]  # type: ignore[attr-defined]
-    values = PolynomialSystem(monomials, len(flat))(Mod(flat, p))
+    values = run(polynomial_program(monomials, {"x": (len(flat),)}), {"x": Mod(flat, p)})
     table = model.coordinates(weights).reshape(-1, len(monomials))
     assert (table @ values).values.tolist() == model.forward(weights, Mod(X, p)).values.reshape(-1).tolist()
 
@@ -157,10 +157,10 @@ CHEAP = [spec for spec in POLYNOMIAL if "deep" not in spec] + [
 def test_jacobians_agree_with_symbolic_derivatives(spec: str) -> None:
     model, p = parse_spec(spec), 32003
     weights = residues(model, p)
-    system = PolynomialSystem(symbolic_map(model), model.parameter_count)
+    system = polynomial_program(symbolic_map(model), model.parameters)
     values, matrix = jacobian(model, weights, p=p)
-    assert (system(model.flatten(weights)).values == values).all()
-    assert (system.jacobian(model.flatten(weights)).values == matrix).all()
+    assert (run(system, weights).values == values).all()
+    assert (program_jacobian(system, weights).values == matrix).all()
 
 
 @pytest.mark.parametrize(

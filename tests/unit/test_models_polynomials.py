@@ -12,8 +12,9 @@ import pytest
 
 from m2bridge.errors import InputError, ParseError
 from m2bridge.linear.residues import Mod
+from m2bridge.models.evaluation import program_jacobian, run
 from m2bridge.models.polynomials import ParseLimits, derivative, parse_polynomial, polynomial_text
-from m2bridge.models.systems import PolynomialSystem
+from m2bridge.models.systems import polynomial_program
 from m2bridge.programs.gradings import gradings
 
 
@@ -122,14 +123,14 @@ def test_systems_agree_over_all_arithmetics() -> None:
     rng = np.random.default_rng(0)
     texts = ["x^3*y-2*z+1", "(x+y+z)^4", "0", "7", "1/2*x*z"]
     polynomials = [parse_polynomial(text, ["x", "y", "z"]) for text in texts]
-    system = PolynomialSystem(polynomials, 3)
+    system = polynomial_program(polynomials, {"x": (3,)})
     points = rng.integers(-9, 10, (6, 3))
     x, y, z = points.T
     plain = [x**3 * y - 2 * z + 1, (x + y + z) ** 4, 0 * x, 0 * x + 7]
     p = 10007
-    assert (system(Mod(points, p)).values[:, :4] == np.stack(plain, axis=-1) % p).all()
-    assert np.allclose(system(points.astype(float))[:, :4], np.stack(plain, axis=-1))
-    matrix = system.jacobian(Mod(points, p)).values
+    assert (run(system, {"x": Mod(points, p)}).values[:, :4] == np.stack(plain, axis=-1) % p).all()
+    assert np.allclose(run(system, {"x": points.astype(float)})[:, :4], np.stack(plain, axis=-1))
+    matrix = program_jacobian(system, {"x": Mod(points, p)}).values
     assert matrix.shape == (6, 5, 3)
     assert (matrix[:, 0, 0] == 3 * x**2 * y % p).all()
     assert (matrix[:, 1, 2] == 4 * (x + y + z) ** 3 % p).all()
@@ -137,9 +138,9 @@ def test_systems_agree_over_all_arithmetics() -> None:
 
 
 def test_a_prime_in_a_denominator_is_refused() -> None:
-    system = PolynomialSystem([{(1,): Fraction(1, 7)}], 1)
+    system = polynomial_program([{(1,): Fraction(1, 7)}], {"x": (1,)})
     with pytest.raises(InputError, match="modulo 7"):
-        system(Mod([[1]], 7))
+        run(system, {"x": Mod([[1]], 7)})
 
 
 def test_hundreds_of_terms_are_evaluated_as_python_does() -> None:
@@ -147,7 +148,7 @@ def test_hundreds_of_terms_are_evaluated_as_python_does() -> None:
     terms = {tuple(int(e) for e in rng.integers(0, 4, 5)): int(rng.integers(1, 99)) for _ in range(900)}
     polynomials = [terms, dict(list(terms.items())[:7])]
     points = rng.integers(0, 101, (3, 5))
-    values = PolynomialSystem(polynomials, 5)(Mod(points, 101)).values
+    values = run(polynomial_program(polynomials, {"x": (5,)}), {"x": Mod(points, 101)}).values
     for point, row in zip(points.tolist(), values.tolist(), strict=True):
         plain = [
             sum(c * prod(x**e for x, e in zip(point, m, strict=True)) for m, c in f.items())
@@ -157,8 +158,8 @@ def test_hundreds_of_terms_are_evaluated_as_python_does() -> None:
 
 
 def test_gradings_of_a_system() -> None:
-    system = PolynomialSystem([{(2, 0, 0): 1, (1, 1, 0): 1}, {(0, 0, 3): 1}], 3)
-    found = gradings(system.program)
+    system = polynomial_program([{(2, 0, 0): 1, (1, 1, 0): 1}, {(0, 0, 3): 1}], {"x": (3,)})
+    found = gradings(system)
     assert found is not None
     weights = found.weights
     assert weights.shape == (2, 3)

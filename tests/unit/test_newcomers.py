@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,5 +99,14 @@ def test_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "render needs a question" in capsys.readouterr().err
     assert main(["symmetries", PERCEPTRON, "--script"]) == 2
     assert "asks Macaulay2 nothing here" in capsys.readouterr().err
-    assert main(["check", str(tmp_path / "none.json")]) == 8
-    assert "none.json cannot be read" in capsys.readouterr().out
+    assert main(["check", str(tmp_path / "none.json")]) == 2
+    assert "there is no file" in capsys.readouterr().err
+
+
+def test_check_reads_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("{}",))
+    writer.start()
+    assert main(["check", str(pipe)]) == 8  # nothing is proved in it
+    writer.join()

@@ -191,6 +191,16 @@ def test_the_probe_compares_two_computations() -> None:
         assert any(pushed)
 
 
+@pytest.mark.parametrize("p", [8388593, 2147483647])
+def test_the_probe_adds_up_more_products_than_are_exact_at_once(p: int) -> None:
+    model = from_callable(
+        lambda V, W, x: V @ (W @ x) ** 2, {"V": (40, 20), "W": (20, 30)}, inputs={"x": (30,)}
+    )
+    pushed, pulled = Probe(model.program, p, 1).both_ways()
+    assert pushed == pulled
+    assert all(pushed)
+
+
 def test_a_missing_head_rests_on_the_program_alone(monkeypatch: Patch) -> None:
     """A network that forgets a head is another network: its rank does not meet the upper bounds of two heads.
 

@@ -261,6 +261,7 @@ ALMOST_SOFTMAX: dict[str, Callable[..., Any]] = {
     "sum of all": lambda S: np.exp(S) / np.exp(S).sum(),
     "other scores": lambda S: np.exp(S) / np.exp(2 * S).sum(1, keepdims=True),
     "sigmoid": lambda S: 1 / (1 + np.exp(-S)),
+    "tanh": lambda S: np.tanh(2 * S),
     "mask": lambda S: normalised(np.exp(S) * np.triu(np.ones((3, 3)))),
     "mask and maximum": lambda S: normalised(np.exp(S - S.max(0)) * np.triu(np.ones((3, 3)))),
     "normalised": lambda S: (S**2) / (S**2).sum(0) + S**-2,

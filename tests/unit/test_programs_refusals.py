@@ -125,7 +125,7 @@ NOT_POLYNOMIAL: list[Callable[..., Any]] = [
     lambda W: np.linalg.det(W),
     lambda W: np.linalg.norm(W),
     lambda W: np.sort(W),
-    lambda W: np.tanh(W),
+    lambda W: np.sinh(W),
     lambda W: np.sin(W),
     lambda W: np.log(W),
     lambda W: np.minimum(W, 1),

@@ -24,7 +24,7 @@ from m2bridge.programs.arithmetics import (
     elementwise,
     precision,
 )
-from m2bridge.programs.coefficients import coefficient_table, output_forms, support
+from m2bridge.programs.coefficients import coefficient_table, output_form, support
 from m2bridge.programs.jacobians import jacobian_rows, output_seeds
 from m2bridge.programs.run import Lettered, aligned, evaluate, tangents
 from tests.unit.dual_numbers import Dual
@@ -153,7 +153,7 @@ def derivatives(program: Program, arithmetic: Any, given: dict[str, Lettered]) -
         array = aligned(item, "NT", core)
         array = array.reshape((*array.shape[:2], size))
         forward.append(arithmetic.broadcast(array, (samples, program.parameter_count, size)))
-    columns = {name: np.arange(math.prod(shape)) for name, shape in program.parameters.items()}
+    columns = np.arange(program.parameter_count)
     rows = jacobian_rows(program, arithmetic, known, output_seeds(program, arithmetic), columns)
     rows = arithmetic.broadcast(rows, (samples, *rows.shape[1:]))
     return (
@@ -289,9 +289,9 @@ def test_coefficients_are_those_of_the_symbolic_expansion(name: str) -> None:
     expanded = [entry for array in interpreted(program, **arrays).values() for entry in array.reshape(-1)]
     rationals = Objects(lambda value: value)
     weights = {key: Lettered("", rationals.integers(given[key])) for key in program.parameters}
-    forms = output_forms(program, rationals, weights)
-    exponents = support(forms)
-    table = coefficient_table(rationals, forms, exponents, list(program.output_shapes.values()), "").array
+    form = output_form(program, rationals, weights, {})
+    exponents = support(form)
+    table = coefficient_table(rationals, form, exponents)
     for entry, row in zip(expanded, table.reshape(len(expanded), len(exponents)), strict=True):
         wanted = {
             tuple(map(int, m)): Fraction(int(c.p), int(c.q)) for m, c in entry.to_dict().items() if c != 0
