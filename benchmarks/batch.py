@@ -28,7 +28,8 @@ from typing import Any
 
 from m2bridge.batch import jobfile, registry
 from m2bridge.batch.index import Index
-from m2bridge.batch.plan import Job, expand
+from m2bridge.batch.job import Job
+from m2bridge.batch.plan import expand
 from m2bridge.batch.store import STORE_VERSION, Store, encode
 from m2bridge.engine import Engine, Limits, Listener, Run, find_engine, open_engine
 from m2bridge.models import parse_spec
@@ -252,10 +253,9 @@ def large_store(count: int, scratch: Path) -> None:
     timed(f"write {durable:,} records durably", write_durably, durable)
     if count > durable:
         timed(f"write {count - durable:,} more without fsync", write_plainly, count - durable)
-    index = timed("make the index from the records", lambda: Index(store), count)
-    index.close()
+    timed("make the index from the records", lambda: Index(store), count)
     time.sleep(2.5)
-    timed("open it again (what is new listed once more)", lambda: Index(store), count).close()
+    timed("open it again (what is new listed once more)", lambda: Index(store), count)
     index = timed("open it again (nothing changed)", lambda: Index(store), count)
     timed("count outcomes", index.counts, count)
     words = [sys.executable, "-m", "m2bridge", "results", str(store.directory), "--format", "csv"]
@@ -271,9 +271,8 @@ def large_store(count: int, scratch: Path) -> None:
         lambda: subprocess.run(words, capture_output=True, check=True),
         count,
     )
-    size = index.path.stat().st_size
+    size = sum(part.stat().st_size for part in index.path.iterdir())
     print(f"{'size of the index':46}{size / 2**20:9.1f} MB")
-    index.close()
     store.close()
 
 

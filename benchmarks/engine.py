@@ -107,6 +107,8 @@ def ways(info: EngineInfo, name: str, spec: str, jobs: int) -> dict[str, Measure
         catcher = Catcher(engine)
         ask(name, spec, catcher)
         script = catcher.scripts[-1]
+        empty = Script(name="empty", text="", preload=script.preload)
+        times["fork server, empty script"] = measure(in_engine(engine, empty), jobs)
         times["fork server"] = measure(in_engine(engine, script), jobs)
         times["fork server, whole job"] = measure(lambda: ask(name, spec, engine), jobs)
     collects, fork_server.COLLECT_SINCE = fork_server.COLLECT_SINCE, (99,)

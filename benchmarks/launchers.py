@@ -30,10 +30,10 @@ from m2bridge.batch import registry
 from m2bridge.batch.display import Display
 from m2bridge.batch.entry import run as run_batch
 from m2bridge.batch.launchers import ProcessHandle
-from m2bridge.batch.policy import stable
 from m2bridge.batch.store import Store
 from m2bridge.batch.worker import PROTOCOL
 from m2bridge.engine import find_engine
+from tests.comparing import stable
 
 WORKERS = 2
 SLEEPER = """

@@ -159,7 +159,8 @@ class Weekend:
     def start(self, jobs: Path, *options: str, **pipes: Any) -> subprocess.Popen[bytes]:
         """The command that a person would run."""
         command = [sys.executable, "-m", "m2bridge", "batch", str(jobs), "--store", str(self.store)]
-        site = {"PYTHONPATH": str(self.scratch / "site"), "M2BRIDGE_PLUGINS": "hostile_plugin"}
+        paths = [str(self.scratch / "site"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        site = {"PYTHONPATH": os.pathsep.join(paths), "M2BRIDGE_PLUGINS": "hostile_plugin"}
         return subprocess.Popen(
             [*command, "--engine", str(self.engine), *options],
             env={**os.environ, **site},

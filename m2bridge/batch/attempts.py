@@ -170,23 +170,26 @@ def _answer(
     return {"outcome": outcome, "message": limit, "result": document}
 
 
+_OUTCOMES: tuple[tuple[tuple[type[M2BridgeError], ...], JobOutcome], ...] = (
+    ((MemoryLimitError,), JobOutcome.OUT_OF_MEMORY),
+    ((LimitError,), JobOutcome.TIMED_OUT),
+    ((InputError, NotPolynomialError), JobOutcome.BAD_JOB),
+    ((DisagreementError,), JobOutcome.DISAGREEMENT),
+)
+"""What an error means for the job, the first kind that fits; anything else is a crash."""
+
+
 def _failure(error: BaseException) -> dict[str, Any]:
-    message = f"{type(error).__name__}: {error}" if not isinstance(error, M2BridgeError) else str(error)
-    answer: dict[str, Any] = {"message": " ".join(message.split())[:_LONGEST_MESSAGE]}
-    if isinstance(error, TimeLimitError):
-        return answer | {"outcome": JobOutcome.TIMED_OUT}
-    if isinstance(error, MemoryLimitError):
-        return answer | {"outcome": JobOutcome.OUT_OF_MEMORY}
-    if _python_lacked_memory(error):  # what Python did not give back is better left behind with the process
+    if not isinstance(error, (TimeLimitError, MemoryLimitError)) and _python_lacked_memory(error):
+        # what Python did not give back is better left behind with the process
         return {"outcome": JobOutcome.OUT_OF_MEMORY, "message": "Python ran out of memory", "retire": True}
-    if isinstance(error, LimitError):
-        return answer | {"outcome": JobOutcome.TIMED_OUT}
-    if isinstance(error, (InputError, NotPolynomialError)):
-        return answer | {"outcome": JobOutcome.BAD_JOB}
-    if isinstance(error, DisagreementError):
-        return answer | {"outcome": JobOutcome.DISAGREEMENT}
-    killed = isinstance(error, CrashError) and error.fields.get("signal") in (None, signal.SIGKILL)
-    return answer | {"outcome": JobOutcome.CRASHED, "killed": killed}
+    outcome = next((outcome for kinds, outcome in _OUTCOMES if isinstance(error, kinds)), JobOutcome.CRASHED)
+    message = str(error) if isinstance(error, M2BridgeError) else f"{type(error).__name__}: {error}"
+    answer = {"outcome": outcome, "message": " ".join(message.split())[:_LONGEST_MESSAGE]}
+    if outcome is JobOutcome.CRASHED:
+        signal_number = error.fields.get("signal") if isinstance(error, CrashError) else -1
+        return answer | {"killed": signal_number in (None, signal.SIGKILL)}
+    return answer
 
 
 def _python_lacked_memory(error: BaseException | None) -> bool:

@@ -19,7 +19,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from m2bridge.batch.plan import Job
+from m2bridge.batch.job import Job
 from m2bridge.errors import visible
 
 _STYLES = {

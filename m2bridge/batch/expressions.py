@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
@@ -87,17 +87,6 @@ class Expression:
         what is missing.
         """
         return _Evaluator(self, names, lenient=True).value(self.root) is True
-
-    def comparisons(self) -> Iterator[tuple[str, str, Any]]:
-        """Comparisons of a name with a value that must all hold: (name, symbol, value)."""
-        both = isinstance(self.root, ast.BoolOp) and isinstance(self.root.op, ast.And)
-        for part in self.root.values if both else [self.root]:  # type: ignore[attr-defined]
-            if isinstance(part, ast.Compare) and len(part.ops) == 1:
-                left, right = part.left, part.comparators[0]
-                if isinstance(left, ast.Name) and isinstance(right, ast.Name):
-                    name, value = self.words[_number(left)], self.words[_number(right)]
-                    if name.name is not None and value.name is None:
-                        yield name.name, _SYMBOLS[type(part.ops[0])], value.value
 
 
 def parse(text: str) -> Expression:

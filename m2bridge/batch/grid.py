@@ -1,10 +1,9 @@
-"""Batch: a grid becomes points. Axes and a filter enter, assignments of values leave, counted before they are made."""
+"""Batch: a grid becomes points. Axes and a filter enter, assignments of values leave, one after another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from m2bridge.batch.expressions import Expression, parse
@@ -17,7 +16,7 @@ Point = dict[str, Any]
 class Axis:
     """The values of one name: those `written`, or None where they are computed from the values of other `names`."""
 
-    values: Callable[[Point], Sequence[Any]]
+    values: Callable[[Point], Iterable[Any]]
     names: frozenset[str] = frozenset()
     written: tuple[Any, ...] | None = None
 
@@ -91,41 +90,18 @@ class Grid:
         """Names that other axes are computed from."""
         return frozenset().union(*(axis.names for axis in self.axes.values()))
 
-    def count(self, most: int) -> int:
-        """How many points there are before the filter, without making them.
-
-        Axes that nothing depends on are multiplied; the others are walked, and the walk ends at `most` steps.
+    def points(self, most: int) -> Iterator[Point]:
+        """Every point that passes the filter, the last axis moving fastest.
 
         Raises
         ------
         OutOfReachError
-            There are more than `most`.
+            There are more than `most` before the filter, as far as they were made.
         """
-        walked = [name for name, axis in self.axes.items() if axis.names or name in self.variables]
-        factor = prod(_length(axis.values({})) for name, axis in self.axes.items() if name not in walked)
-        steps = total = 0
-
-        def walk(names: list[str], point: Point) -> None:
-            nonlocal steps, total
-            values = self.axes[names[0]].values(point)
-            steps += _length(values)
-            total += 0 if names[1:] else _length(values)
-            if max(steps, total * factor) > most:
-                raise OutOfReachError(f"the grid has more than {most:,} points and was not expanded")
-            for value in values if names[1:] else ():
-                walk(names[1:], {**point, names[0]: value})
-
-        if factor == 0:
-            return 0
-        if walked:
-            walk(walked, {})
-        elif (total := 1) * factor > most:
-            raise OutOfReachError(f"the grid has more than {most:,} points and was not expanded")
-        return total * factor
-
-    def points(self) -> Iterator[Point]:
-        """Every point that passes the filter, the last axis moving fastest."""
-        for point in self._extended({}, list(self.axes)):
+        points: Iterable[Point] = [{}]
+        for name, axis in self.axes.items():
+            points = _extended(points, name, axis, most)
+        for point in points:
             keep = True if self.when is None else self.when.value(point)
             if not isinstance(keep, bool):
                 raise ParseError(
@@ -136,14 +112,11 @@ class Grid:
             if keep:
                 yield point
 
-    def _extended(self, point: Point, names: list[str]) -> Iterator[Point]:
-        if not names:
-            yield point
-            return
-        for value in self.axes[names[0]].values(point):
-            yield from self._extended({**point, names[0]: value}, names[1:])
 
-
-def _length(values: Sequence[Any]) -> int:
-    """Like len, for ranges of any length."""
-    return max(0, values.stop - values.start) if isinstance(values, range) else len(values)
+def _extended(points: Iterable[Point], name: str, axis: Axis, most: int) -> Iterator[Point]:
+    """The points with one name more."""
+    longer = ({**point, name: value} for point in points for value in axis.values(point))
+    for count, point in enumerate(longer):
+        if count == most:
+            raise OutOfReachError(f"the grid has more than {most:,} points and was not expanded")
+        yield point

@@ -63,7 +63,7 @@ class CommandLauncher:
     def start(self, place: int) -> ProcessHandle:
         """A worker; all places are alike."""
         parent = ["--parent", str(os.getpid())] if self._local else []
-        return ProcessHandle([*self._words, *parent], local=self._local)
+        return ProcessHandle([*self._words, *parent])
 
 
 @contextlib.contextmanager
@@ -129,11 +129,6 @@ class WorkerHandle(ABC):
         """Of the process on this machine, where there is one."""
         return None
 
-    @property
-    def resident_bytes(self) -> int:
-        """Memory of the worker's Python; 0 where it cannot be seen."""
-        return 0
-
     def give(self, task: Task) -> None:
         """Send a job; the worker reads at once, whatever it is doing."""
         task.started, task.step, task.oom_kills = time.monotonic(), "starting", machine.oom_kills()
@@ -168,7 +163,7 @@ class WorkerHandle(ABC):
 class ProcessHandle(WorkerHandle):
     """A worker that is a process of ours, or behind one that passes its input and output on."""
 
-    def __init__(self, words: Sequence[str], *, local: bool) -> None:
+    def __init__(self, words: Sequence[str]) -> None:
         super().__init__()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the handle
         self._process = subprocess.Popen(
@@ -179,7 +174,6 @@ class ProcessHandle(WorkerHandle):
         assert self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
         os.set_blocking(self._output.fileno(), False)
-        self._local = local
         self._received = b""
 
     def fileno(self) -> int:
@@ -188,10 +182,6 @@ class ProcessHandle(WorkerHandle):
     @property
     def pid(self) -> int:
         return self._process.pid
-
-    @property
-    def resident_bytes(self) -> int:
-        return machine.resident(self.pid) if self._local else 0
 
     def send(self, request: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):  # a dead worker is noticed by the end of its output

@@ -37,24 +37,23 @@ _LEAST_ROOM = 20
 """A model or a sentence gets so many columns, if it needs them, before another column is left out."""
 _ESSENTIAL = ("analysis", "model", "prime", "seed", "outcome", "certainty")
 _PIECE = re.compile(r"[^,;(\[]*(?:\[[^\]]*\]?)?[,;(]?")
-_SQL = {"==": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
 def select(index: Index, where: Expression | None) -> list[dict[str, Any]]:
-    """The rows of which an expression holds; comparisons of a column with a value are left to SQLite."""
-    if where is None:
-        return list(index.rows())
-    unknown = set(where.names)
-    found = []
-    for row in index.rows(_conditions(where)):
-        unknown.difference_update(row)
-        if where.holds(row):
+    """The rows of which an expression holds, in the order of the questions."""
+    found, known = [], dict[str, None]()
+    for row in index.rows():
+        known.update(dict.fromkeys(row))
+        if where is None or where.holds(row):
             found.append(row)
-    if unknown:
-        _refuse_unknown(
-            "--where", sorted(unknown), dict.fromkeys(name for row in index.rows() for name in row)
-        )
-    return found
+    _refuse_unknown("--where", sorted(where.names) if where else (), known)
+    return sorted(found, key=_place)
+
+
+def _place(row: dict[str, Any]) -> list[tuple[bool, Any]]:
+    """What rows are sorted by; what is not known comes first."""
+    names = ("analysis", "size", "model", "prime", "seed", "key")
+    return [(row[name] is not None, row[name]) for name in names]
 
 
 def _refuse_unknown(option: str, names: Sequence[str], known: Iterable[str]) -> None:
@@ -62,14 +61,6 @@ def _refuse_unknown(option: str, names: Sequence[str], known: Iterable[str]) -> 
     there = sorted(known)
     if there and (unknown := [name for name in names if name not in there]):
         raise InputError(f"{option}: no record has {', '.join(unknown)}; there are: {', '.join(there)}")
-
-
-def _conditions(where: Expression) -> list[tuple[str, str, Any]]:
-    return [
-        (name, _SQL[symbol], value)
-        for name, symbol, value in where.comparisons()
-        if name in COLUMNS and symbol in _SQL and type(value) in (int, str)
-    ]
 
 
 def choose_columns(rows: Sequence[dict[str, Any]], wanted: str | None, *, everything: bool) -> list[str]:

@@ -11,8 +11,9 @@ import math
 import statistics
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,8 @@ from m2bridge._version import __version__
 from m2bridge.errors import RecordError
 
 if TYPE_CHECKING:
-    from m2bridge.batch.plan import Job, Plan
+    from m2bridge.batch.job import Job
+    from m2bridge.batch.plan import Plan
     from m2bridge.batch.store import Store
 
 STORE_VERSION = 1
@@ -49,7 +51,6 @@ NO_ENGINE = "no-engine"
 """Said by a worker, never recorded: its Macaulay2 is gone or another one, and nothing is known about the job."""
 _AFTER_A_CRASH, _AFTER_A_KILL = 2, 4
 """So many attempts are made. A SIGKILL from outside (a person, the kernel) says nothing about the job."""
-_VOLATILE = frozenset({"seconds", "peak_memory_bytes", "finished", "attempts", "sha256"})
 
 
 def exit_code(counts: dict[str, int]) -> int:
@@ -219,17 +220,14 @@ class Estimates:
         return statistics.fmean(y) - slope * statistics.fmean(x), slope
 
 
-@dataclass(slots=True)
-class Triage:
-    """A plan compared with a store: what stands, with its outcome, and what is to be done, in the order in which to do it."""
-
-    standing: list[tuple[Job, str]] = field(default_factory=list)
-    tasks: list[Task] = field(default_factory=list)
-
-
-def triage(plan: Plan, store: Store | None, estimates: Estimates, settings: Settings) -> Triage:
-    """What of a plan is to be done: by priority, then the longest first, then the largest models."""
-    found = Triage()
+def triage(
+    plan: Plan, store: Store | None, estimates: Estimates, settings: Settings
+) -> tuple[Counter[str], list[Task]]:
+    """A plan compared with a store: how many records stand, by their outcome, and what is to be done: by priority, then the
+    longest first, then the largest models.
+    """
+    standing: Counter[str] = Counter()
+    tasks: list[Task] = []
     for job in plan.jobs:
         key = job.key(settings.engine_version)
         record: dict[str, Any] | None = None
@@ -238,14 +236,12 @@ def triage(plan: Plan, store: Store | None, estimates: Estimates, settings: Sett
                 record = store.read(key)
         limits = job.limits if record is None else settings.limits_again(record, job)
         if record is not None and limits is None:
-            found.standing.append((job, record["outcome"]))
+            standing[record["outcome"]] += 1
         else:
-            found.tasks.append(Task(job, key, limits or job.limits, estimate=estimates.of(job)))
+            tasks.append(Task(job, key, limits or job.limits, estimate=estimates.of(job)))
     unknown = float("inf")
-    found.tasks.sort(
-        key=lambda t: (-t.job.priority, -(unknown if t.estimate is None else t.estimate), -t.job.size)
-    )
-    return found
+    tasks.sort(key=lambda t: (-t.job.priority, -(unknown if t.estimate is None else t.estimate), -t.job.size))
+    return standing, tasks
 
 
 def record_of(
@@ -281,12 +277,3 @@ def record_of(
         "package_version": __version__,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def stable(value: Any) -> Any:
-    """A record without what differs from one undisturbed run to the next: times, memory, the number of attempts."""
-    if isinstance(value, dict):
-        return {key: stable(item) for key, item in value.items() if key not in _VOLATILE}
-    if isinstance(value, list):
-        return [stable(item) for item in value]
-    return value

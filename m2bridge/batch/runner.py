@@ -29,7 +29,6 @@ from m2bridge.errors import M2BridgeError
 
 _TICK = 0.2
 _LOOK_AGAIN = 0.5
-_MEMORY_SLACK = 512 * 2**20
 _NO_MEMORY = re.compile(r"allocat|out of memory|bad_alloc|MemoryError", re.IGNORECASE)
 
 
@@ -43,14 +42,11 @@ class Runner:
             raise M2BridgeError("the runner needs a store that was opened for writing")
         self.store, self.locks, self.settings = store, store.locks, settings
         self.launcher, self.display = launcher, display
-        with contextlib.closing(Index(store)) as index:
-            self.estimates = Estimates(index.seconds())
+        self.estimates = Estimates(Index(store).seconds())
         self.state = RunState(source=settings.source, total=len(plan.jobs), workers=settings.workers)
         self.state.locks = store.lock_scope
-        found = triage(plan, store, self.estimates, settings)
-        for _, outcome in found.standing:
-            self.state.cached[outcome] += 1
-        self.queue: deque[Task] = deque(found.tasks)
+        self.state.cached, tasks = triage(plan, store, self.estimates, settings)
+        self.queue: deque[Task] = deque(tasks)
         self.elsewhere: list[Task] = []
         self.workers: list[WorkerHandle] = []
         self.breaker = Breaker(settings.workers, settings.engine_version)
@@ -187,10 +183,9 @@ class Runner:
         free = set(self.elsewhere) - set(held)
         self.queue.extend(task for task in self.elsewhere if task in free)
         self.elsewhere = held
-        if (
-            free and not self.workers and (task := self._claim()) is not None
-        ):  # which drops what was finished elsewhere
-            self.queue.appendleft(task)
+        if free and not self.workers:
+            task = self._claim()  # which drops what was finished elsewhere
+            self.queue.extendleft([task] if task is not None else [])
 
     # -- hearing of them -------------------------------------------------------------------------------------
 
@@ -228,11 +223,13 @@ class Runner:
             worker.ready = False
             worker.kill("retired")
         self._assign()  # first, so that the worker need not wait for the disk
-        attempt = Attempt(
-            outcome=JobOutcome(event["outcome"]), seconds=event["seconds"], limits=task.limits,
-            message=event.get("message"), result=event.get("result"), killed=event.get("killed", False),
-            peak_memory_bytes=event.get("peak_memory_bytes"),
-        )  # fmt: skip
+        said = {
+            name: event[name]
+            for name in ("message", "result", "killed", "peak_memory_bytes")
+            if name in event
+        }
+        outcome, seconds = JobOutcome(event["outcome"]), event["seconds"]
+        attempt = Attempt(outcome=outcome, seconds=seconds, limits=task.limits, **said)
         self._finish(task, attempt, worker.engine)
 
     def _failed(self, worker: WorkerHandle, why: str, *, no_engine: bool) -> None:
@@ -263,7 +260,7 @@ class Runner:
         message = f"the worker died with status {status}" + (f": {last}" if last else "")
         if worker.killed_for == "time":
             outcome, message, killed = JobOutcome.TIMED_OUT, f"stopped after {task.elapsed:.0f} s", False
-        elif worker.killed_for == "memory" or (not killed and _NO_MEMORY.search(words)):
+        elif not killed and _NO_MEMORY.search(words):
             outcome, message, killed = JobOutcome.OUT_OF_MEMORY, "Python used more memory than allowed", False
         elif killed and machine.oom_kills() > task.oom_kills:
             outcome, killed = JobOutcome.OUT_OF_MEMORY, False
@@ -301,16 +298,10 @@ class Runner:
     # -- watching --------------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Kill workers that outlast their job's time or outgrow its memory and do not notice themselves."""
+        """Kill workers that outlast their job's time and do not notice themselves."""
         for worker in self.workers:
-            task = worker.task
-            if task is None or worker.killed_for is not None:
-                continue
-            allowed = task.limits.memory_bytes
-            if task.overdue:
+            if worker.task is not None and worker.killed_for is None and worker.task.overdue:
                 worker.kill("time")
-            elif allowed is not None and worker.resident_bytes > allowed + _MEMORY_SLACK:
-                worker.kill("memory")
 
     def _tick(self, *, force: bool = False) -> None:
         state = self.state

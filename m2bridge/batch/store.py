@@ -250,8 +250,8 @@ class Store:
         """One flat dictionary for each record, as ``m2bridge results`` lists them; `where` as for that command."""
         from m2bridge.batch import expressions, index, listing  # they read stores
 
-        with contextlib.closing(index.Index(Store.open(self.directory))) as opened:
-            return listing.select(opened, None if where is None else expressions.parse(where))
+        condition = None if where is None else expressions.parse(where)
+        return listing.select(index.Index(Store.open(self.directory)), condition)
 
     def frame(self, where: str | None = None) -> Any:
         """The records as a pandas DataFrame; where there is no pandas, as a dictionary of columns."""
@@ -277,21 +277,30 @@ def _mark(directory: Path) -> None:
     write_atomically(marker, text, directory / f".store-{secrets.token_hex(8)}")
 
 
-def encode(record: dict[str, Any]) -> bytes:
-    """The bytes of a record: one JSON object whose first line is the checksum of all that follows it."""
-    rest = json.dumps(record, allow_nan=False, ensure_ascii=False)[1:].encode() + b"\n"
+def encode(document: dict[str, Any]) -> bytes:
+    """The bytes of a document: one JSON object whose first line is the checksum of all that follows it."""
+    rest = json.dumps(document, allow_nan=False, ensure_ascii=False)[1:].encode() + b"\n"
     return b'{"sha256":"' + hashlib.sha256(rest).hexdigest().encode() + b'",\n' + rest
+
+
+def checked(data: bytes) -> dict[str, Any]:
+    """The document in these bytes; a RecordError when they are not whole."""
+    first = _FIRST.match(data)
+    if first is None or hashlib.sha256(data[first.end() :]).hexdigest().encode() != first[1]:
+        raise RecordError("its checksum does not match")
+    try:
+        document: dict[str, Any] = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"it cannot be read ({type(error).__name__})") from None
+    return document
 
 
 def decode(data: bytes, key: str) -> dict[str, Any]:
     """The record in these bytes, if they are whole and belong to `key`."""
-    first = _FIRST.match(data)
-    if first is None or hashlib.sha256(data[first.end() :]).hexdigest().encode() != first[1]:
-        raise _damaged(key, "its checksum does not match")
     try:
-        record: dict[str, Any] = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise _damaged(key, f"it cannot be read ({type(error).__name__})") from None
+        record = checked(data)
+    except RecordError as error:
+        raise _damaged(key, error.message) from None
     if record.get("key") != key:
         raise _damaged(key, f"it holds the key {str(record.get('key'))[:12]}")
     if record.get("store_version") != STORE_VERSION:

@@ -92,7 +92,7 @@ class Worker:
     def serve(self, info: EngineInfo) -> None:
         """Say who we are, then answer until the input ends."""
         with ForkServerEngine(info) if sys.platform == "linux" else ProcessEngine(info) as engine:
-            warm_up = engine.run(Script(name="warm", text="exit 0;\n"))
+            warm_up = engine.run(Script(name="warm", text="exit 0;\n", preload=False))
             if not warm_up.began:
                 self.say("unable", message=f"{host_name()}: {warm_up.stderr.strip()}", exit_code=4)
                 return

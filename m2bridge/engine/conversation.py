@@ -160,7 +160,9 @@ class Conversation:
             return None
         if event == "ready":
             self.drain()
-            self.keeper.note_version(self.buffers[0].decode("utf-8", "replace"))
+            for line in self.buffers[0].decode("utf-8", "replace").splitlines():
+                if line.startswith(VERSION_LINE):
+                    self.keeper.version = line.removeprefix(VERSION_LINE).strip()
             self.buffers[0].clear()
             if self.forget_startup:
                 self.buffers[1].clear()

@@ -39,6 +39,9 @@ FIXED_SEED = "setRandomSeed 0;"
 _WARM_HEAP = 160 * 2**20
 """Heap of a warm Macaulay2 from its start. With room left in it, a child fills new pages instead of copying its parent's, and
 does not begin by collecting its parent's garbage."""
+_WARM_ENVIRONMENT = {"GC_INITIAL_HEAP_SIZE": str(_WARM_HEAP), "LD_BIND_NOW": "1"}
+"""The functions of libraries are found before any child is forked: else each child finds those it calls, and copies the pages
+in which that is noted."""
 _PATIENCE = 5.0
 UNKNOWN = "unknown"
 """The version of a Macaulay2 that is still to be proved."""
@@ -71,7 +74,7 @@ class Command:
             "LC_ALL": "C.UTF-8",
             "TERM": "dumb",
         }
-        return environment | {"GC_INITIAL_HEAP_SIZE": str(_WARM_HEAP)} if self.warm else environment
+        return environment | _WARM_ENVIRONMENT if self.warm else environment
 
 
 def file_name(script: Script) -> str:
@@ -109,7 +112,6 @@ class KeeperProcess:
         self.job_pid: int | None = None
         self.directory: str | None = None
         self.version: str | None = None
-        self.owner = os.getpid()
         _living.add(self)
 
     @property
@@ -160,12 +162,6 @@ class KeeperProcess:
             began=fate.passed_gate or fate.stopped is not None,
         )  # fmt: skip
 
-    def note_version(self, said: str) -> None:
-        """Remember the version that the Macaulay2 below has said before it took its first script."""
-        for line in said.splitlines():
-            if line.startswith(VERSION_LINE):
-                self.version = line.removeprefix(VERSION_LINE).strip()
-
     def kill(self) -> None:
         """Ask the keeper to end the current job; callable from any thread."""
         with contextlib.suppress(KeeperLostError):
@@ -173,8 +169,7 @@ class KeeperProcess:
 
     def close(self, *, at_once: bool = False) -> None:
         """End everything below the keeper and wait until it is gone; `at_once` when it does not answer."""
-        if os.getpid() != self.owner:
-            self.abandon()
+        if self.closed:  # or abandoned: in a forked copy of the caller all keepers are
             return
         self.caller.close()
         try:

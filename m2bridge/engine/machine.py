@@ -151,7 +151,7 @@ def living(pid: int) -> bool:
 
 def descendants(pid: int) -> list[int]:
     """The processes below one."""
-    found = queue = list(children_of(pid))
+    found = queue = children_of(pid)
     while queue:
         queue = [child for parent in queue for child in children_of(parent)]
         found = found + queue

@@ -22,21 +22,22 @@ from m2bridge.scripts import Script
 SERVER = """-- A warm Macaulay2. It forks a child for each job, ahead of time; the child waits at the
 -- gate until it has its limits and is told the script, which it loads as a fresh Macaulay2 would.
 @COLLECT@
+@SEED@
 while true do (
     -- from the keeper: names of gates, one for each child; packages to load first
     m2bridgeWords := apply(separate(";", get "../next"), part -> select(separate(" ", part), word -> word != ""));
     (m2bridgeGates, m2bridgePackages) := toSequence m2bridgeWords;
     scan(m2bridgePackages, name -> try needsPackage name);
-    if #m2bridgePackages > 0 then (@COLLECT@);
+    if #m2bridgePackages > 0 then (@COLLECT@ @SEED@);
     m2bridgeChild := fork();
     if m2bridgeChild == 0 then (
         scan(m2bridgeGates, m2bridgeGate -> if fork() == 0 then (
             setGroupID(0, 0);
             m2bridgeJob := get("../" | m2bridgeGate);
-            @SEED@
             if m2bridgeJob != "" then load m2bridgeJob;     -- nothing to do: the keeper is gone
             flush stdio; flush stderr;
-            try exec {"/bin/true"};         -- gone at once; to take the heap apart costs milliseconds
+            try exec {"../end"};            -- gone at once; to take the heap apart costs milliseconds
+            try exec {"/bin/true"};
             exit 0));
         get "../acknowledge";       -- the one in between goes, and its children belong to the keeper
         kill processID())
@@ -44,9 +45,10 @@ while true do (
 """
 
 COLLECT_SINCE = (1, 26)
-"""From this version on the heap is collected once before children are forked: a child that begins by collecting its parent's
-garbage copies its parent's pages. In one run on a loaded machine the script of a dimension took 100 ms of processor time without
-and 31 ms with it on 1.26; 27 and 31 ms on 1.21, where nothing is gained (``benchmarks/engine.py``). None between was tried."""
+"""From this version on the heap is collected before children are forked: a child that begins by collecting its parent's garbage
+copies its parent's pages. In one run on a loaded machine the script of a dimension took 100 ms of processor time without and
+31 ms with it on 1.26; 27 and 31 ms on 1.21, where nothing is gained (``benchmarks/engine.py``). None between was tried. It is
+done twice, because what is finalized the first time is freed the second: a child then meets 1,000 page faults, not 1,130."""
 
 
 class ForkServerEngine(Engine):
@@ -65,7 +67,7 @@ class ForkServerEngine(Engine):
     def __init__(self, info: EngineInfo, *, recycle_after: int = 1000) -> None:
         if sys.platform != "linux":
             raise InputError("the fork server needs Linux; elsewhere use the one-shot process (warm=False)")
-        collect = "collectGarbage();" if version_number(info.version) >= COLLECT_SINCE else "null;"
+        collect = 2 * "collectGarbage(); " if version_number(info.version) >= COLLECT_SINCE else "null;"
         expression = SERVER.replace("@SEED@", FIXED_SEED).replace("@COLLECT@", collect)
         self._command = Command(path=path_of(info), expression=expression, preload=False, warm=True)
         self._info, self._recycle_after = info, recycle_after

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from m2bridge.batch.policy import stable
 from m2bridge.batch.store import Store
+from tests.comparing import stable
 
 JOBS = """
 [[grid]]

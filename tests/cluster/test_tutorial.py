@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.batch.policy import stable
 from m2bridge.batch.store import Store
+from tests.comparing import stable
 
 pytestmark = pytest.mark.cluster
 PAGE = (Path(__file__).parents[2] / "docs/tutorials/cluster.md").read_text(encoding="utf-8")

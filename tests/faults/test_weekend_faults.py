@@ -300,18 +300,26 @@ def _with_checksum(data: bytes) -> bytes:
     return b'{"sha256":"' + hashlib.sha256(rest).hexdigest().encode() + b'",\n' + rest
 
 
-def test_a_caller_with_two_thousand_open_files(engine_info: EngineInfo) -> None:
-    program = """
+@pytest.mark.parametrize(
+    "limited",
+    [
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)); "
+        "kept = [os.open('/dev/null', os.O_RDONLY) for _ in range(2000)]",
+        "resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)); resource.setrlimit(resource.RLIMIT_CPU, (60, 60))",
+    ],
+    ids=["two thousand open files", "less memory and time than the default limits"],
+)
+def test_a_caller_with_limits_of_its_own(limited: str, engine_info: EngineInfo) -> None:
+    program = f"""
 import os, resource, sys
 from pathlib import Path
 from m2bridge.engine import EngineInfo, ForkServerEngine, Limits, ProcessEngine
 from m2bridge.scripts import Script
-resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
-kept = [os.open("/dev/null", os.O_RDONLY) for _ in range(2000)]
+{limited}
 info = EngineInfo(version=sys.argv[2], origin="option", path=Path(sys.argv[1]))
 for kind in (ProcessEngine, ForkServerEngine):
     with kind(info) as engine:
-        print(engine.run(Script(name="two", text="<< 1+1;"), Limits(wall_seconds=60)).stdout)
+        print(engine.run(Script(name="two", text="<< 1+1;"), Limits(wall_seconds=60, cpu_seconds=90)).stdout)
 """
     words = [sys.executable, "-c", program, str(engine_info.path), engine_info.version]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)

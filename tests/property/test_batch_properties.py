@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from m2bridge.batch.expressions import parse
 from m2bridge.batch.grid import Grid, axis_of
 from m2bridge.batch.plan import expand
 from m2bridge.batch.store import STORE_VERSION, decode, encode
-from m2bridge.errors import InputError, ParseError, RecordError
+from m2bridge.errors import InputError, OutOfReachError, ParseError, RecordError
 
 numbers = st.integers(0, 9).map(str) | st.sampled_from(["a", "d"])
 sums = st.recursive(
@@ -84,15 +85,31 @@ axes = st.fixed_dictionaries(
 )
 
 
+def inclusive(text: str, names: dict[str, int]) -> range:
+    first, last = (eval(bound, {}, names) for bound in text.split(".."))
+    return range(first, last + 1)
+
+
 @given(axes, st.sampled_from([None, "a <= b", "a + b != d"]))
 @settings(max_examples=150, deadline=None)
-def test_a_grid_is_counted_as_it_is_expanded(given_axes: dict[str, Any], when: str | None) -> None:
+def test_a_grid_is_filtered_and_refused_beyond_what_is_allowed(
+    given_axes: dict[str, Any], when: str | None
+) -> None:
     grid = Grid.of({name: axis_of(value) for name, value in given_axes.items()}, None)
-    points = list(grid.points())
-    assert grid.count(10**6) == len(points)
+    points = list(grid.points(10**6))
+    expected = [
+        {"d": d, "a": a, "b": b, "c": given_axes["c"]}
+        for d in given_axes["d"]
+        for a in inclusive(given_axes["a"], {"d": d})
+        for b in inclusive(given_axes["b"], {"d": d, "a": a})
+    ]
+    assert sorted(map(sorted, map(dict.items, points))) == sorted(map(sorted, map(dict.items, expected)))
+    if points:
+        with pytest.raises(OutOfReachError):
+            list(grid.points(len(points) - 1))
     filtered = Grid(grid.axes, None if when is None else parse(when))
-    expected = [p for p in points if when is None or eval(when, {}, dict(p))]
-    assert list(filtered.points()) == expected
+    kept = [p for p in points if when is None or eval(when, {}, dict(p))]
+    assert list(filtered.points(10**6)) == kept
 
 
 plain = st.none() | st.booleans() | st.integers() | st.text(max_size=20)

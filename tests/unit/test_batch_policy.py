@@ -9,8 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from m2bridge.batch import listing, registry
-from m2bridge.batch.expressions import parse
-from m2bridge.batch.plan import Job
+from m2bridge.batch.job import Job
 from m2bridge.batch.policy import (
     Attempt,
     Estimates,
@@ -20,10 +19,10 @@ from m2bridge.batch.policy import (
     exit_code,
     new_limits,
     record_of,
-    stable,
 )
 from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError
+from tests.comparing import stable
 
 SMALL, LONG, LARGE = JobLimits(1.0, 100), JobLimits(2.0, 100), JobLimits(1.0, 200)
 
@@ -144,10 +143,6 @@ def test_tables() -> None:
     assert r"50\% \& more\_" in listing.as_latex(rows, ["note"])
     with pytest.raises(InputError, match="no record has"):
         listing.choose_columns(rows, "nothing", everything=False)
-    assert listing._conditions(parse("outcome == 'complete' and image_dim > 3 and seed < 9")) == [
-        ("outcome", "=", "complete"),
-        ("seed", "<", 9),
-    ]
 
 
 def test_parquet_keeps_types_and_what_is_unknown() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from m2bridge.batch import index as index_module
 from m2bridge.batch.index import Index
 from m2bridge.batch.locks import Locks, scope_of
 from m2bridge.batch.policy import JobLimits
@@ -221,7 +222,7 @@ def test_a_record_in_the_same_tick_is_found_whatever_the_clock_says(
     with monkeypatch.context() as patch:
         patch.setattr(time, "time_ns", lambda: 10**18)
         patch.setattr(time, "time", lambda: 1e9)
-        Index(store).close()
+        Index(store)
     entry = record(5, outcome="timed-out", result=None)
     entry["key"] = entry["key"][:2] + "f" * 62
     directory = store.path_of(entry["key"]).parent
@@ -234,36 +235,67 @@ def test_a_record_in_the_same_tick_is_found_whatever_the_clock_says(
 def test_a_directory_changed_in_1970_is_looked_into(store: Store) -> None:
     entry = record(5, outcome="timed-out", result=None)
     entry["key"] = entry["key"][:2] + "f" * 62
-    Index(store).close()
+    Index(store)
     store.write(entry["key"], entry)
     os.utime(store.path_of(entry["key"]).parent, (0, 0))
     assert Index(store).counts() == {"complete": 20, "timed-out": 1}
 
 
-@pytest.mark.parametrize("damage", ["missing", "truncated", "empty", "text", "noise", "version", "no table"])
+@pytest.mark.parametrize(
+    "damage", ["missing", "one missing", "truncated", "empty", "text", "noise", "flipped"]
+)
 def test_a_damaged_index_is_made_again(store: Store, damage: str) -> None:
     index = Index(store)
     expected = list(index.rows())
-    index.close()
-    path = index.path
-    assert not list(store.directory.glob("*.sqlite*")), "a store holds records only"
+    assert sorted(path.name for path in store.directory.iterdir()) == [
+        "damaged", "locks", "records", "runners", "store.json", "tmp",
+    ]  # fmt: skip
+    part = index.path / record(1)["key"][:2]
+    before = part.stat().st_mtime_ns
     if damage == "missing":
-        path.unlink()
+        shutil.rmtree(index.path)
+    elif damage == "one missing":
+        part.unlink()
     elif damage == "truncated":
-        os.truncate(path, path.stat().st_size // 2)
+        os.truncate(part, part.stat().st_size // 2)
     elif damage == "empty":
-        os.truncate(path, 0)
+        os.truncate(part, 0)
     elif damage == "text":
-        path.write_text("not a database, but longer than a header of one hundred bytes " * 9)
+        part.write_text("not an index")
     elif damage == "noise":
-        data = bytearray(path.read_bytes())
-        data[4096:] = os.urandom(len(data) - 4096)
-        path.write_bytes(data)
+        part.write_bytes(os.urandom(part.stat().st_size))
     else:
-        with sqlite3.connect(path) as connection:
-            connection.execute("pragma user_version = 99" if damage == "version" else "drop table jobs")
+        part.write_bytes(part.read_bytes().replace(b"complete", b"compleat"))
+    if damage not in ("missing", "one missing"):
+        os.utime(part, ns=(before, before))
+        assert list(index.rows()) == expected
     assert list(Index(store).rows()) == expected
     assert len(expected) == 20
+
+
+def test_a_damaged_note_of_another_index_is_left_alone(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "cache_directory", lambda: tmp_path / "cache")
+    for name, note in (("noise", b"\xdf\x00"), ("gone", b"/nonexistent/store"), ("nul", b"a\x00b")):
+        (tmp_path / "cache" / "indexes" / name).mkdir(parents=True)
+        (tmp_path / "cache" / "indexes" / name / "store").write_bytes(note)
+    index = Index(store)
+    assert index.counts() == {"complete": 20}
+    left = {path.name for path in index.path.parent.iterdir()}
+    assert left - {index.path.name} in ({"noise", "nul"}, {"noise"})
+
+
+def test_where_the_cache_cannot_be_written_rows_are_kept_in_memory(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(index_module, "cache_directory", lambda: tmp_path / "file")
+    index = Index(store)
+    assert index.counts() == {"complete": 20}
+    store.path_of(record(5)["key"]).unlink()
+    index.refresh()
+    assert index.counts() == {"complete": 19}
 
 
 def test_a_damaged_record_is_not_in_the_index(store: Store) -> None:

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from m2bridge.cli import doctor, engine
+from m2bridge.cli import engine
 from m2bridge.engine import install
 from m2bridge.errors import NoEngineError
 
@@ -27,7 +27,7 @@ def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr("m2bridge.engine.discovery.sysconfig.get_path", lambda _: "/nonexistent")
     monkeypatch.setattr(install, "wheel_available", lambda: (True, "a wheel"))
-    monkeypatch.setattr("m2bridge.cli.doctor.wheel_available", lambda: (True, "a wheel"))
+    monkeypatch.setattr("m2bridge.cli.engine.wheel_available", lambda: (True, "a wheel"))
     program = tmp_path / "python"
     program.write_text(
         f"#!{sys.executable}\n"
@@ -119,7 +119,6 @@ def test_no_pip(pip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def app() -> typer.Typer:
     application = typer.Typer()
     engine.register(application)
-    doctor.register(application)
     return application
 
 

@@ -28,24 +28,14 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from m2bridge.engine.keeping.sandbox import become
-    from m2bridge.engine.keeping.warm import (
-        FIFOS,
-        SERVER_PATIENCE,
-        UNHURRIED,
-        ServerLostError,
-        WarmMacaulay2,
-        children_of,
-        unread,
-    )
+    from m2bridge.engine.keeping import sandbox, warm
 else:  # run as `python -I -S DIRECTORY`: the package is not imported, only its neighbours
-    from sandbox import become
-    from warm import FIFOS, SERVER_PATIENCE, UNHURRIED, ServerLostError, WarmMacaulay2, children_of, unread
+    import sandbox
+    import warm
 
 PR_SET_CHILD_SUBREAPER = 36
 LINUX = sys.platform == "linux"
@@ -66,14 +56,15 @@ class Keeper:
         self.exits: dict[int, tuple[int, Any]] = {}
         self.deadline = math.inf
         self.tend_until = 0.0
-        self.warm = WarmMacaulay2(self)
+        self.warm = warm.WarmMacaulay2(self)
         self.group: int | None = None
         self.asked_to_kill = self.go = self.begun = False
         self.root = Path(tempfile.mkdtemp(prefix="m2bridge-"))
         self.work = self.root / "work"
         self.work.mkdir()
-        for name in FIFOS:
+        for name in warm.FIFOS:
             os.mkfifo(self.root / name, 0o600)
+        warm.write_quick_end(self.root / "end")
         self.wake, wake_write = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(wake_write, False)
@@ -88,17 +79,13 @@ class Keeper:
         except OSError:
             raise CallerGoneError from None
 
-    def requests(self) -> Iterator[dict[str, Any]]:
-        while b"\n" in self.received:
-            line, _, self.received = self.received.partition(b"\n")
-            yield json.loads(line)
-
-    def listen(self, seconds: float | None) -> list[dict[str, Any]]:
-        """Wait for a request, a child's end or the time to pass; notes the requests `kill` and `go`."""
+    def listen(self, seconds: float | None) -> dict[str, Any] | None:
+        """Wait for a request, a child's end or the time to pass; the job that was asked for, if one was."""
         ready, _, _ = select.select([self.caller.fileno(), self.wake], [], [], seconds)
         if self.wake in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(self.wake, 4096)
+        lines: list[bytes] = []
         if self.caller.fileno() in ready:
             try:
                 data = self.caller.recv(1 << 20)
@@ -106,9 +93,9 @@ class Keeper:
                 data = b""
             if not data:
                 raise CallerGoneError
-            self.received += data
-        others = []
-        for request in self.requests():
+            *lines, self.received = (self.received + data).split(b"\n")
+        job = None
+        for request in map(json.loads, lines):
             if request["request"] == "kill":
                 self.asked_to_kill = True
             elif request["request"] == "go":
@@ -116,9 +103,14 @@ class Keeper:
             elif request["request"] == "crashing":
                 self.deadline = min(self.deadline, time.monotonic() + CRASH_PATIENCE)
             else:
-                others.append(request)
+                job = request
         self.reap()
-        return others
+        return job
+
+    def tend_or_wait(self, seconds: float | None) -> dict[str, Any] | None:
+        """Listen; for a while after a job began, see to spare children meanwhile."""
+        tending = self.warm.tend() and time.monotonic() < self.tend_until
+        return self.listen(warm.UNHURRIED if tending else seconds)
 
     # -- processes ------------------------------------------------------------------------------------------
 
@@ -135,7 +127,7 @@ class Keeper:
 
     def children(self) -> set[int]:
         """The processes whose parent is the keeper, the warm Macaulay2 and its spare children left out."""
-        return children_of(os.getpid()) - self.warm.processes if LINUX else set()
+        return set(warm.children_of(os.getpid())) - self.warm.processes if LINUX else set()
 
     def sweep(self) -> None:
         """Kill the job and all that it started; orphans come to the keeper and are killed in turn."""
@@ -158,7 +150,7 @@ class Keeper:
     def spawn(self, job: dict[str, Any], cpu_seconds: int | None) -> int:
         pid = os.fork()
         if pid == 0:
-            become(job["command"], job["environment"], self.work, cpu_seconds)
+            sandbox.become(job["command"], job["environment"], self.work, cpu_seconds)
         return pid
 
     def shutdown(self) -> None:
@@ -173,12 +165,12 @@ class Keeper:
         try:
             self.report("hello", directory=str(self.root))
             while True:
-                tending = self.warm.tend() and time.monotonic() < self.tend_until
-                for request in self.listen(UNHURRIED if tending else None):
-                    try:
-                        self.job(request)
-                    except (ServerLostError, OSError, ValueError) as error:
-                        self.report("lost", reason=str(error), begun=self.begun)
+                job = self.tend_or_wait(None)
+                try:
+                    if job is not None:
+                        self.job(job)
+                except (warm.ServerLostError, OSError, ValueError) as error:
+                    self.report("lost", reason=str(error), begun=self.begun)
         except CallerGoneError:
             pass
         finally:
@@ -190,16 +182,16 @@ class Keeper:
         begun = time.monotonic()
         self.deadline = begun + wall
         self.prepare(job)
-        pid: int
         gate: int | None
         if job["warm"]:
             self.deadline = math.inf  # the time that a warm Macaulay2 takes to start is not the script's
-            pid, gate = self.warm.start(job)
-            self.group = pid
+            self.group, gate = self.warm.start(job)
             begun = time.monotonic()
             self.deadline = begun + wall
         else:
-            pid, gate = self.start_fresh(job)
+            gate = self.start_fresh(job)
+        pid = self.group
+        assert pid is not None
         cpu_limit = None
         if gate is not None:
             cpu_limit = self.limit(pid, job)
@@ -209,8 +201,7 @@ class Keeper:
             self.pass_gate(job, pid, gate)
         self.tend_until = time.monotonic() + 5.0
         while not self.must_end(pid):
-            tending = self.warm.tend() and time.monotonic() < self.tend_until
-            self.listen(UNHURRIED if tending else self.time_left())
+            self.tend_or_wait(self.time_left())
         stopped = None if pid in self.exits else "asked" if self.asked_to_kill else "wall"
         seconds = time.monotonic() - begun
         self.sweep()
@@ -229,12 +220,12 @@ class Keeper:
         looking = os.open(self.root / self.warm.gate, os.O_RDONLY | os.O_NONBLOCK)
         os.write(gate, f"./{job['file']}".encode())
         os.close(gate)
-        patience = time.monotonic() + SERVER_PATIENCE
-        while unread(looking):
+        patience = time.monotonic() + warm.SERVER_PATIENCE
+        while warm.unread(looking):
             if pid in self.exits or time.monotonic() > patience:
                 os.close(looking)
-                raise ServerLostError("the child of the warm Macaulay2 did not take its script")
-            self.listen(UNHURRIED)
+                raise warm.ServerLostError("the child of the warm Macaulay2 did not take its script")
+            self.listen(warm.UNHURRIED)
         os.close(looking)
         self.begun = True
 
@@ -252,12 +243,12 @@ class Keeper:
         self.exits.clear()
         self.asked_to_kill = self.go = self.begun = False
 
-    def start_fresh(self, job: dict[str, Any]) -> tuple[int, int | None]:
-        """A Macaulay2 of its own for the job, and its gate held open; no gate when it ended before."""
-        pid = self.group = self.spawn(job, None if LINUX else job["cpu_seconds"])
+    def start_fresh(self, job: dict[str, Any]) -> int | None:
+        """Start a Macaulay2 of its own for the job; its gate held open, none when it ended before."""
+        self.group = pid = self.spawn(job, None if LINUX else job["cpu_seconds"])
         while (gate := self.writing_end("gate")) is None and not self.must_end(pid):
-            self.listen(UNHURRIED)
-        return pid, gate
+            self.listen(warm.UNHURRIED)
+        return gate
 
     def writing_end(self, fifo: str) -> int | None:
         """The FIFO's writing end if somebody reads it."""
@@ -278,13 +269,17 @@ class Keeper:
             page = resource.getpagesize()
             room = max(0, job["heap_bytes"] - (resident - shared) * page)  # mapped, and not used yet
             allowed = mapped * page + max(0, job["memory_bytes"] - room)
-            resource.prlimit(pid, resource.RLIMIT_AS, (allowed, allowed))
+            _limit(pid, resource.RLIMIT_AS, allowed)
         if cpu_limit is not None:
             ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
             used = sum(map(int, ticks)) // os.sysconf("SC_CLK_TCK")
             cpu_limit += used
-            resource.prlimit(pid, resource.RLIMIT_CPU, (cpu_limit, cpu_limit))
+            _limit(pid, resource.RLIMIT_CPU, cpu_limit)
         return cpu_limit
+
+
+def _limit(pid: int, kind: int, most: int) -> None:
+    resource.prlimit(pid, kind, sandbox.limits(most, resource.prlimit(pid, kind)))
 
 
 def main() -> None:

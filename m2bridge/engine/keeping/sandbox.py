@@ -142,6 +142,17 @@ def _refused(attempt: Callable[[], object]) -> bool:
     return False
 
 
+def limits(most: int, present: tuple[int, int]) -> tuple[int, int]:
+    """A soft and a hard limit; where the caller's own hard limit is lower it stays, because it cannot be raised.
+
+    >>> limits(5, (7, 7)), limits(9, (3, 7)), limits(9, (-1, -1))
+    ((5, 5), (7, 7), (9, 9))
+    """
+    hard = present[1]
+    value = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    return value, value
+
+
 def become(
     command: list[str], environment: dict[str, str], directory: Path, cpu_seconds: int | None
 ) -> NoReturn:
@@ -154,7 +165,9 @@ def become(
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         if cpu_seconds is not None:
-            resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+            resource.setrlimit(
+                resource.RLIMIT_CPU, limits(cpu_seconds, resource.getrlimit(resource.RLIMIT_CPU))
+            )
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             restrict()

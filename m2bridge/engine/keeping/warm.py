@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import platform
 import signal
+import struct
 import sys
 import termios
 import time
@@ -25,39 +27,29 @@ PAUSE = 0.0005  # seconds between two looks, when a job waits
 UNHURRIED = 4 * PAUSE
 START_PATIENCE = 120.0  # seconds until a Macaulay2 that starts counts as stuck
 SERVER_PATIENCE = 10.0  # and one that is warm
+LISTS_OF_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
 
 class ServerLostError(Exception):
     """The warm Macaulay2 died or does not answer."""
 
 
-def children_of(pid: int) -> set[int]:
-    """The children of a process, whichever of its threads forked them."""
-    found: set[int] = set()
-    try:
+def children_of(pid: int) -> list[int]:
+    """The children of a process, whichever of its threads forked them; those of one thread in the order of their birth, where the
+    kernel has lists of them.
+    """
+    found: list[int] = []
+    tasks: list[str] = []
+    with contextlib.suppress(OSError):  # the process is gone
         tasks = os.listdir(f"/proc/{pid}/task")
-    except OSError:  # it is gone
-        return found
-    try:
-        for task in tasks:
-            with open(f"/proc/{pid}/task/{task}/children") as children:
-                found.update(map(int, children.read().split()))
-    except OSError:  # a kernel without these lists
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
-                    found.add(int(stat.parent.name))
+    for task in tasks if LISTS_OF_CHILDREN else ():
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/children") as children:
+            found += map(int, children.read().split())
+    for stat in () if LISTS_OF_CHILDREN else Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(stat.parent.name))
     return found
-
-
-def files_of(pid: int) -> list[str]:
-    """The names of the files that a process has open, without their directories."""
-    names = []
-    with contextlib.suppress(OSError):
-        for number in os.listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(OSError):
-                names.append(os.readlink(f"/proc/{pid}/fd/{number}").rpartition("/")[2])
-    return names
 
 
 def state_of(pid: int) -> str:
@@ -71,6 +63,18 @@ def state_of(pid: int) -> str:
 def unread(descriptor: int) -> int:
     """How many bytes in a pipe nobody has read yet."""
     return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+
+
+def write_quick_end(path: Path) -> None:
+    """Write a program that does nothing but end, on x86-64: to load /bin/true takes a child half a millisecond."""
+    if platform.machine() == "x86_64":
+        code = bytes.fromhex("31ff b83c000000 0f05")  # exit(0)
+        header = struct.pack(
+            "<7s9x2HI3QI6H", b"\x7fELF\2\1\1", 2, 62, 1, 0x400078, 64, 0, 0, 64, 56, 1, 0, 0, 0
+        )
+        size = len(header) + 56 + len(code)
+        path.write_bytes(header + struct.pack("<2I6Q", 1, 5, 0, 0x400000, 0x400000, size, size, 4096) + code)
+        path.chmod(0o700)
 
 
 class Spare(NamedTuple):
@@ -91,10 +95,9 @@ class WarmMacaulay2:
         self.died = False
         self.gate = GATES[0]  # of the job that runs
         self.spares: list[Spare] = []
-        self.forking = False
+        self.awaited: list[str] = []  # gates for children that are being forked
         self.litter = 1
-        self.newborn: set[int] = set()  # children not seen at a gate yet
-        self.awaited: dict[str, int | None] = {}  # gates where no child was seen yet, and their writing ends
+        self.newborn: dict[int, str] = {}  # children that have not come to their gate yet
         self.dropped: set[int] = set()  # children of no use, not yet gone from their gates
         self.packages: set[str] = set()  # that scripts have asked for
         self.loaded: set[str] = set()  # before the last fork
@@ -126,43 +129,42 @@ class WarmMacaulay2:
         more than a child, so it has several, each time twice as many; the first time one, for which a job is waiting. Packages
         that scripts have asked for are loaded before the fork.
         """
+        wanted = self.server is not None and len(self.spares) <= FEW_SPARES
         if self.newborn:
             self.look_at_gates()
-        elif self.server is not None and len(self.spares) <= FEW_SPARES and not self.dropped:
-            fifo = self.keeper.writing_end("acknowledge" if self.forking else "next")
+        elif wanted and not self.dropped:
+            fifo = self.keeper.writing_end("acknowledge" if self.awaited else "next")
             if fifo is not None:
-                if self.forking:
-                    (between,) = children_of(self.server)
-                    self.newborn = children_of(between)
+                if self.awaited:
+                    self.meet_newborn()
                 else:
-                    self.close_gates()
-                    taken = {self.gate, *(spare.gate for spare in self.spares)}
-                    gates = [gate for gate in GATES if gate not in taken]
-                    self.awaited = dict.fromkeys(gates[: self.litter])
-                    self.litter = min(2 * self.litter, MOST_FORKED) if files_of(self.server) else 1
-                    missing = sorted(self.packages - self.loaded)
-                    self.loaded.update(missing)
-                    os.write(fifo, f"{' '.join(self.awaited)};{' '.join(missing)}".encode())
-                self.forking = not self.forking
+                    os.write(fifo, self.order().encode())
                 os.close(fifo)
-        return bool(self.newborn) or (self.server is not None and len(self.spares) <= FEW_SPARES)
+        return bool(self.newborn) or wanted
+
+    def order(self) -> str:
+        """What the warm Macaulay2 is told: a gate for each child, and packages to load first."""
+        taken = {self.gate, *(spare.gate for spare in self.spares)}
+        self.awaited = [gate for gate in GATES if gate not in taken][: self.litter]
+        self.litter = min(2 * self.litter, MOST_FORKED) if LISTS_OF_CHILDREN else 1
+        missing = sorted(self.packages - self.loaded)
+        self.loaded.update(missing)
+        return f"{' '.join(self.awaited)};{' '.join(missing)}"
+
+    def meet_newborn(self) -> None:
+        """The children were forked in the order of their gates; those that died meanwhile are in the list too."""
+        assert self.server is not None
+        (between,) = children_of(self.server)
+        self.newborn = dict(zip(children_of(between), self.awaited, strict=True))
+        self.awaited = []
 
     def look_at_gates(self) -> None:
-        """Open the gates at which somebody reads, and see who it is by the files that the newborn have open.
-
-        Where the system does not show these, there is one child at a time.
-        """
-        for gate, end in self.awaited.items():
-            if end is None:
-                self.awaited[gate] = self.keeper.writing_end(gate)
-        alone = len(self.newborn) == len(self.awaited) == 1
-        for pid in list(self.newborn):
-            for gate in list(self.awaited) if alone else files_of(pid):
-                end = self.awaited.get(gate)
-                if end is not None:
-                    self.spares.append(Spare(pid, gate, end, frozenset(self.loaded)))
-                    self.newborn.discard(pid)
-                    del self.awaited[gate]
+        """Open the gates at which a child reads."""
+        for pid, gate in list(self.newborn.items()):
+            end = self.keeper.writing_end(gate)
+            if end is not None:
+                self.spares.append(Spare(pid, gate, end, frozenset(self.loaded)))
+                del self.newborn[pid]
 
     def drop(self, spare: Spare) -> None:
         self.dropped.add(spare.pid)
@@ -170,18 +172,11 @@ class WarmMacaulay2:
         with contextlib.suppress(ProcessLookupError):
             os.kill(spare.pid, signal.SIGKILL)
 
-    def close_gates(self) -> None:
-        """Close the gates to which no child came, because it died before."""
-        for end in self.awaited.values():
-            if end is not None:
-                os.close(end)
-        self.awaited = {}
-
     def note_end(self, pid: int) -> None:
         """A child of the keeper ended."""
         if pid == self.server:
             self.server, self.died = None, True
-        self.newborn.discard(pid)
+        self.newborn.pop(pid, None)
         self.dropped.discard(pid)
         for spare in [spare for spare in self.spares if spare.pid == pid]:
             os.close(spare.writing_end)
@@ -196,8 +191,7 @@ class WarmMacaulay2:
             self.server = None
         for spare in self.spares:
             os.close(spare.writing_end)
-        self.spares, self.newborn = [], set()
-        self.close_gates()
+        self.spares, self.newborn = [], {}
 
     @property
     def processes(self) -> set[int | None]:
