@@ -1,10 +1,11 @@
 """How long the stand-alone checker takes beside the computation that it checks, and how large certificates are.
 
-usage: python benchmarks/checker.py [--large]
+usage: python benchmarks/checker.py [--large] [OTHER_CHECKER.py]
 
 Each row: `dimension(engine=False)` with its certificate, then `python -I m2bridge/checker.py` on it in a fresh process. Seconds
 are those of computing, so that other programs on the machine matter little. With ``--large`` the certificates grow up to
-delta = 64, and the slowest documents that the checker still answers are tried: many vector fields.
+delta = 64, and the slowest documents that the checker still answers are tried: many vector fields. With another checker, for
+example that of an older version, its seconds for the same documents stand at the end of each row.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from m2bridge.models import parse_spec
 FIGURE_3 = [
     f"{family}(d=[{n},{n},{n}],a=[2,2],t=3)" for family in ("deep-lightning", "softmax") for n in range(3, 11)
 ]
+OTHERS = [word for word in sys.argv[1:] if word.endswith(".py")]
 LARGE = ["deep-lightning(d=[32,32,32],a=[2,2],t=3)", "deep-lightning(d=[64,64,64],a=[2,2],t=3)"]
 
 
@@ -35,13 +37,21 @@ def computed() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def checked(document: Any, directory: Path) -> tuple[float, int, int]:
-    """Seconds of the check, the checker's exit code, and the size of the document in bytes."""
-    path, before = directory / "certificate.json", computed()
+def checked(document: Any, directory: Path) -> tuple[float, str]:
+    """Seconds of the check; and in words the checker's exit code, the size of the document, and the other checker's seconds."""
+    path = directory / "certificate.json"
     path.write_text(json.dumps(document))
-    command = [sys.executable, "-I", str(checker.__file__), str(path)]
-    code = subprocess.run(command, capture_output=True, check=False).returncode
-    return computed() - before, code, path.stat().st_size
+    seconds, codes = [], []
+    for file in (str(checker.__file__), *OTHERS):
+        before = computed()
+        codes.append(
+            subprocess.run(
+                [sys.executable, "-I", file, str(path)], check=False, stdout=subprocess.DEVNULL
+            ).returncode
+        )
+        seconds.append(computed() - before)
+    others = "".join(f"  other {s:8.3f} s" for s in seconds[1:])
+    return seconds[0], f"exit {codes}  {path.stat().st_size} bytes{others}"
 
 
 def many_fields(spec: str, count: int) -> Any:
@@ -55,23 +65,20 @@ def main() -> None:
     large = "--large" in sys.argv
     m2bridge.dimension(FIGURE_3[0], engine=False)  # imports are not counted
     total_proof = total_check = 0.0
-    largest = 0
     with tempfile.TemporaryDirectory() as name:
         for spec in FIGURE_3 + (LARGE if large else []):
             start = time.process_time()
             found = m2bridge.dimension(spec, engine=False)
             proof = time.process_time() - start
-            check, code, size = checked(found.certificate, Path(name))
+            check, words = checked(found.certificate, Path(name))
             if spec in FIGURE_3:
                 total_proof, total_check = total_proof + proof, total_check + check
-            largest = max(largest, size)
             ratio = f"ratio {check / proof:6.1f}"
-            print(f"{spec:45} {proof:8.3f} s {check:8.3f} s  {ratio}  exit {code}  {size} bytes", flush=True)
+            print(f"{spec:45} {proof:8.3f} s {check:8.3f} s  {ratio}  {words}", flush=True)
         print(f"Figure 3: {total_proof:.2f} s and {total_check:.2f} s, ratio {total_check / total_proof:.1f}")
-        print(f"largest certificate: {largest} bytes", flush=True)
         for spec in ["mlp(widths=[5,5,3,1],r=2)", "deep-lightning(d=[3,3,3],a=[1,2],t=3)"] if large else []:
-            check, code, size = checked(many_fields(spec, 1000), Path(name))
-            print(f"1000 fields of {spec:38} {check:8.3f} s  exit {code}  {size} bytes", flush=True)
+            check, words = checked(many_fields(spec, 1000), Path(name))
+            print(f"1000 fields of {spec:38} {check:8.3f} s  {words}", flush=True)
 
 
 if __name__ == "__main__":

@@ -32,10 +32,11 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property, reduce
 from hashlib import sha256
-from itertools import combinations, combinations_with_replacement, pairwise
+from itertools import chain, combinations, combinations_with_replacement, pairwise
 from math import comb, factorial, gcd, prod
 from operator import mul
 from pathlib import Path
@@ -216,15 +217,17 @@ WORDS: dict[str, tuple[list[str], int | None]] = {  # words before the operands,
     "slice": ([rf"{PART}(?:,{PART})*"], 1), "gather": ([SHAPE, rf"{NATURAL}(?:,{NATURAL})*"], 1),
     "concatenate": ([NATURAL], None), "softmax": ([NATURAL], 1), "exp": ([], 1), "reciprocal": ([], 1),
 }  # fmt: skip
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+BILINEAR = ("einsum", "multiply")
 ANALYTIC = ("softmax", "exp", "reciprocal")
 ORDER = {"weight": 0, "input": 1}  # everything else comes after them
 
 
 @dataclass(slots=True)
 class Gate:
-    """One instruction of a program. Its plan is what is the same at every point. For einsum: contractions for the value and for
-    both transposes; for softmax: its lines; for all others, and each operand: the place that each entry of the result
-    reads there, or None.
+    """One instruction of a program. Its plan is what is the same at every point: for einsum and multiply contractions for the
+    value and for both transposes; for softmax its lines; else, for each operand, the place that each entry of the result reads
+    there, or None.
     """
 
     operation: str
@@ -232,6 +235,12 @@ class Gate:
     operands: list[int]
     shape: Shape
     plan: Any = None
+
+
+def grid(lengths: dict[str, int], term: str, letters: str) -> list[int]:
+    """Flat places in an array whose axes are the letters of a term, while some letters run, the last one fastest."""
+    step = dict(zip(term, row_major([lengths[c] for c in term]), strict=True))
+    return offsets([lengths[c] for c in letters], [step.get(c, 0) for c in letters])
 
 
 @dataclass
@@ -264,8 +273,8 @@ class Circuit:
     @cached_property
     def work(self) -> int:
         """Multiplications of one evaluation, about."""
-        einsums = [int(gate.plan[0].work) for gate in self.gates if gate.operation == "einsum"]
-        return sum(einsums) + self.size(*range(len(self.gates)))
+        products = [int(gate.plan[0].work) for gate in self.gates if gate.operation in BILINEAR]
+        return sum(products) + self.size(*range(len(self.gates)))
 
     @cached_property
     def flat(self) -> dict[str, range]:
@@ -359,13 +368,10 @@ class Contraction:
     """result[kept] = sum over summed letters of x[...] y[...]; a letter that an array lacks has step 0."""
 
     def __init__(self, lengths: dict[str, int], x: str, y: str, kept: str) -> None:
-        summed = [c for c in lengths if c not in kept and (c in x or c in y)]
-        self.work, self.sides = prod(lengths.values()), []
+        summed = "".join(c for c in lengths if c not in kept and c in x + y)
+        self.work = prod(lengths.values())
         limit(self.work, MOST_ENTRIES)
-        for term in (x, y):
-            step = dict(zip(term, row_major([lengths[c] for c in term]), strict=True))
-            grids = [offsets([lengths[c] for c in cs], [step.get(c, 0) for c in cs]) for cs in (kept, summed)]
-            self.sides.append(grids)
+        self.sides = [[grid(lengths, term, letters) for letters in (kept, summed)] for term in (x, y)]
 
     def __call__(self, ring: Any, x: Numbers, y: Numbers) -> Numbers:
         tables = []
@@ -375,47 +381,48 @@ class Contraction:
         return list(map(ring.dot, *tables))
 
 
+def contractions(lengths: dict[str, int], x: str, y: str, result: str) -> list[Contraction]:
+    """A sum of products, and its transposes: a result's derivative times one array, summed to the shape of the other."""
+    return [Contraction(lengths, *way) for way in ((x, y, result), (result, y, x), (result, x, y))]
+
+
 def typed(operation: str, own: list[str], shapes: list[Shape], what: str) -> tuple[list[Any], Shape, Any]:
     """The constants of an instruction, the shape of its result, and its plan."""
     first, fits = shapes[0] if shapes else (), f"{what}: the shapes do not fit"
     if operation in ORDER:
         return [own[0]], naturals(own[1]), None
     if operation in ("add", "multiply"):
-        longest = max(map(len, shapes))
-        aligned = [(1,) * (longest - len(s)) + s for s in shapes]
+        letters = LETTERS[: max(map(len, shapes))]
+        aligned = [(1,) * (len(letters) - len(s)) + s for s in shapes]
         pairs = list(zip(*aligned, strict=True))
         need(all(m == n or 1 in (m, n) for m, n in pairs), fits)
         shape = tuple(map(max, pairs))
-        jumps = [
-            [s * (n > 1) for n, s in zip(own_shape, row_major(own_shape), strict=True)]
-            for own_shape in aligned
-        ]
-        return [], shape, [offsets(shape, jump) for jump in jumps]
+        lengths = dict(zip(letters, shape, strict=True))
+        x, y = ("".join(c for c, n in zip(letters, s, strict=True) if n > 1) for s in aligned)
+        if operation == "multiply":
+            return [], shape, contractions(lengths, x, y, letters)
+        return [], shape, [grid(lengths, term, letters) for term in (x, y)]
     if operation == "einsum":
         left, _, result = own[0].partition("->")
         terms, lengths = left.split(","), dict[str, int]()
         need([len(t) for t in terms] == [len(s) for s in shapes], fits)
         order = "".join(dict.fromkeys("".join(terms)))
-        need("abcdefghijklmnopqrstuvwxyz".startswith(order), f"{what}: letters do not come in order")
+        need(LETTERS.startswith(order), f"{what}: letters do not come in order")
         once = all(len(set(t)) == len(t) for t in (*terms, result)) and set(result) <= set(order)
         need(once, f"{what}: a letter occurs twice in a term, or only in the result")
         for letter, n in zip("".join(terms), (n for s in shapes for n in s), strict=True):
             need(lengths.setdefault(letter, n) == n, fits)
         x, y = (*terms, "")[:2]
-        ways = ((x, y, result), (result, y, x), (result, x, y))
-        return (
-            [x, y, result],
-            tuple(map(lengths.__getitem__, result)),
-            [Contraction(lengths, *w) for w in ways],
-        )
+        shape = tuple(lengths[c] for c in result)
+        return [x, y, result], shape, contractions(lengths, x, y, result)
     if operation == "slice":
         parts, steps = [naturals(part) for part in own[0].split(",")], row_major(first)
         need(len(parts) == len(first), fits)
         for (start, count, step), n in zip(parts, first, strict=True):
             inside = 0 <= start < n and 0 <= start + (count - 1) * step < n and count > 0
             need(inside and (step == 1 if count == 1 else step != 0), f"{what}: a slice leaves the array")
-        shape, begin = tuple(part[1] for part in parts), sum(map(mul, (part[0] for part in parts), steps))
-        return [], shape, [offsets(shape, list(map(mul, (part[2] for part in parts), steps)), begin)]
+        starts, shape, jumps = zip(*parts, strict=True)
+        return [], shape, [offsets(shape, list(map(mul, jumps, steps)), sum(map(mul, starts, steps)))]
     if operation == "gather":
         shape, places = naturals(own[0]), naturals(own[1])
         need(len(places) == prod(shape) and max(places) < prod(first), fits)
@@ -599,26 +606,13 @@ class Enclosures(Ring):
         return middle >> self.bits, (radius >> self.bits) + 2
 
     def exp(self, x: Enclosure) -> Enclosure:
-        """The series of x / 2^k, each term wrong by less than 3 units of the last place; then k squarings."""
+        """By the standard library, whose exponential is correctly rounded, with 20 digits more than e^x 2^bits has."""
         (m, r), one = x, 1 << self.bits
         need(r <= one and m < one << 10, "an exponential is too large or too uncertain")
-        if m < -self.bits * one:
-            return 0, 1  # e^(1 - bits) < 2^-bits
-        k = 8 + max(0, m.bit_length() - self.bits)
-        bits = self.bits + 2 * k + 24
-        small = m << bits - self.bits - k  # |small| < 2^(bits - 8)
-        term = total = 1 << bits
-        n = 0
-        while term:
-            n += 1
-            term = (term * small >> bits) // n
-            total += term
-        error = 3 * n + 8
-        for _ in range(k):
-            error = (2 * abs(total) * error + error * error >> bits) + 2
-            total = total * total >> bits
-        m, spread = total >> bits - self.bits, (error >> bits - self.bits) + 2
-        return m, spread + ((m + spread) * 2 * r >> self.bits) + 1  # e^r - 1 <= 2 r for r <= 1
+        with localcontext(prec=20 + (31 * self.bits + 44 * max(0, m >> self.bits)) // 100):
+            m = int((Decimal(m) / one).exp() * one)
+        # m is wrong by less than 2: by rounding down, and in the last digits
+        return m, 2 + ((m + 2) * 2 * r >> self.bits) + 1  # e^r - 1 <= 2 r for r <= 1
 
     def reciprocal(self, x: Enclosure) -> Enclosure:
         (m, r), square = x, 1 << 2 * self.bits
@@ -683,13 +677,11 @@ class Run:
             raise Unknown(f"a program with {operation} is not polynomial")
         if operation == "constant":
             return [ring.number(q) for q in gate.words]
-        if operation == "einsum":
+        if operation in BILINEAR:
             return list(plan[0](ring, *xs, *[[ring.number(1)]] * (2 - len(xs))))
         if operation in ENTRYWISE:
             value, n = ENTRYWISE[operation][0], (*gate.words, None)[0]
             return [value(ring, n, x) for x in xs[0]]
-        if operation == "multiply":
-            return [ring.multiply(xs[0][i], xs[1][j]) for i, j in zip(*plan, strict=True)]
         if operation == "softmax":
             found: dict[int, Any] = {}
             for line in plan:
@@ -706,7 +698,7 @@ class Run:
         """The derivative of instruction k by one operand, applied to a vector; or its transpose, where `back`."""
         gate, ring = self.circuit.gates[k], self.ring
         zero, operation, plan = ring.number(0), gate.operation, gate.plan
-        if operation == "einsum":
+        if operation in BILINEAR:
             other = value(gate.operands[1 - side]) if len(gate.operands) == 2 else [ring.number(1)]
             pair = [other, moved] if side == 1 and not back else [moved, other]
             return list(plan[1 + side if back else 0](ring, *pair))
@@ -719,10 +711,7 @@ class Run:
             return found
         if not back:
             moved = [zero if i is None else moved[i] for i in plan[side]]
-        if operation == "multiply":
-            other = value(gate.operands[1 - side])
-            moved = [ring.multiply(other[i], c) for i, c in zip(plan[1 - side], moved, strict=True)]
-        elif operation in ENTRYWISE:
+        if operation in ENTRYWISE:
             slope, n = ENTRYWISE[operation][1], (*gate.words, None)[0]
             at = value(k if operation in ANALYTIC else gate.operands[0])
             moved = [ring.multiply(slope(ring, n, x), c) for x, c in zip(at, moved, strict=True)]
@@ -883,17 +872,6 @@ def entry(circuit: Circuit, ring: Any, places: list[int], index: int) -> dict[in
     raise Rejected("there is no such entry")
 
 
-def read_points(
-    circuit: Circuit, weights: Any, samples: Any, inputs: Any, p: int, bits: int = 0
-) -> tuple[list[int], list[list[int]]]:
-    """The weights and the inputs of an argument."""
-    size = circuit.input_size
-    count = integer(samples, 1, 10**6 if size else 1, "the number of samples")
-    flat = point(inputs, count * size, p, bits)
-    split = [flat[n * size : (n + 1) * size] for n in range(count)]
-    return point(weights, circuit.parameters, p, bits), split
-
-
 def different(values: Any, count: int, what: str) -> list[int]:
     found = integers(values, 0, count - 1, what)
     need(len(set(found)) == len(found), f"{what} is listed twice")
@@ -916,61 +894,49 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
     names = ("weights", "samples", "inputs", "rows", "columns", *LOWER[str(kind)])
     values = fields(argument, f"the lower bound: {kind}", "kind", *names)
     _, weights, samples, inputs, rows, columns, number, *layer = values
-    p = bits = 0
-    rings: list[Any]
-    if kind == "intervals":
-        bits = integer(number, 1, 256, "bits")
-        rings = [Enclosures(precision) for precision in (bits + 96, 2 * bits + 256, 2 * bits + 768)]
+    bits = integer(number, 1, 256, "bits") if kind == "intervals" else 0
+    p = 0 if bits else prime(number)
+    ring: Any = Enclosures(2 * bits + 768) if bits else ModP(p)
+    if bits:
         need(not circuit.vanishing, "intervals are not known for weights that satisfy equations")
         layer = [] if layer == [None] else fields(layer[0], "a layer", "weight", "tokens", "rows")
-    else:
-        p = prime(number)
-        rings = [ModP(p)]
-    weights, samples = read_points(circuit, weights, samples, inputs, p, bits)
+    run, size = Run(circuit, ring), circuit.input_size
+    count = integer(samples, 1, 10**6 if size else 1, "the number of samples")
+    both = point(weights, circuit.parameters, p, bits), point(inputs, count * size, p, bits)
+    at, flat = ([(x << ring.bits - bits, 0) for x in xs] if bits else xs for xs in both)
+    given = [flat[n * size : (n + 1) * size] for n in range(count)]
     columns = integers(columns, 0, circuit.parameters - 1, "a column")
     pairs = [integers(row, 0, 10**9, "a row", 2) for row in listed(rows, "rows")]
     conditions = range(circuit.size(*circuit.vanishing))
     need(len(pairs) + len(conditions) == len(columns), "a minor has as many rows as columns")
-    z, t, added = -1, 1, 0
-    tokens: list[int] = []
-    if layer:
-        z, t, tokens, added = read_layer(circuit, layer, len(samples), pairs, columns)
-    need(all(n < len(samples) for n, _ in pairs), "there is no such sample")
-    for ring in rings:
-        run = Run(circuit, ring)
-        real = [[(x << ring.bits - bits, 0) for x in xs] if bits else xs for xs in (weights, *samples)]
-        try:
-            if conditions:
-                values = run.values(real[0], real[1])
-                on_it = not any(x for k in circuit.vanishing for x in values[k])
-                need(on_it, "the point is not on the source")
-            if tokens:
-                afford(circuit.work * len(tokens))
-                at = {n: run.values(real[0], real[1 + n])[z] for n in {x // t for x in tokens}}
-                ring.need_independent([at[x // t][x % t :: t] for x in tokens])
-            forms = [(0, entry(circuit, ring, circuit.vanishing, e)) for e in conditions]
-            forms += [(n, entry(circuit, ring, circuit.outputs, e)) for n, e in pairs]
-            if forms:
-                ring.need_independent(jacobian(run, real[0], real[1:], forms, columns))
-            return len(pairs) + added
-        except Rejected as reason:
-            last = reason
-    raise last
+    if conditions:
+        values = run.values(at, given[0])
+        need(not any(x for k in circuit.vanishing for x in values[k]), "the point is not on the source")
+    added = check_layer(run, at, given, layer, pairs, columns) if layer else 0
+    need(all(n < count for n, _ in pairs), "there is no such sample")
+    forms = [(0, entry(circuit, ring, circuit.vanishing, e)) for e in conditions]
+    forms += [(n, entry(circuit, ring, circuit.outputs, e)) for n, e in pairs]
+    if forms:
+        ring.need_independent(jacobian(run, at, given, forms, columns))
+    return len(pairs) + added
 
 
-def read_layer(
-    circuit: Circuit, layer: list[Any], samples: int, pairs: list[list[int]], columns: list[int]
-) -> tuple[int, int, list[int], int]:
-    """For the output V Z: the place of Z, its number of columns, independent tokens, and what own rows of V add.
-
-    Own rows are listed by `intervals`. In a `last layer` they are those that do not occur: its rows (r, token) become outputs,
-    together with (r, token) for all independent tokens, and the entries of these rows of V become columns.
+def check_layer(run: Run, at: Numbers, given: list[Numbers], layer: list[Any], pairs: list[list[int]],
+                columns: list[int]) -> int:  # fmt: skip
+    """For the output V Z, with independent tokens: what own rows of V add. They are listed by `intervals`. In a `last layer` they
+    are those that do not occur: its rows (r, token) become outputs, together with (r, token) for all independent tokens, and the
+    entries of these rows of V become columns.
     """
-    name, given, *heights = layer
+    circuit, (name, values, *heights) = run.circuit, layer
     z, height, t = last_layer(circuit, name)
     width, flat = circuit.size(z) // t, circuit.flat[name]
-    tokens = different(given, samples * t, "a token")
-    if not heights:
+    tokens = different(values, len(given) * t, "a token")
+    if heights:
+        own = different(heights[0], height, "a row of the last layer")
+        need(not any(e // t in own for _, e in pairs), "a row is an output of the last layer's own rows")
+        inside = any(c in flat and (c - flat.start) // width in own for c in columns)
+        need(not inside, "a column is in those rows")
+    else:
         need(not any(c in flat for c in columns), "a column is in the last layer")
         need(not {x for _, x in pairs} & set(tokens), "a row's token is one of the independent ones")
         used = sorted({r for r, _ in pairs})
@@ -978,12 +944,12 @@ def read_layer(
         every = [*((r, x) for r in used for x in tokens), *pairs]
         pairs[:] = [[x // t, r * t + x % t] for r, x in every]
         columns += [flat.start + r * width + b for r in used for b in range(width)]
-        return z, t, tokens, (height - len(used)) * len(tokens)
-    own = different(heights[0], height, "a row of the last layer")
-    need(not any(e // t in own for _, e in pairs), "a row is an output of the last layer's own rows")
-    inside = any(c in flat and (c - flat.start) // width in own for c in columns)
-    need(not inside, "a column is in those rows")
-    return z, t, tokens, len(own) * len(tokens)
+        own = [r for r in range(height) if r not in used]
+    afford(circuit.work * len(tokens))
+    found = {n: run.values(at, given[n])[z] for n in {x // t for x in tokens}}
+    if tokens:
+        run.ring.need_independent([found[x // t][x % t :: t] for x in tokens])
+    return len(own) * len(tokens)
 
 
 def last_layer(circuit: Circuit, name: Any) -> tuple[int, int, int]:
@@ -1012,11 +978,10 @@ def symmetry_vectors(
     own = [] if vector_fields is None else listed(vector_fields, "fields")
     bundles = [group_fields(circuit, group) for group in listed(groups, "groups")]
     found, ring = [], ModP(p)
-    for bundle in (*bundles, ((True, read_field(circuit, value)) for value in own)):
-        for unverified, vector_field in bundle:
-            if unverified:
-                check_field(circuit, vector_field)
-            found.append({i: x for i, x in field_at(vector_field, ring, at).items() if x})
+    for unverified, vector_field in chain(*bundles, ((True, read_field(circuit, value)) for value in own)):
+        if unverified:
+            check_field(circuit, vector_field)
+        found.append({i: x for i, x in field_at(vector_field, ring, at).items() if x})
     return found
 
 
@@ -1100,12 +1065,12 @@ def read_axes(circuit: Circuit, axes: Any, size: Any, linear: bool) -> tuple[Axe
         need(fits, "an axis has another length than the group")
         copies.add(shape[stars[0]] if stars else 0)
         steps = row_major(shape)
-        for axis, label in enumerate(plain):
+        for axis in [axis for axis, label in enumerate(plain) if label]:
             table: dict[tuple[int, int], list[int]] = {}
-            for k, place in enumerate(circuit.flat[name] if label else ()):
+            for k, place in enumerate(circuit.flat[name]):
                 copy = k // steps[stars[0]] % shape[stars[0]] if stars else 0
                 table.setdefault((copy, k // steps[axis] % size), []).append(place)
-            tables += [(label, table)] if label else []
+            tables.append((plain[axis], table))
     need(len(copies) == 1, "weights have different numbers of copies of the group")
     count = max(copies.pop(), 1)
     moved = count * sum(len(places[0, 0]) for _, places in tables)
@@ -1433,27 +1398,29 @@ def flattening_bound(circuit: Circuit, p: int, at: list[int], name: Any) -> int:
     most k times that of one term. Where this is met, the left kernel times the right kernel are differentials that vanish on the
     image's tangent space. All ranks modulo p are at most those over QQ, and the first is known to be equal.
     """
-    form = [(i.operation, i.operands) for i in circuit.gates]
-    layers = [i.words for i in circuit.gates if i.operation == "einsum"]
+    form = [(gate.operation, gate.operands) for gate in circuit.gates]
+    layers = [gate.words for gate in circuit.gates if gate.operation == "einsum"]
     hidden = [("einsum", [0, 2]), ("power", [3]), ("einsum", [1, 4])]
     perceptron = form == [("weight", []), ("weight", []), ("input", []), *hidden] and circuit.outputs == [5]
     perceptron = perceptron and layers == [["ab", "b", "a"]] * 2 and not circuit.vanishing
     need(perceptron, "the program is not a perceptron with one hidden layer")
-    (k, n), (m, _) = (circuit.gates[i].shape for i in (0, 1))
-    r = circuit.gates[4].words[0]
+    (k, n), (m, _), r = circuit.gates[0].shape, circuit.gates[1].shape, circuit.gates[4].words[0]
     limit(r, 60)
     limit(comb(n + r - 1, r) * m, 10**4)
     table, height, width = flattening(name, n, m, r)
-    w1, w2 = at[: k * n], at[k * n :]
-    y = []
-    for j in range(m):
-        for e in monomials(n, r):
-            powers = [prod(pow(w1[i * n + v], e[v], p) for v in range(n)) * w2[j * k + i] for i in range(k)]
-            y.append(factorial(r) // prod(map(factorial, e)) * sum(powers) % p)
+    rows, outer = nested(at[: k * n], (k, n)), nested(at[k * n :], (m, k))
+    powers = [
+        [prod(pow(x, d, p) for x, d in zip(row, e, strict=True)) for row in rows] for e in monomials(n, r)
+    ]
+    counts = [factorial(r) // prod(map(factorial, e)) for e in monomials(n, r)]
+    y = [
+        c * sum(map(mul, column, each)) % p
+        for column in outer
+        for c, each in zip(counts, powers, strict=True)
+    ]
     # the coefficient of x_1^r alone is a term, and every other one is equivalent to it
     single = table.get(0, [])
-    lines = [{a for a, _, _ in single}, {b for _, b, _ in single}]
-    permutation = [len(line) for line in lines] == [len(single)] * 2
+    permutation = all(len({entry[side] for entry in single}) == len(single) for side in (0, 1))
     need(permutation, "the flattening of one term is not a permutation")
     matrix = [[0] * width for _ in range(height)]
     for c, places in table.items():
@@ -1462,9 +1429,8 @@ def flattening_bound(circuit: Circuit, p: int, at: list[int], name: Any) -> int:
     need(rank(matrix, p) == k * len(single), "the flattening does not have the rank that its terms allow")
     right, left = kernel(matrix, p), kernel(transposed(matrix), p)
     afford(len(left) * len(right) * sum(map(len, table.values())))
-    coordinates = [table.get(c, []) for c in range(len(y))]
-    pairs = [(u, v) for u in left for v in right]
-    forms = [[sum(u[a] * v[b] * s for a, b, s in each) % p for each in coordinates] for u, v in pairs]
+    entries = [table.get(c, []) for c in range(len(y))]
+    forms = [[sum(u[a] * v[b] * s for a, b, s in each) % p for each in entries] for u in left for v in right]
     return len(y) - rank(forms, p)
 
 
@@ -1474,41 +1440,35 @@ def monomials(n: int, degree: int) -> list[tuple[int, ...]]:
 
 
 def flattening(name: Any, n: int, m: int, r: int) -> tuple[dict[int, list[tuple[int, int, int]]], int, int]:
-    """Coordinate -> entries (row, column, factor) of the matrix; its height and width. A catalecticant sends (C^m (x) S^s)* to
-    S^(r-s). The others are S^h* (x) Lambda^q -> S^h (x) Lambda^(q+1) for the exterior powers of the space of inputs (Koszul, one
-    output and r = 2 h + 1) or of that of three outputs (Strassen, r = 2 h = 2). All commute with changes of basis, so that all
-    terms have one rank.
+    """Coordinate -> entries (row, column, factor) of the matrix; its height and width. All are maps S^s* (x) Lambda^q -> S^u (x)
+    Lambda^(q+1), D (x) w -> sum over i of D(f_i) (x) e_i ^ w. Either the f_i are the outputs (catalecticants with q = 0, and
+    Strassen's), or m = 1 and they are the derivatives of the output by x_i (Koszul). They commute with changes of basis, so
+    that all terms have one rank.
     """
-    index = {e: i for i, e in enumerate(monomials(n, r))}
-    table: dict[int, list[tuple[int, int, int]]] = {}
-
-    def put(output: int, e: tuple[int, ...], row: int, column: int, sign: int) -> None:
-        place = output * len(index) + index[e]
-        table.setdefault(place, []).append((row, column, sign * prod(map(factorial, e))))
-
     if type(name) is list and len(name) == 2 and name[0] == "catalecticant":
-        s = integer(name[1], 1, r - 1, "the degree of a catalecticant")
-        rows, columns = monomials(n, s), monomials(n, r - s)
-        for j in range(m):
-            for a, u in enumerate(rows):
-                for b, v in enumerate(columns):
-                    put(j, tuple(map(sum, zip(u, v, strict=True))), j * len(rows) + a, b, 1)
-        return table, m * len(rows), len(columns)
-    strassen, koszul = name == ["strassen"] and (m, r) == (3, 2), name == ["koszul"] and m == 1 < r
-    known = strassen or (koszul and n % 2 == r % 2 == 1)
-    need(known, "a flattening is [catalecticant, s], [koszul] or, for three quadrics, [strassen]")
-    space, half = m if strassen else n, monomials(n, r // 2)
-    q = (space - 1) // 2
-    limit(space * comb(space, q) * len(half) ** 2, 10**6)
+        space, q, s = m, 0, r - integer(name[1], 1, r - 1, "the degree of a catalecticant")
+    elif name == ["strassen"] and (m, r) == (3, 2):
+        space, q, s = m, 1, 1
+    else:
+        koszul = name == ["koszul"] and m == 1 < r and n % 2 == r % 2 == 1
+        need(koszul, "a flattening is [catalecticant, s], [koszul] or, for three quadrics, [strassen]")
+        space, q, s = n, (n - 1) // 2, r // 2
+    derived = int(name == ["koszul"])
+    index = {e: i for i, e in enumerate(monomials(n, r))}
+    operators, forms = monomials(n, s), monomials(n, r - s - derived)
+    limit(space * comb(space, q) * len(operators) * len(forms), 2 * 10**6)
     small, large = list(combinations(range(space), q)), list(combinations(range(space), q + 1))
-    for a, u in enumerate(half):
-        for c, chosen in enumerate(small):
-            for i in set(range(space)) - set(chosen):
-                to, sign = large.index(tuple(sorted((*chosen, i)))), (-1) ** sum(x < i for x in chosen)
-                for b, v in enumerate(half):
-                    e = tuple(x + y + (koszul and k == i) for k, (x, y) in enumerate(zip(u, v, strict=True)))
-                    put(i if strassen else 0, e, b * len(large) + to, a * len(small) + c, sign)
-    return table, len(half) * len(large), len(half) * len(small)
+    table: dict[int, list[tuple[int, int, int]]] = {}
+    for c, chosen in enumerate(small):
+        for i in set(range(space)) - set(chosen):
+            to, sign = large.index(tuple(sorted((*chosen, i)))), (-1) ** sum(x < i for x in chosen)
+            for a, u in enumerate(operators):
+                for b, v in enumerate(forms):
+                    e = tuple(x + y + derived * (k == i) for k, (x, y) in enumerate(zip(u, v, strict=True)))
+                    place = index[e] if derived else i * len(index) + index[e]
+                    entry = (b * len(large) + to, a * len(small) + c, sign * prod(map(factorial, e)))
+                    table.setdefault(place, []).append(entry)
+    return table, len(forms) * len(large), len(operators) * len(small)
 
 
 # == 10. Built-in networks ===============================================================================
@@ -1596,30 +1556,28 @@ def read_spec(spec: str) -> Network | None:
     if family not in (*FAMILIES, "multi-head", "skip-lightning"):
         return None
     match = re.fullmatch(rf"{family}\({FAMILIES.get(family, '(?!)')}\)", spec)
-    need(match is not None, canonical)
-    said = {key: text for key, text in match.groupdict().items() if text is not None} if match else {}
+    if match is None:
+        raise Rejected(canonical)
+    said = {key: text for key, text in match.groupdict().items() if text is not None}
     read = {key: [int(n) for n in re.findall("[0-9]+", text)] for key, text in said.items()}
-    widths = read["d"] + read.get("dp", [])
-    need(len(widths) > 1 or family == "convolution", "a network has a layer")
-    layers, strides = len(widths) - 1, read.get("strides", [1] * len(widths))
-    need(len(strides) == len(widths) and ("strides" not in said or set(strides) != {1}), canonical)
-    if "a" not in said:
-        return Network(family, widths, power=read.get("r", [1])[0], strides=strides)
-    heads = read.get("heads", [1])
-    several = "[" in said.get("heads", "")
+    widths, ranks, heads = read["d"] + read.get("dp", []), read.get("a", []), read.get("heads", [1])
+    layers, several = len(widths) - 1, "[" in said.get("heads", "")
+    need(layers > 0 or family == "convolution", "a network has a layer")
     need("heads" not in said or (len(set(heads)) > 1 if several else heads != [1]), canonical)
-    network = Network(family, widths, read["a"], heads if several else heads * layers, read["t"][0])
-    need(len(network.ranks) == len(network.heads) == layers, "ranks or heads are not one for each layer")
-    network.skip, network.parametrization = "skip" in said, said.get("way", "weights")
-    need(not network.skip or len(set(widths)) == 1, "skip connections need equal widths")
-    virtual = not network.skip and max(network.heads) == 1
-    need(network.parametrization != "virtual" or virtual, "virtual weights need one head and no skip")
-    segre = layers == 1 and not network.skip and network.tokens > 1 and family != "softmax"
-    need("full" not in said or segre, canonical)
-    network.segre = segre and "full" not in said
+    heads = (heads if several else heads * layers) if ranks else []
+    need(not ranks or len(ranks) == len(heads) == layers, "ranks or heads are not one for each layer")
+    strides = read.get("strides", [1] * len(widths))
+    need(len(strides) == len(widths) and ("strides" not in said or set(strides) != {1}), canonical)
+    skip, way, tokens = "skip" in said, said.get("way", "weights"), read.get("t", [1])[0]
+    need(not skip or len(set(widths)) == 1, "skip connections need equal widths")
+    plain = not skip and max(heads, default=1) == 1
+    need(way != "virtual" or plain, "virtual weights need one head and no skip")
+    segre = layers == 1 and not skip and tokens > 1 and family != "softmax"
+    need(segre or "full" not in said, canonical)
     need(said.get("temperature") != "1", canonical)
-    network.temperature = Fraction(rational(said.get("temperature", "1")))
-    return network
+    temperature, power = Fraction(rational(said.get("temperature", "1"))), read.get("r", [1])[0]
+    segre = segre and "full" not in said
+    return Network(family, widths, ranks, heads, tokens, skip, way, temperature, power, strides, segre)
 
 
 Matrix = list[list[Any]]
@@ -1708,47 +1666,51 @@ Definition = tuple[str, Callable[[Any, Numbers, Numbers], Numbers]]
 
 
 def by_network(circuit: Circuit, network: Network) -> Definition:
-    shapes = {name: circuit.gates[place].shape for name, place in circuit.named("weight").items()}
-    need(list(shapes.items()) == list(network.weights.items()), "the program has other weights than its spec")
+    """The definition of a built-in network, for a program that has its weights and inputs."""
+    places = circuit.named("weight")
+    shapes = [(name, circuit.gates[place].shape) for name, place in places.items()]
+    need(shapes == list(network.weights.items()), "the program has other weights than its spec")
     need(not circuit.vanishing, "the program's weights satisfy equations that the spec does not have")
     inputs = [circuit.gates[place].shape for place in circuit.named("input").values()]
-    if not inputs and network.segre:
-        return "gives the Segre coordinates", lambda ring, w, x: segre_outputs(
-            network, ring, arrays(circuit, w)
-        )
-    need(inputs == [network.input_shape], "the program has other inputs than its spec")
-    return "is that", lambda ring, w, x: network_outputs(
-        network, ring, arrays(circuit, w), nested(x, inputs[0])
-    )
+    segre = network.segre and not inputs
+    need(segre or inputs == [network.input_shape], "the program has other inputs than its spec")
+
+    def values(ring: Any, weights: Numbers, x: Numbers) -> Numbers:
+        named = arrays(circuit, weights)
+        if segre:
+            return segre_outputs(network, ring, named)
+        return network_outputs(network, ring, named, nested(x, inputs[0]))
+
+    return "gives the Segre coordinates" if segre else "is that", values
 
 
 def by_map(circuit: Circuit, spec: str) -> Definition | None:
     """The polynomials in a spec ``map:x,y->x^2;x*y``, with those that vanish after a bar; None for other specs."""
     match = re.fullmatch(r"map:([^>|]+)->([^|]+)(?:\|([^|]+))?", spec)
     symbol = r"[A-Za-z][A-Za-z0-9']*(?:_(?:[0-9]+|[A-Za-z][A-Za-z0-9]*|\([0-9]+(?:,[0-9]+)*\)))?"
-    if not match or not re.fullmatch(rf"{symbol}(?:,{symbol})*", match[1]):
-        return None
-    names = [found[0] for found in re.finditer(rf"{symbol}(?=,|$)", match[1])]
     power = rf"{symbol}(?:\^[1-9][0-9]{{0,5}})?"
     term = rf"(?:{RATIONAL.replace('-?', '')}|{power})(?:\*{power})*"
-    texts = [*match[2].split(";"), *(match[3].split(";") if match[3] else [])]
+    if not match or not re.fullmatch(rf"{symbol}(?:,{symbol})*", match[1]):
+        return None
+    texts = ";".join(filter(None, match.groups()[1:])).split(";")
     if not all(re.fullmatch(rf"-?{term}(?:[+-]{term})*", text) for text in texts):
         return None
+    names = [found[0] for found in re.finditer(rf"{symbol}(?=,|$)", match[1])]
     need(len(set(names)) == len(names) == circuit.parameters, "the program has other variables than its spec")
 
     def values(ring: Any, weights: Numbers, _: Numbers) -> Numbers:
         at, found = dict(zip(names, weights, strict=True)), []
         for text in texts:
-            total = 0
+            total = ring.number(0)
             for part in re.findall(r"[+-]?[^+-]+", text):
-                value = -1 if part[0] == "-" else 1
+                value = ring.number(-1 if part[0] == "-" else 1)
                 for factor in part.strip("+-").split("*"):
                     base, _, exponent = factor.partition("^")
                     need(base in at or base[0].isdigit(), "a variable of the spec is not declared")
                     number = at[base] if base in at else ring.number(rational(base))
-                    value = value * ring.power(number, int(exponent or 1)) % ring.p
-                total += value
-            found.append(total % ring.p)
+                    value = ring.multiply(value, ring.power(number, int(exponent or 1)))
+                total = ring.add(total, value)
+            found.append(total)
         return found
 
     return "is that", values
@@ -1849,9 +1811,7 @@ class Shown:
     said: list[str]
     follows: dict[str, Any] = field(default_factory=dict)
     coordinates: int | None = None
-    generators: Counter[int] = field(
-        default_factory=Counter
-    )  # of a closure: how many minimal ones of each degree
+    generators: Counter[int] = field(default_factory=Counter)  # minimal ones of a closure, by degree
     kind: str = ""
     claims: list[Any] = field(default_factory=list)
     circuit: Circuit = field(default_factory=Circuit)
@@ -1868,27 +1828,15 @@ def check_certificate(document: Any) -> Shown:
     name, version, statement, spec, text, *given = fields(document, "a certificate", *keys)
     need(name == "m2bridge certificate" and type(version) is int, "this is not a certificate of m2bridge")
     need(spec is None or type(spec) is str, "a spec is a text, or null")
-    kinds: Kinds = {
-        "dimension": (check_dimension, ("dimension",)),
-        "closure": (check_closure, ("equations", "degree")),
-        "inside": (check_inside, ("weights", "point")),
-        "outside": (check_outside, ("point", "equation")),
-        "singular": (check_singular, ("weights",)),
-        "smooth": (check_smooth, ("weights",)),
-        "symmetry": (check_symmetry, ("groups", "fields")),
-        "same function": (check_same_function, ("weights",)),
-    }
-    check, claims = by_kind(statement, "the statement", kinds)
-    need(
-        kind not in ("inside", "outside", "symmetry", "same function") or given == [None],
-        "it has no argument",
-    )
+    check, claims = by_kind(statement, "the statement", STATEMENTS)
+    if kind in ("inside", "outside", "symmetry", "same function"):
+        need(given.pop() is None, "it has no argument")
     circuit = read_program(text)
-    said = [f"This is about the program with hash {sha256(text.encode()).hexdigest()}."]
     network = None if spec is None else read_spec(spec)
-    said += [] if spec is None else [compare(circuit, spec, network)]
+    about = [f"This is about the program with hash {sha256(text.encode()).hexdigest()}."]
+    about += [] if spec is None else [compare(circuit, spec, network)]
     found: Shown = check(circuit, network, *claims, *given)
-    found.said[:0] = said
+    found.said[:0] = about
     found.follows["model"] = "program:" + ";".join(text.splitlines()[1:]) if spec is None else spec
     found.kind, found.claims, found.circuit, found.network = str(kind), claims, circuit, network
     return found
@@ -1910,59 +1858,60 @@ def check_dimension(circuit: Circuit, network: Network | None, n: Any, lower: An
 
 
 def check_closure(circuit: Circuit, _: Network | None, values: Any, k: Any, argument: Any) -> Shown:
-    """Polynomials of degree at most k that vanish on the image: at least the multiples of the equations, at most what ranks of
-    evaluations at image points modulo p leave. Gradings of the weights for which all coordinates are homogeneous split both.
-    This is done for each degree up to k; an equation that is independent of the multiples of others is a minimal generator.
-    The latter could fail for a prime that was chosen for it: the checker draws its own.
+    """Polynomials of degree at most j that vanish on the image: at least the multiples of the equations, at most what is left by
+    the rank of all monomials, each as the vector of its values at image points. Both ranks must add up to the number of
+    monomials, for each j up to k; gradings of the weights for which all coordinates are homogeneous split them into blocks.
+    An equation that is independent of the multiples of those of lower degree is a minimal generator. This could fail for a
+    prime that was chosen for it: the checker draws its own.
     """
     p, gradings = fields(argument, "the argument", "prime", "gradings")
     prime(p)
     p, k = Symbols().p, integer(k, 0, 100, "a degree")
     equations, own = check_equations(circuit, values)
-    count = len(own)
-    limit(comb(count + k, k), 3 * 10**4)
+    limit(comb(len(own) + k, k), 3 * 10**4)
     grades = [coordinate_degrees(circuit, own, g) for g in listed(gradings, "gradings")]
 
     def block(monomial: Shape) -> Shape:
         return tuple(sum(grade[i] for i in monomial) for grade in grades)
 
-    low = [f for f in equations if max(sum(e for _, e in exponents) for _, exponents in f) <= k]
-    written = [[(c % p, tuple(i for i, e in exponents for _ in range(e))) for c, exponents in f] for f in low]
-    homogeneous = all(len({block(m) for _, m in f}) == 1 for f in written)
-    need(homogeneous, "an equation is not homogeneous for a grading")
-    by_degree = sorted((max(len(m) for _, m in f), f) for f in written)
-    chosen = [list(combinations_with_replacement(range(count), degree)) for degree in range(k + 1)]
-    sizes = Counter(block(m) for each in chosen for m in each)
+    low = []
+    for f in equations:
+        if (degree := max(sum(e for _, e in powers) for _, powers in f)) <= k:
+            low.append((degree, [(c % p, tuple(i for i, e in powers for _ in range(e))) for c, powers in f]))
+            need(len({block(m) for _, m in low[-1][1]}) == 1, "an equation is not homogeneous for a grading")
+    low.sort()
+    afford(300 * len(low) * comb(len(own) + k, k))
+    monomials = [list(combinations_with_replacement(range(len(own)), degree)) for degree in range(k + 1)]
+    sizes = Counter(block(m) for each in monomials for m in each)
+    afford(sum(n * n * (k + n / 8) for n in sizes.values()))
     drawn = [[x % p for x in stream(0, i, circuit.parameters)] for i in range(max(sizes.values()) + 4)]
     points = evaluated(own, p, drawn)
-    blocks: dict[Shape, dict[Shape, int]] = {key: {} for key in sizes}
-    multiples: dict[Shape, list[tuple[int, dict[int, int]]]] = {key: [] for key in sizes}
+    places: dict[Shape, dict[Shape, int]] = {key: {} for key in sizes}
+    seen = {key: Echelon(p, n + 4) for key, n in sizes.items()}
+    multiples = {key: Echelon(p, n) for key, n in sizes.items()}
     generators = Counter[int]()
     for degree in range(k + 1):
-        for monomial in chosen[degree]:
-            places = blocks[block(monomial)]
-            places[monomial] = len(places)
-        for low_degree, f in by_degree:
-            for factor in chosen[degree - low_degree] if low_degree <= degree else ():
-                key = block((*factor, *f[0][1]))
-                row = {blocks[key][tuple(sorted((*factor, *m)))]: c for c, m in f}
-                multiples[key].append((low_degree, row))
-        for key in {block(monomial) for monomial in chosen[degree]}:
-            places = blocks[key]
-            afford(degree * len(places) ** 2 + len(multiples[key]) * len(places) ** 2 / 8)
-            table = [[prod(y[i] for i in m) % p for m in places] for y in points[: len(places) + 4]]
-            left, echelon = len(places) - rank(table, p), Echelon(p, len(places))
-            for low_degree, row in multiples[key]:
-                if len(echelon.rows) < left and echelon.add([row.get(i, 0) for i in range(len(places))]):
-                    generators[low_degree] += low_degree == degree
-            complete = len(echelon.rows) == left
-            need(complete, f"more polynomials of degree at most {degree} may vanish on the image")
-    follows = {"span_dim": count - generators[1]} if k else {}
-    return Shown([
+        for m in monomials[degree]:
+            key = block(m)
+            places[key][m] = len(places[key])
+            seen[key].add([prod(y[i] for i in m) % p for y in points[: sizes[key] + 4]])
+        for own_degree, terms in low:
+            for factor in monomials[degree - own_degree] if own_degree <= degree else ():
+                key = block((*factor, *terms[0][1]))
+                if len(seen[key].rows) + len(multiples[key].rows) < len(places[key]):
+                    afford(len(places[key]) ** 2 / 8)
+                    row = [0] * sizes[key]
+                    for c, m in terms:
+                        row[places[key][tuple(sorted((*factor, *m)))]] = c
+                    generators[own_degree] += multiples[key].add(row) and own_degree == degree
+        complete = all(len(seen[b].rows) + len(multiples[b].rows) == len(places[b]) for b in sizes)
+        need(complete, f"more polynomials of degree at most {degree} may vanish on the image")
+    said = [
         f"Each of the {len(equations)} equations vanishes on its image identically, by expansion over ZZ.",
         f"Every polynomial of degree at most {k} that vanishes there is a combination of their multiples of such degrees.",
         "Not covered: equations of higher degree, and whether these generate a prime ideal.",
-    ], follows, count, generators)  # fmt: skip
+    ]
+    return Shown(said, {"span_dim": len(own) - generators[1]} if k else {}, len(own), generators)
 
 
 def coordinate_degrees(circuit: Circuit, own: list[Polynomial], value: Any) -> list[int]:
@@ -1973,7 +1922,7 @@ def coordinate_degrees(circuit: Circuit, own: list[Polynomial], value: Any) -> l
     return [each.pop() for each in found]
 
 
-def check_inside(circuit: Circuit, _: Network | None, weights: Any, point: Any, __: None) -> Shown:
+def check_inside(circuit: Circuit, _: Network | None, weights: Any, point: Any) -> Shown:
     """The image of exact weights."""
     ring = Polynomials()
     own = coordinates(circuit, ring)
@@ -1984,7 +1933,7 @@ def check_inside(circuit: Circuit, _: Network | None, weights: Any, point: Any, 
     return Shown(["The given point is in its image, by the given weights."], coordinates=len(own))
 
 
-def check_outside(circuit: Circuit, _: Network | None, point: Any, value: Any, __: None) -> Shown:
+def check_outside(circuit: Circuit, _: Network | None, point: Any, value: Any) -> Shown:
     """An equation of the image that fails at a point."""
     (equation,), own = check_equations(circuit, [value])
     ring = Polynomials()
@@ -2008,8 +1957,7 @@ def check_singular(circuit: Circuit, network: Network | None, weights: Any, argu
         paths = [exact(path, "an arc") for path in listed(arc, "an arc", len(at))]
         need(all(len(path) <= 20 for path in paths), "an arc has too high a degree")
         moved = [{(0,) * n: c for n, c in enumerate(path) if c} for path in paths]
-        pairs = zip(run.outputs(moved, inputs), y, strict=True)
-        image = [ring.add(z, ring.minus(x)) for z, x in pairs]
+        image = list(map(ring.add, run.outputs(moved, inputs), map(ring.minus, y)))
         order = min((m.count(0) for f in image for m in f), default=0)
         need(order > 0, "an arc does not pass through the point, or does not move")
         leading = {(k, m): c for k, f in enumerate(image) for m, c in f.items() if m.count(0) == order}
@@ -2030,7 +1978,7 @@ def check_smooth(circuit: Circuit, _: Network | None, weights: Any, argument: An
     return Shown([f"The closure of its image is smooth at the given point, of dimension {low}."])
 
 
-def check_symmetry(circuit: Circuit, _: Network | None, groups: Any, own: Any, __: None) -> Shown:
+def check_symmetry(circuit: Circuit, _: Network | None, groups: Any, own: Any) -> Shown:
     """Groups and vector fields; the dimension of their generic orbits is at least their rank at one point modulo a prime."""
     need(bool(groups or own), "at least one symmetry is named")
     at = [x % BIG for x in stream(0, 0, circuit.parameters)]
@@ -2040,20 +1988,31 @@ def check_symmetry(circuit: Circuit, _: Network | None, groups: Any, own: Any, _
     return Shown([said], {"symmetry_dim": orbit})
 
 
-def check_same_function(circuit: Circuit, _: Network | None, pair: Any, __: None) -> Shown:
-    ring, points, outputs = Polynomials(), [], []
+def check_same_function(circuit: Circuit, _: Network | None, pair: Any) -> Shown:
+    """Exact weights as constants, inputs as variables; weights may have to satisfy equations."""
+    ring = Polynomials()
     inputs = ring.variables(circuit.input_size)
-    for weights in listed(pair, "weights", 2):
-        given = exact(weights, "weights", circuit.parameters)
-        values = Run(circuit, ring).values([ring.number(x) for x in given], inputs)
-        need(not any(z for k in circuit.vanishing for z in values[k]), "a point is not on the source")
-        points.append(given)
-        outputs.append([values[k] for k in circuit.outputs])
+    points = [exact(weights, "weights", circuit.parameters) for weights in listed(pair, "weights", 2)]
+    values = [Run(circuit, ring).values([ring.number(x) for x in at], inputs) for at in points]
+    on_it = not any(x for each in values for k in circuit.vanishing for x in each[k])
+    need(on_it, "a point is not on the source")
     need(points[0] != points[1], "the two weights are one")
-    need(outputs[0] == outputs[1], "the two weights give different functions")
-    return Shown(
-        ["The two given weights are different, and the functions are equal as polynomials in the inputs."]
-    )
+    equal = all(values[0][k] == values[1][k] for k in circuit.outputs)
+    need(equal, "the two weights give different functions")
+    said = "The two given weights are different, and the functions are equal as polynomials in the inputs."
+    return Shown([said])
+
+
+STATEMENTS: Kinds = {
+    "dimension": (check_dimension, ("dimension",)),
+    "closure": (check_closure, ("equations", "degree")),
+    "inside": (check_inside, ("weights", "point")),
+    "outside": (check_outside, ("point", "equation")),
+    "singular": (check_singular, ("weights",)),
+    "smooth": (check_smooth, ("weights",)),
+    "symmetry": (check_symmetry, ("groups", "fields")),
+    "same function": (check_same_function, ("weights",)),
+}
 
 
 # == 12. Records =========================================================================================
@@ -2067,31 +2026,26 @@ def check_record(record: dict[str, Any], certificates: list[Shown]) -> list[str]
     analysis = record.get("analysis")
     covered, partly = {"certificate"}, dict[str, list[str]]()
     for own in certificates:
-        follows = dict(own.follows)
-        if own.kind == "dimension" and analysis not in PARTLY:
+        follows, kind = dict(own.follows), own.kind
+        if kind == "dimension" and analysis not in PARTLY:
             follows |= {"analysis": "dimension", "certainty": "proved"}
-        points = own.kind in ("same function", "singular", "smooth")
-        if points and analysis in ("same", "canonical", "singular-point"):
-            follows |= about_points(record, own)
-        elif points and analysis == "singular-locus":
-            partly.setdefault("strata", []).extend(about_strata(record, own))
-        elif own.kind == "symmetry" and analysis == "symmetries":
+        elif kind in ("same function", "singular", "smooth"):
+            if analysis in ("same", "canonical", "singular-point"):
+                follows |= about_points(record, own)
+            elif analysis == "singular-locus":
+                partly.setdefault("strata", []).extend(about_strata(record, own))
+        elif kind == "symmetry" and analysis == "symmetries":
             partly.setdefault("fields", []).extend(about_fields(record, own))
-        elif own.kind == "closure" and analysis == "closure":
-            if record.get("field", "QQ") == "QQ":
-                follows |= about_closure(record, own, partly)
-            else:  # modulo a prime there may be other equations
-                follows.pop("span_dim", None)
-        elif own.kind in ("inside", "outside") and analysis == "membership":
-            names = ("closure", "complex_image", "real_image") if numbered_alike(record, own) else ()
-            follows |= dict.fromkeys(names, own.kind == "inside")
-            follows |= {"point": texts(own.claims[own.kind == "inside"])} if names else {}
+        elif kind == "closure" and analysis == "closure":
+            follows |= about_closure(record, own, partly)
+        elif kind in ("inside", "outside") and analysis == "membership" and numbered_alike(record, own):
+            follows |= dict.fromkeys(("closure", "complex_image", "real_image"), kind == "inside")
+            follows["point"] = texts(own.claims[kind == "inside"])
+        if record.get("field", "QQ") != "QQ":
+            follows.pop("span_dim", None)  # modulo a prime there may be other equations
         for name in sorted(set(record) & set(follows)):
-            said, shows = record[name], follows[name]
-            need(
-                identical(said, shows),
-                f"the record says {name} = {shown(said)}, the certificate shows {shown(shows)}",
-            )
+            wrong = f"the record says {name} = {shown(record[name])}, the certificate shows {shown(follows[name])}"
+            need(identical(record[name], follows[name]), wrong)
         covered |= set(follows)
     bounds = {"image_dim", "lower_bound", "upper_bound"} & set(record)
     bounds -= {"image_dim"} if analysis == "closure" else set(bounds if analysis in PARTLY else ())
@@ -2157,7 +2111,9 @@ def numbered_alike(record: dict[str, Any], own: Shown) -> bool:
 
 def about_closure(record: dict[str, Any], own: Shown, partly: dict[str, list[str]]) -> dict[str, Any]:
     """How many minimal generators of which degree a closure over QQ has, and its equations."""
-    (values, k), follows = own.claims, dict[str, Any]()
+    (values, k), follows, equations = own.claims, dict[str, Any](), record.get("equations")
+    if record.get("field", "QQ") != "QQ":
+        return {}
     if "generators" in record:
         shows = {str(degree): n for degree, n in own.generators.items() if n and degree > 1}
         higher = {d: n for d, n in record["generators"].items() if d not in map(str, range(k + 1))}
@@ -2166,7 +2122,6 @@ def about_closure(record: dict[str, Any], own: Shown, partly: dict[str, list[str
         else:
             need(identical(record["generators"], shows | higher), "the closure has other generators")
             partly["generators"] = [f"those of degree at most {k}"]
-    equations = record.get("equations")
     if equations and numbered_alike(record, own):
         found = []
         for f in equations:

@@ -112,9 +112,7 @@ def outside_certificates(
     own = found.renumbered(equation, 0)
     if own is None or found.products(own) > MOST_PRODUCTS:
         return ()
-    point = {place: value for place, value in zip(found.places, values, strict=True) if place is not None}
-    given = numbers(point[k] for k in range(len(point)))
-    statement = {"kind": "outside", "point": given, "equation": written(own)}
+    statement = {"kind": "outside", "point": numbers(found.ordered(values)), "equation": written(own)}
     return (certificate(found.program, statement, spec=spec_of(model)),)
 
 
@@ -131,8 +129,7 @@ class _Expanded:
         variables = rational_variables([f"w{i}" for i in range(free.parameter_count)])
         weights = free.unflatten(object_array(variables, (len(variables),)))
         values = np.asarray(free.coordinates(weights), dtype=object).reshape(-1)
-        order = {place: value for place, value in zip(self.places, values, strict=True) if place is not None}
-        self.terms = [sparse(variables[0] * 0 + order[k]) for k in range(len(order))]
+        self.terms = [sparse(variables[0] * 0 + value) for value in self.ordered(values.tolist())]
         drawn = np.random.default_rng([seed, 19]).integers(0, PRIME, size=free.parameter_count).tolist()
         self.point = [_at(f, drawn) for f in self.terms]
 
@@ -143,6 +140,11 @@ class _Expanded:
         if not free.polynomial or free.program.vanishing or free.parameter_dim < free.parameter_count:
             return None
         return cls(model, seed) if free.parameter_count * free.coordinate_count <= MOST_SYMBOLS else None
+
+    def ordered(self, values: Sequence[Any]) -> list[Any]:
+        """Values of the model's coordinates, those of the coordinates that occur, in the checker's order."""
+        found = {place: value for place, value in zip(self.places, values, strict=True) if place is not None}
+        return [found[k] for k in range(len(found))]
 
     def renumbered(self, equation: WrittenEquation, p: int) -> Terms | None:
         """An equation in the coordinates that occur, over QQ; None where a residue modulo p is that of no small fraction."""

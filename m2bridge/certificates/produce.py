@@ -7,7 +7,7 @@ numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import lcm, prod
 from typing import Any
@@ -17,9 +17,9 @@ import numpy as np
 from m2bridge.models import Model
 from m2bridge.programs import Program
 from m2bridge.programs.arithmetics import Floats
-from m2bridge.programs.jacobians import columns_by_weight, flat_columns
+from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import INPUTS, WEIGHTS, Held, Integers
-from m2bridge.programs.proofs import BallProof, DyadicPoint, enclosure
+from m2bridge.programs.proofs import BallProof, enclosure
 from m2bridge.programs.ranks import GenericRank
 from m2bridge.programs.run import evaluate
 from m2bridge.results import Evidence
@@ -155,38 +155,33 @@ def _by_intervals(program: Program, proof: BallProof) -> Document | None:
     width = len(proof.columns) + (outputs * layer.width if layer else 0)
     if width > MOST_INTERVAL_COLUMNS:
         return None
-    chosen = columns_by_weight(program, np.array(proof.columns, dtype=np.int64))
-    block = enclosure(program, point, chosen, layer=layer, outputs=outputs, bits=proof.precision).mid
-    rows = _minor(block)
+    chosen = np.array(proof.columns, dtype=np.int64)
+    rows = _minor(enclosure(program, point, chosen, layer=layer, outputs=outputs, bits=proof.precision).mid)
     per_sample = outputs * layer.columns if layer else program.output_count
     used = sorted({row // per_sample for row in rows} | ({0} if layer else set()))
-    tokens: list[int] = []
-    if layer is not None and outputs < layer.outputs:
-        used, tokens = _with_tokens(program, point, used, layer.tokens, layer.width)
     place = {sample: k for k, sample in enumerate(used)}
-    own = flat_columns(program, {layer.weight: np.arange(outputs * layer.width)}).tolist() if layer else []
-    columns = sorted([*own, *proof.columns])
+    own, rest = [], None
+    if layer is not None:
+        first = {name: part.start for name, _, part in flat_parts(program.parameters)}[layer.weight]
+        own = [first + k for k in range(outputs * layer.width)]
+        if outputs < layer.outputs:  # the other rows of V are seen at independent tokens of these samples
+            values = evaluate(program, Floats(), point.floats())[layer.tokens].array
+            columns = np.moveaxis(values.reshape(len(values), layer.width, -1), 1, 2)[used]
+            tokens = _minor(columns.reshape(-1, layer.width))
+            rest = {"weight": layer.weight, "rows": list(range(outputs, layer.outputs)), "tokens": tokens}
+    inputs = [
+        int(entry) for k in used for name in program.inputs for entry in point.inputs[name][k].reshape(-1)
+    ]
     return {
         "kind": "intervals",
         "bits": point.bits,
         "weights": {"entries": _listed(point.weights, program.parameters)},
         "samples": len(used),
-        "inputs": {"entries": _samples(point, program, used)},
+        "inputs": {"entries": inputs},
         "rows": sorted([place[row // per_sample], row % per_sample] for row in rows),
-        "columns": columns,
-        "layer": None
-        if layer is None or outputs == layer.outputs
-        else {"weight": layer.weight, "rows": list(range(outputs, layer.outputs)), "tokens": tokens},
+        "columns": sorted([*own, *proof.columns]),
+        "layer": rest,
     }
-
-
-def _with_tokens(
-    program: Program, point: DyadicPoint, used: list[int], place: int, width: int
-) -> tuple[list[int], list[int]]:
-    """Samples, and independent columns of Z among them, counted through these samples."""
-    tokens = evaluate(program, Floats(), point.floats())[place].array
-    table = np.moveaxis(tokens.reshape(len(tokens), width, -1), 1, 2)[used].reshape(-1, width)
-    return used, _minor(table)
 
 
 def _minor(matrix: np.ndarray) -> list[int]:
@@ -205,12 +200,6 @@ def _minor(matrix: np.ndarray) -> list[int]:
 
 def _listed(arrays: Mapping[str, Integers], names: Mapping[str, Any]) -> list[int]:
     return [int(entry) for name in names for entry in arrays[name].reshape(-1)]
-
-
-def _samples(point: DyadicPoint, program: Program, used: Sequence[int]) -> list[int]:
-    return [
-        int(entry) for k in used for name in program.inputs for entry in point.inputs[name][k].reshape(-1)
-    ]
 
 
 # -- upper bounds ----------------------------------------------------------------------------------------

@@ -717,6 +717,7 @@ def test_hostile_texts(text: str, code: int) -> None:
         ["weight W [2]", "einsum aa->a %0"],
         ["weight W [2,2]", "einsum ab->c %0"], ["weight W [2,2]", "einsum ab->aa %0"], ["weight W [2]", "slice 0:3:1 %0"],
         ["weight W [2]", "slice 0:1:2 %0"], ["weight W [2]", "slice 1:2:1 %0"], ["weight W [2]", "slice 0:0:1 %0"],
+        ["weight W [2]", "slice 2:2:-1 %0"],
         ["weight W [2]", "gather [1] 2 %0"],
         ["weight W [2]", "gather [2] 0 %0"], ["weight W [2]", "reshape [3] %0"], ["weight W [2]", "concatenate 0 %0"],
         ["weight W [2]", "concatenate 1 %0 %0"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import time
 from typing import Any
 
 import fuzz
@@ -128,6 +129,26 @@ def test_points_of_a_source_with_equations_are_refused() -> None:
         assert "satisfy equations" in said
 
 
+def test_same_functions_of_different_weights_on_the_source() -> None:
+    """Squares on the circle: (1, 0) and (-1, 0) are two points of it, (2, 0) and (-2, 0) are none."""
+    lines = ["weight x [2]", "power 2 %0", "einsum a-> %1", "constant [] -1", "add %2 %3"]
+    body = "".join(f"%{k} = {line}\n" for k, line in enumerate(lines))
+    text = f"m2bridge program 1\n{body}vanishing %4\noutput y %1\n"
+    assert outcome(M.same_function_certificate(text, [[1, 0], [-1, 0]]))[0] == 0
+    assert "not on the source" in outcome(M.same_function_certificate(text, [[2, 0], [-2, 0]]))[1]
+    assert "the two weights are one" in outcome(M.same_function_certificate(text, [[1, 0], [1, 0]]))[1]
+
+
+def test_equations_of_a_record_have_the_degrees_that_they_say() -> None:
+    text = "m2bridge program 1\n%0 = weight w [2]\n%1 = scale 0 %0\noutput y %1\n"
+    own = closure_certificate(text, [{(1, 0): 1}, {(0, 1): 1}], 1, prime=M.SMALL)
+    written = [{"degree": 1, "coefficients": [1], "monomials": [[k]]} for k in (0, 1)]
+    record = {"analysis": "closure", "equations": written, "certificate": own}
+    assert outcome(record)[0] == 0
+    written[1]["degree"] = 2
+    assert "another degree" in outcome(record)[1]
+
+
 def test_an_equation_of_another_coordinate_is_rejected() -> None:
     document = certificate("smooth matrix")
     document["argument"]["equations"] = [[[1, [[0, 1], [1, 1]]], [-1, [[2, 1], [3, 1]]]]]
@@ -147,6 +168,15 @@ def test_the_first_coefficient_of_an_arc_counts_for_all_coordinates() -> None:
     assert "does not move" in outcome(document)[1]
 
 
+def test_as_many_tangent_vectors_as_the_dimension_show_nothing() -> None:
+    """At a smooth point: four arcs, one for each weight, span the tangent space, of the dimension 3."""
+    document = certificate("singular matrix")
+    weights = [1, 2, 3, 4]
+    document["statement"]["weights"] = weights
+    document["argument"]["arcs"] = [[[w, int(i == k)] for i, w in enumerate(weights)] for k in range(4)]
+    assert "span 3 dimensions only, and the dimension is at most 3" in outcome(document)[1]
+
+
 def test_equations_of_high_degree_cost_nothing() -> None:
     """A coordinate that is zero to a very high power vanishes; its multiples are never written down."""
     text = "m2bridge program 1\n%0 = weight w [2]\n%1 = scale 0 %0\n%2 = concatenate 0 %0 %1\noutput y %2\n"
@@ -157,6 +187,33 @@ def test_equations_of_high_degree_cost_nothing() -> None:
         assert outcome(document)[0] == 0
         del document["statement"]["equations"][0]
         assert outcome(document)[0] == 7
+
+
+def test_dependent_equations_do_not_stand_for_another() -> None:
+    """Of three coordinates that are zero, the closure names two and their sum."""
+    lines = ["weight w [2]", "gather [3] 0,0,1 %0", "scale 0 %1", "concatenate 0 %0 %2"]
+    body = "".join(f"%{k} = {line}\n" for k, line in enumerate(lines))
+    text = f"m2bridge program 1\n{body}output y %3\n"
+    zero: list[dict[tuple[int, ...], int]] = [
+        {(0, 0, 1, 0, 0): 1},
+        {(0, 0, 0, 1, 0): 1},
+        {(0, 0, 0, 0, 1): 1},
+    ]
+    for degree in (1, 2):
+        assert outcome(closure_certificate(text, zero, degree, prime=M.SMALL))[0] == 0
+        short = closure_certificate(text, [zero[0], zero[1], zero[0] | zero[1]], degree, prime=M.SMALL)
+        assert "more polynomials of degree at most 1 may vanish" in outcome(short)[1]
+
+
+def test_very_many_equations_are_answered_in_seconds() -> None:
+    """One equation a hundred thousand times, each with thirty thousand multiples: the work is added up before."""
+    text = "m2bridge program 1\n%0 = weight w [2]\n%1 = scale 0 %0\n%2 = concatenate 0 %0 %1\noutput y %2\n"
+    both: list[dict[tuple[int, ...], int]] = [{(0, 0, 1, 0): 1}, {(0, 0, 0, 1): 1}]
+    document = closure_certificate(text, both, 20, prime=M.SMALL)
+    document["statement"]["equations"] *= 50_000
+    began = time.process_time()
+    assert outcome(document)[0] == 8
+    assert time.process_time() - began < 20
 
 
 # -- records ----------------------------------------------------------------------------------------------
