@@ -28,7 +28,7 @@ from m2bridge.models import Model, parse_spec
 from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure import closure, interpolate
 from m2bridge.questions.closure.image import image_of
-from m2bridge.questions.closure.kernels import graded_kernel, kernel
+from m2bridge.questions.closure.methods import best_source, generator_counts
 from m2bridge.questions.kernel import Asking
 
 LADDER = (
@@ -89,28 +89,39 @@ def show(*lines: str) -> None:
     print(*lines, sep="\n", flush=True)
 
 
-def by_kernel(
-    engine: Engine, size: tuple[int, int, int], seconds: float
+def by_template(
+    engine: Engine, template: str, values: dict[str, Any], model: Model, seconds: float
 ) -> tuple[Took, dict[int, int] | None]:
+    """What a script alone takes, and its generators by degree; None where it was not finished in time."""
     asking = Asking(
         engine=engine, prime=None, seed=0, limits=Limits(wall_seconds=seconds), keep=None, progress=None
     )
-    took, (found, _) = timed(lambda: kernel(asking, model_of(size), p=32003, hilbert_degrees=1))
-    return took, None if found is None else found.counts
+    took, (found, _) = timed(lambda: asking.ask(template, values, model))
+    if found.get("available") is False:
+        raise InputError(f"Macaulay2 {engine.info.version} has no package MultigradedImplicitization")
+    return took, generator_counts(found) if "generators" in found else None
+
+
+def by_kernel(
+    engine: Engine, size: tuple[int, int, int], seconds: float
+) -> tuple[Took, dict[int, int] | None]:
+    return by_template(
+        engine, "closure_kernel", {"p": 32003, "hilbertDegrees": 1}, best_source(model_of(size)), seconds
+    )
 
 
 def by_graded_kernel(
     engine: Engine, size: tuple[int, int, int], degree: int, seconds: float
 ) -> tuple[Took, dict[int, int] | None]:
-    asking = Asking(
-        engine=engine, prime=None, seed=0, limits=Limits(wall_seconds=seconds), keep=None, progress=None
-    )
     image = image_of(model_of(size))
     start = interpolate(image, 1)
-    took, (found, _) = timed(
-        lambda: graded_kernel(asking, image, start.span, start.grading, degree, p=32003, seconds=seconds)
-    )
-    return took, None if found is None else found.counts
+    values = {
+        "p": 32003,
+        "chosen": list(start.span.basis),
+        "grading": start.grading.tolist(),
+        "maxDegree": degree,
+    }
+    return by_template(engine, "closure_graded", values, image.source, seconds)
 
 
 def compare(engine: Engine, warm: Engine, seconds: float) -> None:

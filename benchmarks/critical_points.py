@@ -21,7 +21,7 @@ from m2bridge.errors import M2BridgeError
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import parse_spec
 from m2bridge.questions.closure import closure
-from m2bridge.questions.critical_points.charts import Source
+from m2bridge.questions.critical_points.charts import ExpandedMap
 from m2bridge.questions.critical_points.counting import Counter
 from m2bridge.questions.critical_points.losses import metric_loss
 from m2bridge.questions.kernel import Asking
@@ -50,7 +50,7 @@ def ours(spec: str, engine: Engine, seconds: float) -> tuple[int | None, float]:
         engine=engine, prime=None, seed=0, limits=Limits(wall_seconds=seconds), keep=None, progress=None
     )
     start = time.perf_counter()
-    source = Source(model, MACAULAY2_PRIME, 0)
+    source = ExpandedMap(model, MACAULAY2_PRIME, 0)
     counter = Counter(ask, metric_loss(model, "generic", 0, 0, small=False), MACAULAY2_PRIME)
     found = counter.count(model, source.chart(dense=False))
     return found.points, time.perf_counter() - start
@@ -64,7 +64,7 @@ def implicit(spec: str, engine: Engine) -> str:
 
 def parametrized(spec: str) -> str:
     """A script for the package: the coordinates on a chart of the weights with as many unknowns as the image has dimensions."""
-    source = Source(leanest(parse_spec(spec)), MACAULAY2_PRIME, 0)
+    source = ExpandedMap(leanest(parse_spec(spec)), MACAULAY2_PRIME, 0)
     chart = source.chart(dense=False, scaled=False)
     free = [next(i for i, entry in enumerate(row) if entry) for row in chart.directions]
     weights = [f"w{i}" if i in free else str(value) for i, value in enumerate(chart.base)]

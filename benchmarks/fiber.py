@@ -15,8 +15,11 @@ import time
 from m2bridge.engine import Engine, Limits, open_engine
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import parse_spec
-from m2bridge.questions.fiber import estimated_terms, factored, plain, random_point
+from m2bridge.questions.fiber.computed import plain
+from m2bridge.questions.fiber.deep import factored
+from m2bridge.questions.fiber.request import estimated_terms
 from m2bridge.questions.kernel import Asking
+from m2bridge.questions.point import random_point
 
 MOST_TERMS = 100_000
 SIZES = ("2,2,2", "2,2,3", "3,3,1", "3,3,3", "4,4,4", "5,5,5", "2,2,2,2", "3,3,3,3")

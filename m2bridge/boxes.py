@@ -8,18 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from html import escape
-from itertools import groupby
 
 from m2bridge.views import Rows, View, cut
 
-_TOKEN = re.compile(r"\s*(?:(\d+)/(\d+)|(\d+)|([A-Za-z]+)_?((?:\d+(?:_\d+)*)?)|([-+*^()=]))")
+_TOKEN = re.compile(
+    r"""\s*(?: (?P<sign>[-+*(=])
+    | (?: (?P<above>\d+)/(?P<below>\d+) | (?P<number>\d+) | (?P<name>[A-Za-z]+)_?(?P<index>\d+(?:_\d+)*)? | (?P<close>\)) )
+      (?: \s*\^\s*(?P<power>\d+) )? )""",
+    re.VERBOSE,
+)
 _LONGEST = 4000
 _CELL = 400
 _LONG = 24
 """A formula with more symbols may be broken into lines."""
 _BETWEEN_TERMS = ("<mo>+</mo>", "<mo>\N{MINUS SIGN}</mo>", "<mo>=</mo>")
 WORDS = {
-    "proved": "holds over QQ (or RR) by an exact argument",
+    "proved": "it holds over QQ (or RR) by an exact argument",
     "probable": "exact over a finite field, or at random points",
     "numeric": "floating point with a visible gap",
 }
@@ -78,22 +82,13 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
 
 def table(rows: Rows) -> str:
     """A table with its title; columns of numbers stand to the right."""
-    columns = range(len(rows.columns))
-    numbers = [all(_is_number(row[place]) for row in rows.cells) for place in columns]
+    marks = [" class=n" if rows.has_numbers(place) else "" for place in range(len(rows.columns))]
     lines = ["".join(f"<th scope='col'>{escape(name)}</th>" for name in rows.columns)]
-    lines += [
-        "".join(
-            f"<td{' class=n' if numbers[place] else ''}>{typeset(cut(row[place], _CELL))}</td>"
-            for place in columns
-        )
-        for row in rows.cells
-    ]
+    for row in rows.cells:
+        cells = zip(marks, row, strict=True)
+        lines.append("".join(f"<td{mark}>{typeset(cut(cell, _CELL))}</td>" for mark, cell in cells))
     title = f"<caption>{escape(rows.title)}</caption>" if rows.title else ""
     return f"<table class='rows'>{title}{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
-
-
-def _is_number(cell: str) -> bool:
-    return cell in ("", "?") or cell.lstrip("-").isdigit()
 
 
 def typeset(text: str) -> str:
@@ -114,29 +109,38 @@ def _mathml(text: str) -> str | None:
     >>> _mathml("two words") is None
     True
     """
-    atoms = _atoms(text.strip())
-    if not atoms:
-        return None
-    pieces: list[str] = []
-    place = 0
-    while place < len(atoms):
-        kind, atom = atoms[place]
-        if kind == "^":
+    text, pieces, place = text.strip(), list[str](), 0
+    after_operand = ended = False
+    while place < len(text):
+        token = _TOKEN.match(text, place)
+        if token is None:
             return None
-        following = atoms[place + 1 : place + 3]
-        if [k for k, _ in following] == ["^", "number"] and kind != "operator":
-            power = following[1][1]
-            indexed = atom.removeprefix("<msub>").removesuffix("</msub>")
-            pieces.append(
-                f"<msup>{atom}{power}</msup>" if indexed == atom else f"<msubsup>{indexed}{power}</msubsup>"
-            )
-            place += 3
-            continue
-        pieces.append("" if atom == "<mo>*</mo>" else atom)
-        place += 1
-    return (
-        _breakable(pieces) if len(pieces) > _LONG and "(" not in text else f"<math>{''.join(pieces)}</math>"
-    )
+        operand = token["sign"] is None and token["close"] is None
+        if operand and after_operand:  # side by side, as in words
+            return None
+        pieces.append(_piece(token))
+        place, after_operand, ended = token.end(), operand, token["sign"] is None
+    if not ended:  # nothing, or an open end
+        return None
+    if len(pieces) > _LONG and "(" not in text:
+        return _breakable(pieces)
+    return f"<math>{''.join(pieces)}</math>"
+
+
+def _piece(token: re.Match[str]) -> str:
+    """The MathML of one sign, or of one operand with its index and its power."""
+    if sign := token["sign"]:
+        return "" if sign == "*" else f"<mo>{sign.replace('-', chr(0x2212))}</mo>"
+    index = f"<mn>{token['index'].replace('_', ',')}</mn>" if token["index"] else ""
+    power = f"<mn>{token['power']}</mn>" if token["power"] else ""
+    if token["name"]:
+        base = f"<mi>{token['name']}</mi>"
+    elif token["above"]:
+        base = f"<mfrac><mn>{token['above']}</mn><mn>{token['below']}</mn></mfrac>"
+    else:
+        base = "<mo>)</mo>" if token["close"] else f"<mn>{token['number']}</mn>"
+    script = "sub" * bool(index) + "sup" * bool(power)
+    return f"<m{script}>{base}{index}{power}</m{script}>" if script else base
 
 
 def _breakable(pieces: list[str]) -> str:
@@ -148,32 +152,3 @@ def _breakable(pieces: list[str]) -> str:
         else:
             terms[-1:] = ["".join(terms[-1:]) + piece]
     return "<wbr>".join(f"<math>{term}</math>" for term in terms)
-
-
-def _atoms(text: str) -> list[tuple[str, str]]:
-    """The tokens of a polynomial with their MathML; empty where something else is, operands side by side, or an open end."""
-    found: list[tuple[str, str]] = []
-    place = 0
-    while place < len(text):
-        match = _TOKEN.match(text, place)
-        if match is None:
-            return []
-        above, below, number, name, index, sign = match.groups()
-        if sign:
-            sign = "\N{MINUS SIGN}" if sign == "-" else sign
-            kind = "close" if sign == ")" else "^" if sign == "^" else "operator"
-            found.append((kind, f"<mo>{sign}</mo>"))
-        elif above:
-            found.append(("number", f"<mfrac><mn>{above}</mn><mn>{below}</mn></mfrac>"))
-        elif number:
-            found.append(("number", f"<mn>{number}</mn>"))
-        else:
-            word = f"<mi>{name}</mi>"
-            below = index.replace("_", ",")
-            found.append(("name", f"<msub>{word}<mn>{below}</mn></msub>" if index else word))
-        place = match.end()
-    if not found:
-        return []
-    operands = [kind in ("number", "name") for kind, _ in found]
-    side_by_side = any(len(list(run)) > 1 for is_operand, run in groupby(operands) if is_operand)
-    return [] if side_by_side or found[-1][0] in ("operator", "^") else found

@@ -29,8 +29,8 @@ _LONGEST_INTEGER_BITS = 13_000  # below the 4300 digits that Python is ready to 
 _DEEPEST = 16
 
 
-def literal(value: object) -> str:
-    """Macaulay2 source text that evaluates to `value`.
+def literal(value: object, depth: int = 0) -> str:
+    """Macaulay2 source text that evaluates to `value`, which stands in `depth` lists.
 
     Raises
     ------
@@ -38,10 +38,6 @@ def literal(value: object) -> str:
         For a value of any other type (floats among them: an inexact number never enters an exact computation),
         for a string with control or non-ASCII characters, and for what is too long or nested too deeply.
     """
-    return _literal(value, 0)
-
-
-def _literal(value: object, depth: int) -> str:
     if depth > _DEEPEST:
         raise InputError(f"a list is nested more than {_DEEPEST} deep; no script takes such a value")
     if value is None:
@@ -55,9 +51,9 @@ def _literal(value: object, depth: int) -> str:
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, np.ndarray):
-        return _literal(value.tolist(), depth)
+        return literal(value.tolist(), depth)
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
-        return "{" + ",".join(_literal(item, depth + 1) for item in value) + "}"
+        return "{" + ",".join(literal(item, depth + 1) for item in value) + "}"
     raise InputError(f"a {type(value).__name__} cannot be written as a Macaulay2 value: {repr(value)[:80]}")
 
 

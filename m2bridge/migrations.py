@@ -7,15 +7,16 @@ old rule, verdicts about fibers, counts of orbits. A migrated result says so in 
 from __future__ import annotations
 
 import dataclasses
-import types
 import typing
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from typing import Any, Union
+from typing import Any
 
-from m2bridge.results import Evidence, Result
+from m2bridge.results import Result
 
 Document = dict[str, Any]
+ENVELOPE = ("schema_version", "analysis", "analysis_version", "package_version")
+"""What stands in every document before the fields of its result."""
 
 _RENAMED: dict[str, dict[str, str]] = {"fiber": {"symmetry_dim": "known_symmetry_dim"}}
 """Keys of version 1 by analysis, and what they are called now."""
@@ -50,8 +51,7 @@ def of_present_version(document: Document, kind: type[Result]) -> Document:
     kept = {key: value for key, value in document.items() if key not in _REMOVED.get(older, ())}
     if kind.ANALYSIS == "singular-locus":
         for key in ("components", "embedded"):
-            if isinstance(kept.get(key), list):
-                kept[key] = [{**_ADDED_TO_COMPONENTS, **c} if isinstance(c, dict) else c for c in kept[key]]
+            kept = _each(kept, key, _ADDED_TO_COMPONENTS)
     return {**deepcopy(_ADDED.get(older, {})), **kept, "analysis_version": kind.VERSION}
 
 
@@ -67,35 +67,22 @@ def from_version_1(document: Mapping[str, Any], kind: type[Result]) -> Document:
             found[new] = found.pop(old)
     if found.get("agreement") is True:
         found["agreement"] = None  # two bounds, or one program under two names, counted as agreement
-    found = _reworded(found, kind.ANALYSIS)
+    if change := _CHANGES.get(kind.ANALYSIS):
+        found = change(found)
     found["analysis_version"], found["migrated_from"] = kind.VERSION, 1
     hints = typing.get_type_hints(kind)
     names = {str(f.metadata.get("key", f.name)): hints[f.name] for f in dataclasses.fields(kind)}
-    envelope = ("schema_version", "analysis", "analysis_version", "package_version")
-    kept = {key: value for key, value in found.items() if key in names or key in envelope}
-    for key, hint in names.items():
-        if key not in kept and _nullable(hint):
-            kept[key] = None
-    if isinstance(kept.get("evidence"), list):
-        kept["evidence"] = [_evidence(item) for item in kept["evidence"]]
-    return kept
+    nullable = {key: None for key, hint in names.items() if type(None) in typing.get_args(hint)}
+    kept = {key: value for key, value in found.items() if key in names or key in ENVELOPE}
+    return _each({**nullable, **kept}, "evidence", dict.fromkeys(("scope", "field", "ancestry")))
 
 
-def _nullable(hint: Any) -> bool:
-    union = typing.get_origin(hint) in (Union, types.UnionType)
-    return union and type(None) in typing.get_args(hint)
-
-
-def _evidence(item: Any) -> Any:
-    if not isinstance(item, dict):
-        return item
-    new = {f.name: None for f in dataclasses.fields(Evidence) if f.name in ("scope", "field", "ancestry")}
-    return {**new, **item}
-
-
-def _reworded(document: Document, analysis: str) -> Document:
-    change = _CHANGES.get(analysis)
-    return document if change is None else change(document)
+def _each(document: Document, key: str, new: Document) -> Document:
+    """The document, with what is `new` put before what each object in one of its lists holds."""
+    items = document.get(key)
+    if not isinstance(items, list):
+        return document
+    return {**document, key: [{**new, **item} if isinstance(item, dict) else item for item in items]}
 
 
 def _fiber(document: Document) -> Document:
@@ -108,24 +95,13 @@ def _fiber(document: Document) -> Document:
     found["orbits"] = found["probability"] = None
     if found.get("method") == "jacobian":
         found["fiber_dim"] = None  # the generic dimension, not that of this fiber
-    if isinstance(found.get("components"), list):
-        found["components"] = [_component(item) for item in found["components"]]
-    return found
-
-
-def _component(item: Any) -> Any:
-    """A prime over F_p, of which it is not known what it is over the closure."""
-    if not isinstance(item, dict):
-        return item
-    return {"absolute": False, "conjugates": None, "orbit_dim": None, **item}
+    # a prime over F_p, of which it is not known what it is over the closure
+    return _each(found, "components", {"absolute": False, "conjugates": None, "orbit_dim": None})
 
 
 def _ledger(document: Document) -> Document:
     """Version 1 named its witnesses for a whole statement, and wrote 0 seconds where an answer was known already."""
-    if not isinstance(document.get("entries"), list):
-        return document
-    new = {"witnesses": {}, "cached": False}
-    return {**document, "entries": [{**new, **e} if isinstance(e, dict) else e for e in document["entries"]]}
+    return _each(document, "entries", {"witnesses": {}, "cached": False})
 
 
 _CHANGES: dict[str, Callable[[Document], Document]] = {"fiber": _fiber, "verify": _ledger}

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 from m2bridge.engine.base import Outcome, Run
 from m2bridge.errors import (
@@ -46,31 +45,18 @@ _LONGEST_DETAIL = 300
 _DEEPEST = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Values(Mapping[str, Any]):
+class Values(dict[str, Any]):
     """The values a script emitted, by tag; `complete` when the script reached its last line."""
 
-    entries: dict[str, Any]
-    complete: bool
-    run: Run
+    def __init__(self, entries: Mapping[str, Any], complete: bool, run: Run) -> None:
+        super().__init__(entries)
+        self.complete, self.run = complete, run
 
-    def __getitem__(self, tag: str) -> Any:
-        try:
-            return self.entries[tag]
-        except KeyError:
-            raise OutputError(f"script {self.run.script.name} did not emit {tag!r}", run=self.run) from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def __contains__(self, tag: object) -> bool:
-        return tag in self.entries
+    def __missing__(self, tag: str) -> NoReturn:
+        raise OutputError(f"script {self.run.script.name} did not emit {tag!r}", run=self.run)
 
     def get(self, tag: str, default: Any = None) -> Any:
-        return self.entries.get(tag, default)
+        return super().get(tag, default)
 
     def _checked(self, tag: str, wanted: str, fits: Callable[[Any], bool]) -> Any:
         value = self[tag]
@@ -128,22 +114,24 @@ def parse(run: Run) -> Values:
     """
     entries: dict[str, Any] = {}
     complete = False
-    lines = run.stdout.split("\n")
-    cut_off = lines.pop()  # what follows the last newline is an unfinished line
-
-    def wrong(message: str) -> OutputError:
-        return OutputError(message, run=run, line_number=number)
-
+    *lines, cut_off = run.stdout.split("\n")  # what follows the last newline is an unfinished line
     for number, line in enumerate(lines, start=1):
+
+        def wrong(message: str, number: int = number) -> OutputError:
+            return OutputError(message, run=run, line_number=number)
+
         if not line.startswith("@m2b"):
             continue
         if complete:
             raise wrong(f"output line {number} comes after the last one")
         if match := _VALUE.fullmatch(line):
-            tag = match.group(1)
+            tag, text = match.groups()
             if tag in entries:
                 raise wrong(f"output line {number} emits {tag!r} a second time")
-            entries[tag] = _value(match.group(2), run, number)
+            try:
+                entries[tag] = _exact_value(text)
+            except (ValueError, RecursionError) as error:
+                raise wrong(f"output line {number} holds no exact value ({error}): {text[:80]!r}") from None
         elif match := _END.fullmatch(line):
             if int(match.group(1)) != len(entries):
                 raise wrong(f"the script emitted {match.group(1)} values, {len(entries)} arrived")
@@ -152,9 +140,29 @@ def parse(run: Run) -> Values:
             hint = f"; {TAGS}" if _BAD_TAG.fullmatch(line) else ""
             raise wrong(f"output line {number} is malformed: {line[:80]!r}{hint}")
     if complete and cut_off.startswith("@m2b"):
-        number = len(lines) + 1
-        raise wrong("output goes on after the last line")
+        raise OutputError("output goes on after the last line", run=run, line_number=len(lines) + 1)
     return Values(entries, complete, run)
+
+
+def _exact_value(text: str) -> Any:
+    """The integers, booleans, nulls, strings and lists of these that a text holds; anything else is a ValueError."""
+
+    def refuse(_: str) -> NoReturn:
+        raise ValueError("not an exact value")
+
+    value = json.loads(text, parse_float=refuse, parse_constant=refuse)
+    waiting = [(value, 0)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > _DEEPEST:
+            raise ValueError("nested too deeply")
+        if isinstance(item, dict):
+            raise ValueError("objects are not allowed")
+        if isinstance(item, str):
+            item.encode()  # a lone surrogate is no text: UnicodeEncodeError is a ValueError
+        if isinstance(item, list):
+            waiting += [(inner, depth + 1) for inner in item]
+    return value
 
 
 def read(run: Run) -> Values:
@@ -183,20 +191,14 @@ def _failure(run: Run) -> EngineError:
     except OutputError:
         values = None
     if run.outcome is Outcome.TIMED_OUT:
-        return TimeLimitError(
-            f"script {name} was stopped {after} by its time limit; allow more with --timeout",
-            run=run, values=values, seconds=run.seconds,
-        )  # fmt: skip
+        message = f"script {name} was stopped {after} by its time limit; allow more with --timeout"
+        return TimeLimitError(message, run=run, values=values, seconds=run.seconds)
     if run.outcome is Outcome.OUT_OF_MEMORY:
-        return MemoryLimitError(
-            f"script {name} ran out of memory {after}; allow more with --memory",
-            run=run, values=values, bytes=run.limits.memory_bytes,
-        )  # fmt: skip
+        message = f"script {name} ran out of memory {after}; allow more with --memory"
+        return MemoryLimitError(message, run=run, values=values, bytes=run.limits.memory_bytes)
     if run.outcome is Outcome.TOO_MUCH_OUTPUT:
-        return OutputLimitError(
-            f"script {name} was stopped {after}: it printed more than {run.limits.output_bytes} bytes",
-            run=run, values=values, bytes=run.limits.output_bytes,
-        )  # fmt: skip
+        message = f"script {name} was stopped {after}: it printed more than {run.limits.output_bytes} bytes"
+        return OutputLimitError(message, run=run, values=values, bytes=run.limits.output_bytes)
     if run.outcome is Outcome.CRASHED:
         what = "was lost" if run.signal is None else f"died of signal {run.signal}"
         return CrashError(f"Macaulay2 {what} in script {name} {after}", run=run, signal=run.signal)
@@ -230,29 +232,3 @@ def _script_error(run: Run, match: re.Match[str]) -> ScriptError:
         f"Macaulay2 stopped in script {name}, line {place['line']}, column {place['column']}{raised}: {said}",
         run=run, error=match["error"], said=said, file=place["file"], line=int(place["line"]), column=int(place["column"]),
     )  # fmt: skip
-
-
-def _value(text: str, run: Run, number: int) -> Any:
-    def refuse(_: str) -> Any:
-        raise ValueError("not an exact value")
-
-    try:
-        value = json.loads(text, parse_float=refuse, parse_constant=refuse)
-        _check(value, 0)
-    except (ValueError, RecursionError) as error:
-        raise OutputError(
-            f"output line {number} holds no exact value ({error}): {text[:80]!r}", run=run, line_number=number
-        ) from None
-    return value
-
-
-def _check(value: Any, depth: int) -> None:
-    if depth > _DEEPEST:
-        raise ValueError("nested too deeply")
-    if isinstance(value, dict):
-        raise ValueError("objects are not allowed")
-    if isinstance(value, str):
-        value.encode()  # a lone surrogate is no text: UnicodeEncodeError is a ValueError
-    if isinstance(value, list):
-        for item in value:
-            _check(item, depth + 1)

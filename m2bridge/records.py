@@ -26,7 +26,7 @@ from typing import Any, Literal, Union
 
 from m2bridge._version import __version__
 from m2bridge.errors import InputError, RecordError
-from m2bridge.migrations import from_version_1, of_present_version
+from m2bridge.migrations import ENVELOPE, from_version_1, of_present_version
 from m2bridge.questions import find, questions
 from m2bridge.results import RESULT_TYPES, Result
 
@@ -34,13 +34,12 @@ SCHEMA_VERSION = 2
 """Version 1 is read too, see :mod:`m2bridge.migrations`; documents are always written in this version."""
 _OTHER_RESULTS = ("m2bridge.questions.custom_template", "m2bridge.claims.ledger")
 """Where result types are that belong to no question."""
-_ENVELOPE = ("schema_version", "analysis", "analysis_version", "package_version")
 
 
 def to_document(result: Result) -> dict[str, Any]:
     """The JSON document of a result."""
     kind = type(result)
-    envelope = dict(zip(_ENVELOPE, (SCHEMA_VERSION, kind.ANALYSIS, kind.VERSION, __version__), strict=True))
+    envelope = dict(zip(ENVELOPE, (SCHEMA_VERSION, kind.ANALYSIS, kind.VERSION, __version__), strict=True))
     return {**envelope, **_encode(result)}
 
 
@@ -75,7 +74,7 @@ def from_document(document: Any) -> Result:
         )
     if version == 1:
         document = from_version_1(document, kind)
-    body = {key: value for key, value in document.items() if key not in _ENVELOPE}
+    body = {key: value for key, value in document.items() if key not in ENVELOPE}
     result: Result = _decode(kind, body, kind.ANALYSIS)
     return result
 
@@ -114,10 +113,7 @@ def save(result: Result, directory: Path | str, *, name: str | None = None) -> P
     answer, so running the same question again replaces its record.
     """
     directory = Path(directory)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--save {directory}: no such directory can be made: {error.strerror}") from None
+    make_directory(directory, "--save")
     key = dumps({"model": result.model, "options": dict(result.options), "seed": result.seed})
     slug = re.sub(r"[^a-z0-9]+", "-", (name or result.model).lower()).strip("-")[:60]
     path = directory / f"{result.ANALYSIS}-{slug}-{sha256(key.encode()).hexdigest()[:12]}.json"
@@ -128,6 +124,14 @@ def save(result: Result, directory: Path | str, *, name: str | None = None) -> P
             write_atomically(beside, used.text)
     write_atomically(path, dumps(to_document(result)) + "\n")
     return path
+
+
+def make_directory(directory: Path, option: str) -> None:
+    """Make a directory that an option names, unless it is there."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{option} {directory}: no such directory can be made: {error.strerror}") from None
 
 
 def scripts_beside(path: Path | str, result: Result) -> Result:
@@ -155,6 +159,11 @@ def load(path: Path | str) -> Result:
     except (ValueError, RecursionError) as error:
         raise RecordError(f"{path} is not a record: {error}") from None
     return from_document(document)
+
+
+save_record = save
+load_record = load
+"""What ``import m2bridge`` calls the two, where `save` and `load` would not say of what."""
 
 
 def _refuse_constant(name: str) -> None:
@@ -204,51 +213,53 @@ def _encode(value: Any) -> Any:
     return value
 
 
-def _key_of(field: dataclasses.Field[Any]) -> str | None:
-    """The field's name in documents: its own, or the ``key`` of its metadata; None for what is not written."""
-    key: str | None = field.metadata.get("key", field.name)
-    return key
-
-
 @cache
 def keyed_hints(kind: type) -> dict[str, tuple[str, Any]]:
-    """Key in documents -> name and type of each field of a dataclass."""
+    """Key in documents -> name and type of each field of a dataclass.
+
+    The key is the field's name, or the ``key`` of its metadata; None there is for what is not written.
+    """
     hints = typing.get_type_hints(kind)
-    keys = [(_key_of(f), f.name) for f in dataclasses.fields(kind)]
+    keys = [(f.metadata.get("key", f.name), f.name) for f in dataclasses.fields(kind)]
     return {key: (name, hints[name]) for key, name in keys if key is not None}
 
 
 def _decode(kind: Any, value: Any, where: str) -> Any:
+    """The value of a type; `where` names its place in the record, for messages."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return value
     if origin is Literal:
         if value not in arguments:
-            raise RecordError(
-                f"{where} should be one of {', '.join(map(str, arguments))}, the record has {value!r}"
-            )
+            raise _wrong(where, f"one of {', '.join(map(str, arguments))}", value)
         return value
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        return _decode_dataclass(kind, value, where)
     if origin in (Union, types.UnionType):
         return _decode_union(arguments, value, where)
     if origin in (tuple, list):
         return _decode_list(origin, arguments, value, where)
-    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
-        if not isinstance(value, dict):
-            raise RecordError(f"{where} should be an object, the record has {value!r}")
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        found = _expected(dict, value, where, "an object")
         return {
             _parsed(arguments[0], key, where): _decode(arguments[1], item, f"{where}.{key}")
-            for key, item in value.items()
+            for key, item in found.items()
         }
-    if isinstance(kind, type) and issubclass(kind, (Enum, Fraction)) and isinstance(value, str):
+    if dataclasses.is_dataclass(kind):
+        return _decode_dataclass(kind, value, where)
+    if issubclass(kind, (Enum, Fraction)) and isinstance(value, str):
         return _parsed(kind, value, where)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and type(value) is int:
         return float(value)
-    if isinstance(kind, type) and (
-        not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
-    ):
-        raise RecordError(f"{where} should be {kind.__name__}, the record has {value!r}")
+    return _expected(kind, value, where, kind.__name__)
+
+
+def _wrong(where: str, wanted: str, value: Any) -> RecordError:
+    return RecordError(f"{where} should be {wanted}, the record has {value!r}")
+
+
+def _expected(kind: Any, value: Any, where: str, wanted: str) -> Any:
+    """A value that must be of this type; true is no number."""
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise _wrong(where, wanted, value)
     return value
 
 
@@ -257,7 +268,7 @@ def _parsed(kind: Any, text: str, where: str) -> Any:
     try:
         return kind(text)
     except (ValueError, ZeroDivisionError):
-        raise RecordError(f"{where} should be {kind.__name__}, the record has {text!r}") from None
+        raise _wrong(where, kind.__name__, text) from None
 
 
 def _decode_union(choices: tuple[Any, ...], value: Any, where: str) -> Any:
@@ -265,33 +276,25 @@ def _decode_union(choices: tuple[Any, ...], value: Any, where: str) -> Any:
         return None
     *others, last = (choice for choice in choices if choice is not type(None))
     for choice in others:
-        try:
+        with contextlib.suppress(RecordError):
             return _decode(choice, value, where)
-        except RecordError:
-            continue
     return _decode(last, value, where)
 
 
-def _decode_list(origin: Any, arguments: tuple[Any, ...], value: Any, where: str) -> Any:
-    if not isinstance(value, list):
-        raise RecordError(f"{where} should be a list, the record has {value!r}")
-    elements = arguments
-    if origin is list or Ellipsis in arguments:
-        elements = (arguments[0],) * len(value)
-    if len(elements) != len(value):
-        raise RecordError(f"{where} should have {len(elements)} items, the record has {value!r}")
-    return origin(
-        _decode(kind, item, f"{where}[{i}]")
-        for i, (kind, item) in enumerate(zip(elements, value, strict=True))
-    )
+def _decode_list(origin: Any, kinds: tuple[Any, ...], value: Any, where: str) -> Any:
+    found = _expected(list, value, where, "a list")
+    if origin is list or Ellipsis in kinds:
+        kinds = (kinds[0],) * len(found)
+    if len(kinds) != len(found):
+        raise RecordError(f"{where} should have {len(kinds)} items, the record has {value!r}")
+    places = enumerate(zip(kinds, found, strict=True))
+    return origin(_decode(kind, item, f"{where}[{i}]") for i, (kind, item) in places)
 
 
-def _decode_dataclass(kind: type, value: Any, where: str) -> Any:
-    if not isinstance(value, dict):
-        raise RecordError(f"{where} should be an object, the record has {value!r}")
-    hints = keyed_hints(kind)
-    if missing := sorted(set(hints) - set(value)):
+def _decode_dataclass(kind: Any, value: Any, where: str) -> Any:
+    found, hints = _expected(dict, value, where, "an object"), keyed_hints(kind)
+    if missing := sorted(set(hints) - set(found)):
         raise RecordError(f"{where} lacks {', '.join(missing)}")
-    if unknown := sorted(set(value) - set(hints)):
+    if unknown := sorted(set(found) - set(hints)):
         raise RecordError(f"{where} has unknown fields {', '.join(unknown)}")
-    return kind(**{name: _decode(hint, value[key], f"{where}.{key}") for key, (name, hint) in hints.items()})
+    return kind(**{name: _decode(hint, found[key], f"{where}.{key}") for key, (name, hint) in hints.items()})

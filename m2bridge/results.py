@@ -29,16 +29,23 @@ class Certainty(StrEnum):
     NUMERIC = "numeric"
     """Floating point with a visible gap."""
 
+    @property
+    def place(self) -> int:
+        """Its place in this order: 0 is the strongest."""
+        return list(Certainty).index(self)
+
     @staticmethod
     def weakest(items: Iterable[Certainty]) -> Certainty:
         """The certainty of a conclusion that needs all of `items`."""
-        order = list(Certainty)
-        return max(items, key=order.index, default=Certainty.NUMERIC)
+        return max(items, key=lambda item: item.place, default=Certainty.NUMERIC)
 
 
 Relation = Literal["=", ">=", "<="]
 Scope = Literal["generic", "at-point"]
 Ancestry = Literal["program", "template", "formula", "construction"]
+RELATION_WORDS = {"=": "is", ">=": "is at least", "<=": "is at most"}
+RELATION_SIGNS = {"=": "=", ">=": "≥", "<=": "≤"}
+AGREEMENT_WORDS = {True: "witnesses agree", False: "witnesses disagree", None: "no second witness"}
 
 _ANCESTRY: dict[str, Ancestry] = {
     "modular": "program",
@@ -102,6 +109,12 @@ class Evidence:
         """What the statement is about: quantity, scope and field."""
         return self.quantity, self.scope, self.field
 
+    @property
+    def how(self) -> str:
+        """The method, and the finite field where there is one."""
+        named = not self.prime or f"F_{self.prime}" in self.method
+        return self.method if named else f"{self.method} over F_{self.prime}"
+
 
 def said(quantity: str, value: Value, witness: str, method: str, **more: Any) -> Evidence:
     """A witness's word, in the order in which one says it; `more` are the other fields of :class:`Evidence`."""
@@ -162,11 +175,8 @@ def weigh(evidence: Iterable[Evidence]) -> Agreement:
     The verdict is False when any two statements contradict each other, True when nothing contradicts and two statements of
     different ancestry pin the same value (:func:`supports`), None otherwise.
     """
-    by_subject: dict[tuple[str, str | None, str | None], list[Evidence]] = {}
-    for item in evidence:
-        if item.value is not None:
-            by_subject.setdefault(item.subject, []).append(item)
-    pairs = [(a, b) for items in by_subject.values() for a, b in combinations(items, 2)]
+    groups = by_quantity(item for item in evidence if item.value is not None).values()
+    pairs = [(a, b) for items in groups for a, b in combinations(items, 2)]
     conflicts = tuple(Conflict(quantity=a.quantity, first=a, second=b) for a, b in pairs if contradicts(a, b))
     if conflicts:
         return Agreement(verdict=False, conflicts=conflicts)
@@ -180,19 +190,25 @@ def labelled(evidence: Iterable[Evidence], at_point: tuple[str, ...] = ()) -> tu
     Where statements of both kinds are made about one quantity, they stay comparable, and the field stays open.
     """
     items = list(evidence)
-    fields_of: dict[str, set[str]] = {}
-    for item in items:
-        over = "QQ" if item.certainty is Certainty.PROVED else f"F_{item.prime}" if item.prime else "open"
-        fields_of.setdefault(item.quantity, set()).add(over)
-    found = []
-    for item in items:
-        overs = fields_of[item.quantity]
-        only = next(iter(overs)) if len(overs) == 1 else "open"
-        scope: Scope = "at-point" if item.quantity.startswith(at_point) and at_point else "generic"
-        found.append(
-            replace(item, scope=item.scope or scope, field=item.field or (None if only == "open" else only))
-        )
-    return tuple(found)
+    only = {quantity: _common_field(said) for quantity, said in by_quantity(items).items()}
+
+    def scope(item: Evidence) -> Scope:
+        return "at-point" if item.quantity.startswith(at_point) else "generic"
+
+    return tuple(replace(i, scope=i.scope or scope(i), field=i.field or only[i.quantity]) for i in items)
+
+
+def _common_field(items: Iterable[Evidence]) -> str | None:
+    overs = {"QQ" if i.certainty is Certainty.PROVED else f"F_{i.prime}" if i.prime else None for i in items}
+    return overs.pop() if len(overs) == 1 else None
+
+
+def by_quantity(evidence: Iterable[Evidence]) -> dict[str, list[Evidence]]:
+    """The evidence on each quantity, in the order in which they are first spoken of."""
+    found: dict[str, list[Evidence]] = {}
+    for item in evidence:
+        found.setdefault(item.quantity, []).append(item)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,29 +227,24 @@ def settle(evidence: Iterable[Evidence]) -> dict[str, Settled]:
     Proved is what one witness proves, or what proved bounds from below and from above meet in. Otherwise the value is what the
     strongest witness says. Conflicts are not looked for: see :func:`weigh`.
     """
-    by_quantity: dict[str, list[Evidence]] = {}
-    for item in evidence:
-        by_quantity.setdefault(item.quantity, []).append(item)
-    return {name: _settle_one(name, items) for name, items in by_quantity.items()}
+    settled = {}
+    for name, items in by_quantity(evidence).items():
+        decided = [item for item in items if item.value is not None]
+        value, certainty = _strongest_value(decided)
+        witnesses = tuple(dict.fromkeys(item.witness for item in decided))
+        settled[name] = Settled(quantity=name, value=value, certainty=certainty, witnesses=witnesses)
+    return settled
 
 
-def _settle_one(quantity: str, items: list[Evidence]) -> Settled:
-    decided = [item for item in items if item.value is not None]
-    names = tuple(dict.fromkeys(item.witness for item in decided))
+def _strongest_value(decided: list[Evidence]) -> tuple[Value, Certainty]:
     for certainty in Certainty:
-        known = [
-            item
-            for item in decided
-            if list(Certainty).index(item.certainty) <= list(Certainty).index(certainty)
-        ]
-        exact = [item.value for item in known if item.relation == "="]
-        low = [item.value for item in known if item.relation == ">="]
-        high = [item.value for item in known if item.relation == "<="]
+        known = [item for item in decided if item.certainty.place <= certainty.place]
+        exact, low, high = ([i.value for i in known if i.relation == sign] for sign in ("=", ">=", "<="))
         if exact:
-            return Settled(quantity=quantity, value=exact[0], certainty=certainty, witnesses=names)
+            return exact[0], certainty
         if low and high and max(low) == min(high):
-            return Settled(quantity=quantity, value=max(low), certainty=certainty, witnesses=names)
-    return Settled(quantity=quantity, value=None, certainty=Certainty.PROBABLE, witnesses=names)
+            return max(low), certainty
+    return None, Certainty.PROBABLE
 
 
 def strongest(items: Iterable[Evidence]) -> list[Evidence]:
@@ -247,10 +258,9 @@ def strongest(items: Iterable[Evidence]) -> list[Evidence]:
 
 
 def _better(item: Evidence, than: Evidence) -> bool:
-    order = list(Certainty)
     if item.relation != "=" and item.value != than.value and item.certainty == than.certainty:
         return bool(item.value > than.value if item.relation == ">=" else item.value < than.value)
-    return order.index(item.certainty) < order.index(than.certainty)
+    return item.certainty.place < than.certainty.place
 
 
 def altered(result: Result) -> str | None:
@@ -261,15 +271,13 @@ def altered(result: Result) -> str | None:
     if result.agreement is False:
         return None
     for item in result.evidence:
-        said, value = getattr(result, item.quantity, None), item.value
-        if item.certainty is not Certainty.PROVED or type(said) is not type(value):
+        said, proved = getattr(result, item.quantity, None), item.value
+        numbers = type(said) is type(proved) and isinstance(said, int) and isinstance(proved, int)
+        if item.certainty is not Certainty.PROVED or not numbers:
             continue
-        if not isinstance(said, int) or not isinstance(value, int):
-            continue
-        holds = {"=": said == value, ">=": said >= value, "<=": said <= value}[item.relation]
-        if not holds:
+        if not {"=": said == proved, ">=": said >= proved, "<=": said <= proved}[item.relation]:
             return (
-                f"The record says {item.quantity} {said}, but its own evidence proves {item.relation} {item.value}: "
+                f"The record says {item.quantity} {said}, but its own evidence proves {item.relation} {proved}: "
                 "it was altered. Trust nothing in it."
             )
     return None
@@ -303,11 +311,9 @@ class TheoremCheck:
         elif self.agrees:
             found = "its hypotheses hold, and it agrees"
         else:
-            shown = {
-                key: (self.witness or {}).get(key)
-                for key in ("rank_a", "rank_v", "meet", "printed", "computed")
-            }
-            place = ", ".join(f"{key} = {value}" for key, value in shown.items() if value is not None)
+            told = self.witness or {}
+            keys = [k for k in ("rank_a", "rank_v", "meet", "printed", "computed") if told.get(k) is not None]
+            place = ", ".join(f"{key} = {told[key]}" for key in keys)
             found = f"its hypotheses hold, and it FAILS{' at ' if place else ''}{place}"
         return f"{self.name}: {self.statement}; {found}."
 
@@ -362,6 +368,11 @@ class Result:
     migrated_from: int | None = None
 
     @property
+    def macaulay2(self) -> str | None:
+        """The version of the Macaulay2 that ran a script for it."""
+        return self.engine.version if self.engine and self.scripts else None
+
+    @property
     def conflicts(self) -> tuple[Conflict, ...]:
         """Pairs of evidence that contradict each other; empty unless `agreement` is False."""
         return weigh(self.evidence).conflicts
@@ -379,13 +390,13 @@ class Result:
         """One line: type, model, the answer, how sure it is, whether the witnesses agree."""
         stopped = "" if self.limit is None else ", stopped by a limit"
         head = f"{cut(self.model, 80)!r}: {self.view().answer}"
-        return f"{type(self).__name__}({head}; {self.certainty.value}, {_AGREEMENT[self.agreement]}{stopped})"
+        return f"{type(self).__name__}({head}; {self.certainty.value}, {AGREEMENT_WORDS[self.agreement]}{stopped})"
 
     def _repr_html_(self) -> str:
         """A box for notebooks: the answer, how sure it is, seed and witnesses, then what was found."""
         over = "" if self.options.get("prime") is None else f", prime {self.options['prime']}"
         stopped = "" if self.limit is None else f"; a limit was reached: {self.limit}"
-        ground = f"seed {self.seed}{over}; {_AGREEMENT[self.agreement]}; {self.seconds:.1f} s{stopped}"
+        ground = f"seed {self.seed}{over}; {AGREEMENT_WORDS[self.agreement]}; {self.seconds:.1f} s{stopped}"
         own = f"your own network, {self.model.count(';') + 1} lines of program"
         return box(
             self.view(),
@@ -394,9 +405,6 @@ class Result:
             ground=ground,
             title=own if self.model.startswith("program:") else self.model,
         )
-
-
-_AGREEMENT = {True: "witnesses agree", False: "witnesses disagree", None: "no second witness"}
 
 
 RESULT_TYPES: dict[str, type[Result]] = {}

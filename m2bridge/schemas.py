@@ -36,22 +36,15 @@ def schema(analysis: str) -> dict[str, Any]:
     kind = types_.get(analysis)
     if kind is None:
         raise InputError(f"there is no schema for {analysis!r}; there are: {', '.join(sorted(types_))}")
-    body = schema_of(kind)
     properties = {
         "schema_version": {"const": SCHEMA_VERSION},
         "analysis": {"const": analysis},
         "analysis_version": {"const": kind.VERSION},
         "package_version": {"type": "string"},
-        **body["properties"],
+        **schema_of(kind)["properties"],
     }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"m2bridge {analysis}",
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"m2bridge {analysis}"}
+    return head | _object(properties)
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
@@ -65,26 +58,26 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return {"anyOf": [schema_of(a) for a in arguments]}
     if origin in (tuple, list):
         if origin is tuple and Ellipsis not in arguments:
-            return {
-                "type": "array",
-                "prefixItems": [schema_of(a) for a in arguments],
-                "minItems": len(arguments),
-                "maxItems": len(arguments),
-            }
+            items, count = [schema_of(a) for a in arguments], len(arguments)
+            return {"type": "array", "prefixItems": items, "minItems": count, "maxItems": count}
         return {"type": "array", "items": schema_of(arguments[0])}
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": schema_of(arguments[1])}
     if isinstance(kind, type) and issubclass(kind, Enum):
         return {"enum": [member.value for member in kind]}
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        properties = {key: schema_of(hint) for key, (_, hint) in keyed_hints(kind).items()}
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
+        return _object({key: schema_of(hint) for key, (_, hint) in keyed_hints(kind).items()})
     raise TypeError(f"no schema for {kind!r}")
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    """An object with these properties, all of them and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def shipped() -> Path:

@@ -92,11 +92,8 @@ def _environment(own: Path | None, shipped: Path) -> jinja2.Environment:
     """The sandbox in which templates are rendered: no attribute of Python's machinery, nothing that changes its arguments."""
     loaders: list[jinja2.BaseLoader] = [jinja2.DictLoader(template_texts(shipped))]
     if own is not None:
-        loaders = [
-            jinja2.DictLoader(_DECLARED.setdefault(own, {})),
-            jinja2.FileSystemLoader(str(own)),
-            *loaders,
-        ]
+        declared = jinja2.DictLoader(_DECLARED.setdefault(own, {}))
+        loaders = [declared, jinja2.FileSystemLoader(str(own)), *loaders]
     return ImmutableSandboxedEnvironment(
         loader=jinja2.ChoiceLoader(loaders),
         undefined=jinja2.StrictUndefined,
@@ -144,29 +141,25 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
     InputError
         For an unknown template, an undeclared parameter, or a value that is not allowed in a script.
     """
-    own = None
+    own, name = None, f"{template}{SUFFIX}"
     if isinstance(template, Path):
-        own = template.resolve().parent
-        if template.name not in _DECLARED.get(own, {}) and not template.is_file():
+        own, name = template.resolve().parent, template.name
+        if name not in _DECLARED.get(own, {}) and not template.is_file():
             raise InputError(f"template {template} does not exist")
-        name = template.name
-    else:
-        name = f"{template}{SUFFIX}"
     environment = _environment(own, template_directory())
     source = _source(environment, name)
     declared = declared_parameters(source)
     if partial is not None:
         declared |= declared_model_parameters(_source(environment, f"{partial}{SUFFIX}"))
-    unknown = sorted(set(parameters) - declared)
-    if unknown:
+    if unknown := sorted(set(parameters) - declared):
         raise InputError(
             f"template {name} does not declare {', '.join(unknown)}; it declares {', '.join(sorted(declared))}"
         )
     assignments = "\n".join(assignment(key, value) for key, value in parameters.items())
+    model = partial or default_partial(source)
+    model_partial = None if model is None else f"{model}{SUFFIX}"
     try:
-        text = environment.get_template(name).render(
-            assignments=assignments, model_partial=_partial_file(partial or default_partial(source))
-        )
+        text = environment.get_template(name).render(assignments=assignments, model_partial=model_partial)
     except Exception as error:  # a template of one's own may compute anything
         raise InputError(f"template {name} cannot be rendered: {error}") from error
     return Script(name=name.removesuffix(SUFFIX), text=text, preload=isinstance(template, Path))
@@ -190,10 +183,6 @@ def line_in_template(source: str, text: str, line: int) -> int | None:
 def default_partial(source: str) -> str | None:
     """The model partial that a template loads when it runs as it stands; None for a template that needs no model."""
     return next((name for name in _LOADED.findall(source) if name != "_emit"), None)
-
-
-def _partial_file(partial: str | None) -> str | None:
-    return None if partial is None else f"{partial}{SUFFIX}"
 
 
 def _source(environment: jinja2.Environment, name: str) -> str:

@@ -18,6 +18,11 @@ class Rows:
     columns: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
 
+    def has_numbers(self, place: int) -> bool:
+        """Whether a column holds nothing but numbers, which stand to the right."""
+        found = [row[place] for row in self.cells]
+        return all(c in ("", "?") or c.lstrip("-").replace(".", "", 1).isdigit() for c in found)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:

@@ -31,7 +31,7 @@ def _cell(text: object) -> str:
 
 def commands() -> str:
     """Every command with its arguments and options."""
-    group = typer.main.get_command(build_app(whole=True))
+    group = typer.main.get_command(build_app())
     asked = questions()
     lines = ["# Commands", "", "Every command also explains itself with `--help`.", "", EXIT_CODES, ""]
     for kind in (True, False):

@@ -1,7 +1,6 @@
 """The command line: argument parsing and printing only. Files with ``register(app)`` hold the commands.
 
-The list of commands is printed without the option parser and the libraries that it prints with, which take longer to import than
-everything else that it needs.
+The list of commands is printed without the option parser, which takes longer to import than everything else that it needs.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, TextIO
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "figure": "figure", "models": "models", "verify": "verify", "explain": "records", "cite": "records", "report": "records",
     "template": "template", "check": "records", "batch": "batch", "worker": "worker", "status": "status", "results": "results",
-    "schema": "records", "doctor": "doctor", "engine": "engine", "licenses": "licenses", "mcp": "mcp", "describe": "models",
+    "schema": "records", "doctor": "engine", "engine": "engine", "licenses": "licenses", "mcp": "mcp", "describe": "models",
 }  # fmt: skip
 """Commands that are no questions, in the order of ``--help``, and the modules of this package that register them."""
 
@@ -35,7 +35,6 @@ EXIT_CODES = """\
 Exit codes: 0 answered (a theorem that fails is an answer); 1 unexpected error; 2 usage or bad input; 3 witnesses disagree; \
 4 no Macaulay2; 5 a limit was reached, what was found is printed; 6 a recorded verdict changed; 7 a certificate was rejected; \
 8 nothing is proved, or not known to the checker; 130 interrupted."""
-
 
 SUMMARY = "From a polynomial network to its geometry, with proof."
 _OPTIONS = {
@@ -46,6 +45,17 @@ _OPTIONS = {
 }
 
 
+def command_sentences() -> dict[str, str]:
+    """What each command that is no question does, read from its file."""
+    found = {}
+    for command, module in COMMANDS.items():
+        text = (Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8")
+        named = re.search(rf'command\("{command}"\).*?"""(.+?)(?:"""|\n)', text, re.DOTALL)
+        grouped = named or re.search(r'group_of\(\s*app,\s*"\w+",\s*f?"(.+?\.)(?=[ "])', text)
+        found[command] = grouped[1] if grouped else ""
+    return found
+
+
 def listing() -> str:
     """What ``m2bridge --help`` prints: every question and command with its sentence, as wide as the terminal."""
     import shutil
@@ -53,28 +63,22 @@ def listing() -> str:
 
     from m2bridge.questions import sentences
 
-    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
-    commands = {name: _sentence_of(name) for name in COMMANDS}
-    groups = {"Options": _OPTIONS, "Questions": sentences(), "Commands": commands}
+    width = max(40, min(shutil.get_terminal_size((100, 24)).columns, 120))
+    groups = {"Options": _OPTIONS, "Questions": sentences(), "Commands": command_sentences()}
     column = 4 + max(len(name) for names in groups.values() for name in names)
-
-    def wrapped(text: str, first: str = "", rest: str = "") -> str:
-        return textwrap.fill(text, max(width, 40), initial_indent=first, subsequent_indent=rest)
-
     lines = ["Usage: m2bridge [OPTIONS] COMMAND [ARGS]...", "", SUMMARY]
     for group, names in groups.items():
         lines += ["", f"{group}:"]
-        lines += [
-            wrapped(text or name, f"  {name}".ljust(column), " " * column) for name, text in names.items()
-        ]
-    return "\n".join([*lines, "", wrapped(EXIT_CODES)])
+        for name, text in names.items():
+            first = f"  {name}".ljust(column)
+            lines.append(
+                textwrap.fill(text or name, width, initial_indent=first, subsequent_indent=" " * column)
+            )
+    return "\n".join([*lines, "", textwrap.fill(EXIT_CODES, width)])
 
 
-def build_app(wanted: str | None = None, *, whole: bool = False) -> typer.Typer:
-    """The application with one command, or with all; unless `whole`, all of them are their names and sentences only.
-
-    Importing everything takes a second, which a single command should not cost.
-    """
+def build_app(names: Iterable[str] | None = None) -> typer.Typer:
+    """The application with the commands of these names; with all of them, whose import takes a second, unless they are given."""
     import typer
 
     from m2bridge.questions import sentences
@@ -82,35 +86,19 @@ def build_app(wanted: str | None = None, *, whole: bool = False) -> typer.Typer:
     app = typer.Typer(
         name="m2bridge",
         help=SUMMARY,
-        epilog=EXIT_CODES,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        rich_markup_mode="rich",
-        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode=None,  # plain help is read at 80 columns, and printed in a third of the time
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
     )
-
-    @app.callback()
-    def root() -> None:
-        """From a polynomial network to its geometry, with proof."""
-
-    if whole or wanted in COMMANDS:
-        for module in dict.fromkeys(COMMANDS.values() if whole else [COMMANDS[str(wanted)]]):
-            importlib.import_module(f"m2bridge.cli.{module}").register(app)
-    if whole or wanted in sentences():
-        for name in sentences() if whole else [str(wanted)]:
+    app.callback()(lambda: None)
+    wanted = [*sentences(), *COMMANDS] if names is None else list(names)
+    for module in dict.fromkeys(COMMANDS[name] for name in wanted if name in COMMANDS):
+        importlib.import_module(f"m2bridge.cli.{module}").register(app)
+    for name in wanted:
+        if name not in COMMANDS:
             importlib.import_module("m2bridge.cli.questions").register(app, name)
-    elif wanted not in COMMANDS:
-        for name, sentence in {**sentences(), **{name: _sentence_of(name) for name in COMMANDS}}.items():
-            app.command(name, help=sentence)(lambda: None)
     return app
-
-
-def _sentence_of(command: str) -> str:
-    """What a command does, read from its file."""
-    text = (Path(__file__).parent / f"{COMMANDS[command]}.py").read_text(encoding="utf-8")
-    named = re.search(rf'command\("{command}"\).*?"""(.+?)(?:"""|\n)', text, re.DOTALL)
-    found = named or re.search(r'Typer\(\s*help=f?"(.+?\.)(?=[ "])', text)
-    return found[1] if found else ""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -121,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "backslashreplace"):
             stream.reconfigure(errors="m2bridge")
     try:
-        code = _run(arguments)
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
         for stream in streams:
             stream.flush()
         return code
@@ -142,27 +130,10 @@ def _drop_if_closed(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _run(arguments: list[str] | None) -> int:
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["render"]:  # the older name of --script
-        given = [*given[1:], "--script"]
+def _run(given: list[str]) -> int:
+    """Run what was given; whatever goes wrong becomes a line on standard error and an exit code."""
     try:
-        if given[-1:] == ["--script"] and given[0].startswith("-"):
-            raise InputError("render needs a question: m2bridge render singular-locus --d 2 --dp 1")
-        completing = any(name.startswith("_M2BRIDGE_COMPLETE") for name in os.environ)
-        if not completing and (not given or given[0] in ("-h", "--help")):
-            print(listing())
-            return 0 if given else 2
-        if given[:1] == ["--version"]:
-            print(f"m2bridge {__version__}")
-            return 0
-        import typer
-
-        command = typer.main.get_command(build_app(given[0] if given else None, whole=completing))
-        code = command.main(args=given, prog_name="m2bridge", standalone_mode=False)
-        if code == 130:  # the option parser turns an interrupt into this code, without a word
-            _complain("interrupted")
-        return code if isinstance(code, int) else 0
+        return _dispatch(given)
     except M2BridgeError as error:
         _complain(str(error))
         if isinstance(error, DisagreementError):
@@ -178,32 +149,55 @@ def _run(arguments: list[str] | None) -> int:
         if type(error).__name__ == "Abort":  # of the option parser
             _complain("interrupted")
             return 130
-        if hasattr(error, "format_message") and hasattr(
-            error, "exit_code"
-        ):  # a usage error of the option parser
-            message = error.format_message()
-            if not message:  # no arguments at all: the parser has printed the help of a group
-                return 2
-            _complain(f"{message.rstrip('.')}{_known_commands(error)} (see m2bridge --help)")
-            return int(error.exit_code)
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # of the option parser, too
+            return _complain_of_usage(error)
         if os.environ.get("M2BRIDGE_DEBUG"):
             raise
-        _complain(
-            f"unexpected error: {type(error).__name__}: {error} (set M2BRIDGE_DEBUG=1 for the traceback)"
-        )
+        what = f"{type(error).__name__}: {error}"
+        _complain(f"unexpected error: {what} (set M2BRIDGE_DEBUG=1 for the traceback)")
         return 1
 
 
-def _known_commands(error: Exception) -> str:
-    """For a command that does not exist, the nearest one, or all of a small group."""
-    context = getattr(error, "ctx", None)
-    wrong = re.fullmatch(r"No such command '(.*)'\.", str(getattr(error, "message", "")))
-    if context is None or wrong is None:
-        return ""
+def _dispatch(given: list[str]) -> int:
+    from m2bridge.questions import sentences
 
-    from m2bridge.models.spec import suggestion
+    if given[:1] == ["render"]:  # the older name of --script
+        if given[1:2] == [] or given[1].startswith("-"):
+            raise InputError("render needs a question: m2bridge render singular-locus --d 2 --dp 1")
+        given = [*given[1:], "--script"]
+    completing = any(name.startswith("_M2BRIDGE_COMPLETE") for name in os.environ)
+    if not completing and (not given or given[0] in ("-h", "--help")):
+        print(listing())
+        return 0 if given else 2
+    if given[:1] == ["--version"]:
+        print(f"m2bridge {__version__}")
+        return 0
+    known = [*sentences(), *COMMANDS]
+    named = [given[0]] if given and not given[0].startswith("-") else []
+    if not completing and named and named[0] not in known:
+        from m2bridge.models.spec import suggestion
 
-    return f"; {suggestion(wrong[1], context.command.list_commands(context))}"
+        raise InputError(f"No such command {named[0]!r}; {suggestion(named[0], known)} (see m2bridge --help)")
+    import typer
+
+    command = typer.main.get_command(build_app(None if completing else named))
+    code = command.main(args=given, prog_name="m2bridge", standalone_mode=False)
+    if code == 130:  # the option parser turns an interrupt into this code, without a word
+        _complain("interrupted")
+    return code if isinstance(code, int) else 0
+
+
+def _complain_of_usage(error: Exception) -> int:
+    """A line about what the option parser refused: where the help is, and for a group of commands which there are."""
+    message, context = getattr(error, "format_message")(), getattr(error, "ctx", None)  # noqa: B009
+    if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help of a group of commands
+        print(message)
+        return 2
+    where = "m2bridge" if context is None else context.command_path
+    if message.startswith("No such command") and context is not None:
+        message = f"{message.rstrip('.')}; there are: {', '.join(context.command.list_commands(context))}"
+    _complain(f"{message.rstrip('.')} (see {where} --help)")
+    return int(getattr(error, "exit_code"))  # noqa: B009
 
 
 def _complain(message: str) -> None:
@@ -219,20 +213,16 @@ def entry() -> None:
     """The console script; as the first process of a container it is in charge of the others.
 
     Told to end, a command ends like any program. Its environment may hold secrets, which a script in Macaulay2 has no
-    business to read.
+    business to read; the list of commands runs nothing and is quicker without hiding it.
     """
     if os.getpid() == 1:
         first_process.stay_in_charge()
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
-    if not all(
-        word.startswith("-") for word in sys.argv[1:]
-    ):  # not for --help, which runs nothing and shall be quick
+    if not all(word.startswith("-") for word in sys.argv[1:]):
         from m2bridge.engine.keeping.sandbox import hide_environment
 
         hide_environment()
     code = main()
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # an interrupt now would only turn the exit code into a death
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # now it would only turn the exit code into a death
     sys.exit(code)

@@ -15,7 +15,7 @@ from m2bridge.batch.entry import plan_of, run
 from m2bridge.batch.index import Index
 from m2bridge.batch.launchers import chosen
 from m2bridge.batch.plan import MOST_JOBS, Plan
-from m2bridge.batch.policy import Estimates, Settings, Triage, triage
+from m2bridge.batch.policy import Estimates, Settings, Task, triage
 from m2bridge.batch.store import Store
 from m2bridge.cli import common
 from m2bridge.engine import find_engine
@@ -188,49 +188,38 @@ def _display(*, quiet: bool) -> Display:
 
 def _dry_run(plan: Plan, directory: Path | None, settings: Settings, *, as_json: bool) -> None:
     store = Store.open(directory) if directory is not None and (directory / "store.json").exists() else None
-    estimates = Estimates()
-    if store is not None:
-        index = Index(store)
-        estimates = Estimates(index.seconds())
-        index.close()
-    found = triage(plan, store, estimates, settings)
+    estimates = Estimates(() if store is None else Index(store).seconds())
+    standing, tasks = triage(plan, store, estimates, settings)
     if as_json:
-        common.print_json(_dry_document(found, plan))
+        to_run = [
+            {**t.job.document(), "key": t.key, "limits": t.limits.document(), "priority": t.job.priority,
+             "estimate_seconds": t.estimate}
+            for t in tasks
+        ]  # fmt: skip
+        counts = {"jobs": len(plan.jobs), "duplicates": plan.duplicates, "cached": standing.total()}
+        common.print_json({**counts, "to_run": to_run})
         return
     console = common.console()
+    console.print(_task_table(tasks))
+    console.print(
+        f"\n{len(plan.jobs)} jobs ({plan.duplicates} duplicates removed): {standing.total()} answered in the store, "
+        f"{len(tasks)} to run with {settings.workers} workers"
+    )
+    if known := [task.estimate for task in tasks if task.estimate is not None]:
+        rest = f"; {len(tasks) - len(known)} without an estimate" if len(known) < len(tasks) else ""
+        console.print(f"about {sum(known) / settings.workers:.0f} s{rest}")
+
+
+def _task_table(tasks: list[Task]) -> Table:
     table = Table(show_edge=False, pad_edge=False)
     table.add_column("job", overflow="fold")
     for name in ("priority", "time limit", "estimate"):
         table.add_column(name, justify="right")
-    for task in found.tasks:
+    for task in tasks:
         estimate = "" if task.estimate is None else f"{task.estimate:.1f} s"
         wall = "none" if task.limits.wall_seconds is None else f"{task.limits.wall_seconds:g} s"
         table.add_row(escape(task.job.title), str(task.job.priority or ""), wall, estimate)
-    console.print(table)
-    known = [task.estimate for task in found.tasks if task.estimate is not None]
-    console.print(
-        f"\n{len(plan.jobs)} jobs ({plan.duplicates} duplicates removed): {len(found.standing)} answered in the store, "
-        f"{len(found.tasks)} to run with {settings.workers} workers"
-    )
-    if known:
-        rest = (
-            f"; {len(found.tasks) - len(known)} without an estimate" if len(known) < len(found.tasks) else ""
-        )
-        console.print(f"about {sum(known) / settings.workers:.0f} s{rest}")
-
-
-def _dry_document(found: Triage, plan: Plan) -> dict[str, Any]:
-    tasks = [
-        {**t.job.document(), "key": t.key, "limits": t.limits.document(), "priority": t.job.priority,
-         "estimate_seconds": t.estimate}
-        for t in found.tasks
-    ]  # fmt: skip
-    return {
-        "jobs": len(plan.jobs),
-        "duplicates": plan.duplicates,
-        "cached": len(found.standing),
-        "to_run": tasks,
-    }
+    return table
 
 
 def _summary(state: RunState, store: Path, console: Console) -> None:

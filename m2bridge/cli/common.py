@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
+from typer.core import TyperGroup
 
 from m2bridge import records
 from m2bridge.engine import machine
@@ -24,99 +20,72 @@ from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning, Model, parse_spec
 from m2bridge.models.code import is_code, model_from_code
+from m2bridge.questions.asking import terminal_steps
 from m2bridge.results import Result
 
+# -- options that commands share -----------------------------------------------------------------------------------------------
 
-def option(kind: Any, flag: str, help: str, **words: Any) -> Any:
-    """The annotation of a parameter that the command line takes as an option."""
-    return Annotated[kind, typer.Option(flag, help=help, **words)]
-
-
-EngineOption = Annotated[
-    str | None,
-    typer.Option(
-        "--engine", help="Path of the Macaulay2 to use (default: M2BRIDGE_M2, or the first that works)."
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-_PRIME = (
-    "Characteristic of what is computed over a finite field (default: one that divides nothing in the model)."
-)
+# fmt: off
 _MEMORY = "Memory limit: 512M, 4G; at most four fifths of what the machine or container has."
+_ENGINE = "Path of the Macaulay2 to use (default: M2BRIDGE_M2, or the first that works)."
+_PRIME = "Characteristic of what is computed over a finite field (default: one that divides nothing in the model)."
+_ESTIMATE = "Predict seconds and memory, say what needs no Macaulay2, and run nothing."
+_TIMEOUT = "Time limit of the whole question: 90, 90s, 10m, 2h, none."
+WidthOption = Annotated[int | None, typer.Option("--d", help="Width of a token (input).")]
+OutputWidthOption = Annotated[int | None, typer.Option("--dp", help="Width of a token (output), d' in the paper.")]
+RankOption = Annotated[int | None, typer.Option("--a", help="Bound of the rank of the attention matrix (default: d).")]
+TokensOption = Annotated[int | None, typer.Option("--t", help="Number of tokens (default: 2).")]
+PrimeOption = Annotated[int | None, typer.Option("--prime", help=_PRIME)]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
+TimeoutOption = Annotated[str, typer.Option("--timeout", help=_TIMEOUT)]
+MemoryOption = Annotated[str, typer.Option("--memory", help=_MEMORY)]
+EngineOption = Annotated[str | None, typer.Option("--engine", help=_ENGINE)]
+ForceOption = Annotated[bool, typer.Option("--force", help="Try even what is certainly out of reach.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+SaveOption = Annotated[Path | None, typer.Option("--save", help="Directory to write the record into; made if missing.")]
+KeepOption = Annotated[Path | None, typer.Option("--keep", help="Directory to keep scripts and raw output in; made if missing.")]
+
+NoEngineOption = Annotated[bool, typer.Option("--no-engine", help="Do not ask Macaulay2.")]
+EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Print every piece of evidence, with its method.")]
+ScriptOption = Annotated[bool, typer.Option("--script", help="Print the first Macaulay2 script instead of running it.")]
+EstimateOption = Annotated[bool, typer.Option("--estimate", help=_ESTIMATE)]
+# fmt: on
 OPTIONS: dict[str, tuple[Any, Any]] = {
-    "d": (option(int | None, "--d", "Width of a token (input)."), None),
-    "dp": (option(int | None, "--dp", "Width of a token (output), d' in the paper."), None),
-    "a": (option(int | None, "--a", "Bound of the rank of the attention matrix (default: d)."), None),
-    "t": (option(int | None, "--t", "Number of tokens (default: 2)."), None),
-    "prime": (option(int | None, "--prime", _PRIME), None),
-    "seed": (option(int, "--seed", "Seed of every random choice.", min=0), 0),
-    "timeout": (option(str, "--timeout", "Time limit of the whole question: 90, 90s, 10m, 2h, none."), "10m"),
-    "memory": (option(str, "--memory", _MEMORY), "6G"),
+    "d": (WidthOption, None),
+    "dp": (OutputWidthOption, None),
+    "a": (RankOption, None),
+    "t": (TokensOption, None),
+    "prime": (PrimeOption, None),
+    "no_engine": (NoEngineOption, False),
+    "seed": (SeedOption, 0),
+    "timeout": (TimeoutOption, "10m"),
+    "memory": (MemoryOption, "6G"),
     "engine": (EngineOption, None),
-    "no_engine": (option(bool, "--no-engine", "Do not ask Macaulay2."), False),
-    "force": (option(bool, "--force", "Try even what is certainly out of reach."), False),
     "as_json": (JsonOption, False),
-    "save": (option(Path | None, "--save", "Directory to write the record into; made if missing."), None),
-    "keep": (option(Path | None, "--keep", "Directory to keep scripts and raw output in; made if missing."), None),
-    "evidence": (option(bool, "--evidence", "Print every piece of evidence, with its method."), False),
-    "script": (option(bool, "--script", "Print the first Macaulay2 script instead of running it."), False),
-    "estimate": (option(bool, "--estimate", "Predict seconds and memory, say what needs no Macaulay2, and run nothing."), False),
+    "save": (SaveOption, None),
+    "keep": (KeepOption, None),
+    "evidence": (EvidenceOption, False),
+    "script": (ScriptOption, False),
+    "estimate": (EstimateOption, False),
 }  # fmt: skip
-"""The options that commands share: annotation and default of each."""
+"""Annotation and default of the options that a question's command may have."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Given:
-    """What the user gave of the shared options that a command takes, checked before any work is done."""
+class _Group(TyperGroup):
+    """A group whose help has the whole sentence of each of its commands."""
 
-    d: int | None = None
-    dp: int | None = None
-    a: int | None = None
-    prime: int | None = None
-    seed: int = 0
-    timeout: str = "10m"
-    memory: str = "6G"
-    engine: str | None = None
-    force: bool = False
-    as_json: bool = False
-    save: Path | None = None
-    keep: Path | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("save", "keep"):
-            check_directory(f"--{name}", getattr(self, name))
-
-    @property
-    def limits(self) -> Limits:
-        return parse_limits(self.timeout, self.memory)
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, (c.help or "").partition("\n")[0]) for name, c in self.commands.items()]
+            )
 
 
-def taking(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add shared options to a command, whose first parameter is then :class:`Given`; `defaults` differ from the usual ones."""
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        def command(**words: Any) -> None:
-            function(Given(**{name: words.pop(name) for name in names}), **words)
-
-        _, *own = inspect.signature(function, eval_str=True).parameters.values()
-        usual = {name: OPTIONS[name] for name in names}
-        more = {name: (kind, defaults.get(name, default)) for name, (kind, default) in usual.items()}
-        sign(command, {p.name: (p.annotation, p.default) for p in own} | more)
-        command.__doc__ = function.__doc__
-        return command
-
-    return decorate
-
-
-def sign(command: Callable[..., None], parameters: dict[str, tuple[Any, Any]]) -> None:
-    """Tell the option parser what a command with arbitrary keywords takes: annotation and default of each."""
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    listed = [
-        inspect.Parameter(name, keyword, annotation=kind, default=default)
-        for name, (kind, default) in parameters.items()
-    ]
-    command.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in listed}
+def group_of(app: typer.Typer, name: str, help: str) -> typer.Typer:
+    """A new group of commands in `app`."""
+    group = typer.Typer(cls=_Group, help=help, no_args_is_help=True)
+    app.add_typer(group, name=name)
+    return group
 
 
 # -- which model ---------------------------------------------------------------------------------------------------------------
@@ -166,16 +135,13 @@ def parse_limits(timeout: str, memory: str) -> Limits:
     )
 
 
-def check_directory(option: str, directory: Path | None) -> None:
-    """Make a directory that is not there; refuse, before any work is done, one that cannot be made or written to."""
-    if directory is None:
-        return
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{option} {directory}: no such directory can be made: {error.strerror}") from None
-    if not os.access(directory, os.W_OK):
-        raise InputError(f"{option} {directory}: the directory cannot be written to")
+def check_directories(*, save: Path | None = None, keep: Path | None = None) -> None:
+    """Make directories that are not there; refuse, before any work is done, one that cannot be made or written to."""
+    for option, directory in (("--save", save), ("--keep", keep)):
+        if directory is not None:
+            records.make_directory(directory, option)
+            if not os.access(directory, os.W_OK):
+                raise InputError(f"{option} {directory}: the directory cannot be written to")
 
 
 # -- output --------------------------------------------------------------------------------------------------------------------
@@ -232,34 +198,12 @@ def finish(
         raise typer.Exit(5)
 
 
-class Progress:
-    """The current step of a long computation, shown on standard error once it lasts longer than two seconds."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self.step = "starting"
-        self._quiet = quiet or not sys.stderr.isatty()
-        self._done = threading.Event()
-
-    def __call__(self, step: str) -> None:
-        self.step = step
-
-    @contextmanager
-    def shown(self) -> Iterator[Progress]:
-        if self._quiet:
-            yield self
-            return
-        thread = threading.Thread(target=self._show, daemon=True)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._done.set()
-            thread.join()
-
-    def _show(self) -> None:
-        start = time.monotonic()
-        if self._done.wait(2.0):
-            return
-        with console(stderr=True).status("") as status:
-            while not self._done.wait(0.2):
-                status.update(f"{escape(self.step)} ({time.monotonic() - start:.0f} s)")
+@contextmanager
+def shown_steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Who is told each step of a long computation: on a terminal, standard error shows the one that runs."""
+    steps = None if quiet else terminal_steps()
+    try:
+        yield steps or (lambda step: None)
+    finally:
+        if steps is not None:
+            steps.close()

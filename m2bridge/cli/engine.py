@@ -1,24 +1,45 @@
-"""CLI: ``m2bridge engine install|list|remove``: the Macaulay2 that m2bridge keeps for itself."""
+"""CLI: ``m2bridge engine``, the Macaulay2 that m2bridge keeps for itself, and ``m2bridge doctor``, which one is used and why."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import platform
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.cli.common import JsonOption, console, print_json
-from m2bridge.engine.discovery import Candidate, candidates
-from m2bridge.engine.install import PLATFORMS, engines_directory, install, remove
+from m2bridge._version import __version__
+from m2bridge.cli.common import EngineOption, JsonOption, console, group_of, print_json
+from m2bridge.engine import machine
+from m2bridge.engine.discovery import ADVICE, Candidate, candidates
+from m2bridge.engine.install import PLATFORMS, engines_directory, install, remove, wheel_available
+from m2bridge.engine.keeping.sandbox import measured
+from m2bridge.errors import NoEngineError
+
+ORIGINS = {
+    "option": "named by you",
+    "path": "on PATH",
+    "wheel": "site-packages",
+    "installed": "engine install",
+}
+_HOLDS = {
+    "files_cannot_be_written": "cannot write files",
+    "no_tcp_sockets": "cannot open TCP sockets",
+    "no_udp_sockets": "cannot open UDP sockets",
+    "no_unix_sockets": "cannot open Unix sockets",
+    "environment_hidden": "cannot read this process's environment",
+}
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(
-        help=f"Install, list or remove a Macaulay2 in your data directory. There are wheels for {PLATFORMS}.",
-        no_args_is_help=True,
+    group = group_of(
+        app,
+        "engine",
+        f"Install, list or remove a Macaulay2 in your data directory. There are wheels for {PLATFORMS}.",
     )
-    app.add_typer(group, name="engine")
 
     @group.command("install")
     def install_command(
@@ -26,8 +47,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Download a Macaulay2 (75 MB), prove that it runs, and keep it in your data directory."""
         progress = console(stderr=True)
-        path = install(lambda message: progress.print(message, markup=False), again=again)
-        print(path)
+        print(install(lambda message: progress.print(message, markup=False), again=again))
 
     @group.command("list")
     def list_command(as_json: JsonOption = False) -> None:
@@ -43,11 +63,39 @@ def register(app: typer.Typer) -> None:
     @group.command("remove")
     def remove_command() -> None:
         """Remove every Macaulay2 that `m2bridge engine install` put into your data directory."""
-        gone = remove()
-        for directory in gone:
-            console().print(f"removed {directory}", markup=False)
-        if not gone:
-            console().print(f"nothing is installed in {engines_directory()}", markup=False)
+        gone = [f"removed {directory}" for directory in remove()]
+        for line in gone or [f"nothing is installed in {engines_directory()}"]:
+            console().print(line, markup=False)
+
+    @app.command("doctor")
+    def doctor_command(
+        engine: EngineOption = None,
+        as_json: JsonOption = False,
+        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing, only exit 0 or 4.")] = False,
+    ) -> None:
+        """Say which Macaulay2 is used, what else was tried, and why it was passed over."""
+        found = candidates(engine, fresh=True)
+        used = next((candidate for candidate in found if candidate.works), None)
+        available, wheel = wheel_available()
+        document: dict[str, Any] = {
+            "m2bridge": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "warm_engine": sys.platform == "linux",
+            "memory_limit": sys.platform == "linux",
+            "allowed_cores": machine.allowed_cores(),
+            "allowed_memory_bytes": machine.allowed_memory(),
+            "sandbox": measured(),
+            "candidates": [candidate_document(candidate) for candidate in found],
+            "used": candidate_document(used) if used is not None else None,
+            "wheel": {"available": available, "detail": wheel},
+        }
+        if as_json:
+            print_json(document)
+        elif not quiet:
+            _show_diagnosis(document, found)
+        if used is None:
+            raise typer.Exit(NoEngineError.exit_code)
 
 
 def candidate_document(candidate: Candidate) -> dict[str, object]:
@@ -61,27 +109,46 @@ def candidate_document(candidate: Candidate) -> dict[str, object]:
     }
 
 
-ORIGINS = {
-    "option": "named by you",
-    "path": "on PATH",
-    "wheel": "site-packages",
-    "installed": "engine install",
-}
-
-
-def candidate_table(found: tuple[Candidate, ...]) -> Table:
+def candidate_table(found: Sequence[Candidate]) -> Table:
     """The candidates as a table: the one in use, its path, and the verdict."""
     table = Table(show_edge=False, pad_edge=False)
     for name in ("", "Macaulay2", "from", "verdict"):
         table.add_column(name, overflow="fold")
     used = next((candidate for candidate in found if candidate.works), None)
     for candidate in found:
-        verdict = (
-            f"[green]{escape(candidate.info.version)} works[/]"
-            if candidate.info is not None
-            else f"[yellow]passed over: {escape(candidate.reason or '')}[/]"
-        )
-        mark = "→" if candidate is used else ""
+        verdict = f"[yellow]passed over: {escape(candidate.reason or '')}[/]"
+        if candidate.info is not None:
+            verdict = f"[green]{escape(candidate.info.version)} works[/]"
         origin = ORIGINS.get(candidate.origin, candidate.origin)
-        table.add_row(mark, escape(str(candidate.path)), origin, verdict)
+        table.add_row("→" if candidate is used else "", escape(str(candidate.path)), origin, verdict)
     return table
+
+
+def _show_diagnosis(document: dict[str, Any], found: Sequence[Candidate]) -> None:
+    out = console()
+    memory = document["allowed_memory_bytes"] / 2**30
+    lines = [
+        f"m2bridge {document['m2bridge']}, Python {document['python']}",
+        document["platform"],
+        f"may use: cores {document['allowed_cores']}, memory {memory:.1f} GB",
+        f"wheel: {document['wheel']['detail']}",
+        f"sandbox: {_sandbox_text(document['sandbox'])}",
+    ]
+    if not document["warm_engine"]:
+        lines.append("no fork server and no memory limit on this platform; both need Linux")
+    for line in lines:
+        out.print(line, markup=False, soft_wrap=True)
+    out.print()
+    out.print(candidate_table(found) if found else "no Macaulay2 in any of the usual places")
+    if document["used"] is None:
+        out.print()
+        out.print(ADVICE, markup=False)
+
+
+def _sandbox_text(sandbox: dict[str, int]) -> str:
+    """What a script in Macaulay2 cannot do here and what it can, as it was just tried."""
+    name = f"Landlock {sandbox.get('landlock')}" if sandbox.get("landlock_on") else "no Landlock"
+    filtered = "seccomp" if sandbox.get("seccomp_on") else "no seccomp filter"
+    holds = [text for key, text in _HOLDS.items() if sandbox.get(key)]
+    open_ = [text.replace("cannot", "CAN") for key, text in _HOLDS.items() if not sandbox.get(key)]
+    return f"{name}, {filtered}; a script {', '.join([*holds, *open_])}"

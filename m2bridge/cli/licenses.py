@@ -25,7 +25,6 @@ _EXTRAS = ("plot", "parquet")
 _DEBIAN = Path("/usr/share/doc")
 _COMMON = Path("/usr/share/common-licenses")
 _TEXT_NAME = re.compile(r"(licen[cs]e|copying|notice|authors)", re.IGNORECASE)
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _LONGEST_NAME = 60
 
 
@@ -70,21 +69,17 @@ def register(app: typer.Typer) -> None:
 
 
 def _print_texts(parts: list[Licensed]) -> None:
-    for part in parts:
-        for name in part.texts:
-            print(f"\n==== {part.name}: {name}\n")
-            print(Path(name).read_text(encoding="utf-8", errors="replace").rstrip())
-    for path in sorted(_COMMON.glob("*")):
-        if path.is_file() and not path.is_symlink():
-            print(f"\n==== {path}\n\n{path.read_text(encoding='utf-8', errors='replace').rstrip()}")
+    texts = [(f"{part.name}: {name}", Path(name)) for part in parts for name in part.texts]
+    shared = [path for path in sorted(_COMMON.glob("*")) if path.is_file() and not path.is_symlink()]
+    for title, path in [*texts, *((str(path), path) for path in shared)]:
+        print(f"\n==== {title}\n\n{path.read_text(encoding='utf-8', errors='replace').rstrip()}")
 
 
 def python_parts() -> Iterator[Licensed]:
     """Python, m2bridge, and the distributions that it depends on, as far as they are installed."""
     text = Path(os.__file__).parent / "LICENSE.txt"
     texts = (str(text),) if text.is_file() else ()
-    home = "https://www.python.org"
-    yield Licensed("python", "Python", platform.python_version(), "PSF-2.0", home, texts)
+    yield Licensed("python", "Python", platform.python_version(), "PSF-2.0", "https://www.python.org", texts)
     seen: set[str] = set()
     waiting = ["m2bridge"]
     while waiting:
@@ -94,21 +89,21 @@ def python_parts() -> Iterator[Licensed]:
         seen.add(name)
         try:
             found = metadata.distribution(name)
-        except metadata.PackageNotFoundError:
+        except metadata.PackageNotFoundError:  # an extra, or for another platform
             continue
         waiting += _requirements(found, _EXTRAS if name == "m2bridge" else ())
-        name = found.metadata["Name"]
-        yield Licensed("python", name, found.version, _license(found), _home(found), _texts(found))
+        yield Licensed(
+            "python", found.metadata["Name"], found.version, _license(found), _home(found), _texts(found)
+        )
 
 
 def _requirements(found: metadata.Distribution, extras: tuple[str, ...]) -> list[str]:
-    """Names of what a distribution requires, with those extras; what another platform would need is not installed anyway."""
+    """Names of what a distribution requires, with those extras."""
     names = []
     for requirement in found.requires or ():
         wanted = re.findall(r"extra\s*==\s*['\"]([^'\"]+)", requirement)
-        name = _REQUIREMENT.match(requirement)
-        if name and (not wanted or set(wanted) & set(extras)):
-            names.append(name[1])
+        if not wanted or set(wanted) & set(extras):
+            names += re.findall(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)", requirement)
     return names
 
 
@@ -118,21 +113,17 @@ def _license(found: metadata.Distribution) -> str:
     declared = next((about[key].strip() for key in ("License-Expression", "License") if key in about), "")
     if declared and "\n" not in declared and len(declared) <= _LONGEST_NAME:
         return declared
-    classified = [
-        text.rpartition(" :: ")[2]
-        for text in found.metadata.get_all("Classifier") or ()
-        if text.startswith("License :: ")
-    ]
-    return ", ".join(classified) or ("see its text" if declared else UNKNOWN)
+    classified = [text for text in about.get_all("Classifier") or () if text.startswith("License :: ")]
+    names = ", ".join(text.rpartition(" :: ")[2] for text in classified)
+    return names or ("see its text" if declared else UNKNOWN)
 
 
 def _home(found: metadata.Distribution) -> str:
-    urls = dict(
-        text.lower().split(", ", 1) for text in found.metadata.get_all("Project-URL") or () if ", " in text
-    )
-    wanted = ("homepage", "home", "source", "source code", "repository", "github")
     if "Home-page" in found.metadata:
         return found.metadata["Home-page"]
+    named = (text.lower().partition(", ") for text in found.metadata.get_all("Project-URL") or ())
+    urls = {name: url for name, _, url in named}
+    wanted = ("homepage", "home", "source", "source code", "repository", "github")
     return next((urls[word] for word in wanted if word in urls), "")
 
 
@@ -153,13 +144,11 @@ def engine_parts() -> Iterator[Licensed]:
         present = [f"bin/{path.name}" for path in sorted(binary.parent.iterdir())]
         present += [path.name for path in sorted(root.glob("passagemath_macaulay2.libs/*"))]
         for name, about in known.items():
-            files = [file for file in present if _stem(file) in about["files"]]
-            present = [file for file in present if file not in files]
-            if files:
-                version = ", ".join(dict.fromkeys(filter(None, map(_library_version, files))))
+            if files := [file for file in present if _stem(file) in about["files"]]:
+                version = ", ".join(dict.fromkeys(v for v in map(_library_version, files) if v))
                 yield Licensed("engine", name, version, about["license"], about["home"])
-        for file in present:
-            yield Licensed("engine", file, "", UNKNOWN)
+            present = [file for file in present if file not in files]
+        yield from (Licensed("engine", file, "", UNKNOWN) for file in present)
         return
 
 
@@ -169,8 +158,7 @@ def _stem(file: str) -> str:
 
 
 def _library_version(file: str) -> str:
-    found = re.search(r"\.so\.([0-9.]+)$", file)
-    return f"so {found[1]}" if found else ""
+    return "".join(f"so {version}" for version in re.findall(r"\.so\.([0-9.]+)$", file))
 
 
 def system_parts() -> Iterator[Licensed]:

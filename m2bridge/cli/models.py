@@ -1,9 +1,8 @@
-"""CLI: ``m2bridge models`` lists the families, ``m2bridge describe SPEC`` says what is known about one
-model.
-"""
+"""CLI: ``m2bridge models`` lists the families, ``m2bridge describe SPEC`` says what is known about one model."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Annotated, Any
 
@@ -13,9 +12,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.cli.common import JsonOption, console, print_json, read_model
+from m2bridge.cli.showing import grid
 from m2bridge.models import FAMILIES
 from m2bridge.models.catalogue import describe
-from m2bridge.views import known
+from m2bridge.views import cut, known
 
 
 def register(app: typer.Typer) -> None:
@@ -65,56 +65,49 @@ def register(app: typer.Typer) -> None:
 
 def _show(document: dict[str, Any], out: Console) -> None:
     out.print(document["title"], style="bold", markup=False)
-    spec = document["spec"]
-    out.print(spec if len(spec) <= 200 else spec[:199] + "…", markup=False)
-    table = Table(show_header=False, show_edge=False, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    table.add_column("")
-    shapes = ", ".join(
-        document["variables"] or (f"{name} {_shape(shape)}" for name, shape in document["parameters"].items())
-    )
-    rows = [("parameters", f"{document['parameter_count']}: {shapes}")]
-    if document["parameter_dim"] != document["parameter_count"]:
-        free = "" if document["free"] is None else f" (same image with free weights: {document['free']})"
-        rows.append(("parameter dimension", f"{document['parameter_dim']}{free}"))
-    if document["input_shape"] is not None:
-        rows.append(("network", f"{_shape(document['input_shape'])} -> {_shape(document['output_shape'])}"))
-    if document["polynomial"]:
-        rows.append(("ambient dimension", known(document["ambient_dim"])))
-        rows.append(("target coordinates", _coordinates(document)))
-        rows.append(("span dimension", _span(document)))
-        rows.append(("gradings", known(document["grading_rank"])))
-    else:
-        rows.append(("target", "not polynomial: functions on finitely many inputs, no ideal"))
-    for item in document["symmetries"]:
-        rows.append(("symmetry", f"{item['group']}: {item['name']} [{item['citation']}]"))
-    rows += _formula_rows("dimension formula", document["formula"])
-    rows += _formula_rows("dimension at most", document["dimension_bound"])
-    for name, text in rows:
+    out.print(cut(document["spec"], 200), markup=False)
+    table = grid()
+    for name, text in _facts(document):
         table.add_row(name, escape(text))
     out.print(table)
 
 
+def _facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is known of a model, a name and a text each."""
+    shapes = [f"{name} {_shape(shape)}" for name, shape in document["parameters"].items()]
+    yield "parameters", f"{document['parameter_count']}: {', '.join(document['variables'] or shapes)}"
+    if document["parameter_dim"] != document["parameter_count"]:
+        free = "" if document["free"] is None else f" (same image with free weights: {document['free']})"
+        yield "parameter dimension", f"{document['parameter_dim']}{free}"
+    if document["input_shape"] is not None:
+        yield "network", f"{_shape(document['input_shape'])} -> {_shape(document['output_shape'])}"
+    if document["polynomial"]:
+        yield "ambient dimension", known(document["ambient_dim"])
+        count, names = document["coordinate_count"], document["coordinates"]
+        first = "" if names is None else f": {'; '.join(names[:3])}{'; ...' if count > 3 else ''}"
+        yield "target coordinates", f"{count}{first}"
+        span = document["span_dim"]
+        how = (
+            "not computed: too many coordinates"
+            if span is None
+            else f"{span} (rank at random points over F_p)"
+        )
+        yield "span dimension", how
+        yield "gradings", known(document["grading_rank"])
+    else:
+        yield "target", "not polynomial: functions on finitely many inputs, no ideal"
+    for item in document["symmetries"]:
+        yield "symmetry", f"{item['group']}: {item['name']} [{item['citation']}]"
+    formulas = {"dimension formula": document["formula"], "dimension at most": document["dimension_bound"]}
+    for name, formula in formulas.items():
+        if formula is not None:
+            value = "no formula: a hypothesis fails" if formula["value"] is None else str(formula["value"])
+            yield name, f"{value} [{formula['citation']}]"
+            for needed in formula["hypotheses"]:
+                yield "  hypothesis", f"{needed['statement']}: {'holds' if needed['holds'] else 'fails'}"
+    if document["formula"] is None:
+        yield "dimension formula", "none is known"
+
+
 def _shape(shape: list[int]) -> str:
     return "x".join(map(str, shape)) or "scalar"
-
-
-def _coordinates(document: dict[str, Any]) -> str:
-    names = document["coordinates"]
-    count = document["coordinate_count"]
-    return f"{count}" if names is None else f"{count}: {'; '.join(names[:3])}{'; ...' if count > 3 else ''}"
-
-
-def _span(document: dict[str, Any]) -> str:
-    if document["span_dim"] is None:
-        return "not computed: too many coordinates"
-    return f"{document['span_dim']} (rank at random points over F_p)"
-
-
-def _formula_rows(name: str, formula: dict[str, Any] | None) -> list[tuple[str, str]]:
-    if formula is None:
-        return [(name, "none is known")] if name == "dimension formula" else []
-    value = "no formula: a hypothesis fails" if formula["value"] is None else str(formula["value"])
-    rows = [(name, f"{value} [{formula['citation']}]")]
-    marks = {True: "holds", False: "fails"}
-    return rows + [("  hypothesis", f"{h['statement']}: {marks[h['holds']]}") for h in formula["hypotheses"]]

@@ -7,6 +7,7 @@ import inspect
 import os
 import types
 import typing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
@@ -31,7 +32,13 @@ def register(app: typer.Typer, name: str) -> None:
     def command(**given: Any) -> None:
         _run(question, given)
 
-    common.sign(command, _parameters(question))
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    listed = [
+        inspect.Parameter(name, keyword, annotation=kind, default=default)
+        for name, (kind, default) in _parameters(question).items()
+    ]
+    command.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
     example = f"\n\nExample: {question.example}" if question.example else ""
     app.command(question.name, help=question.asks + example)(command)
 
@@ -49,7 +56,7 @@ def _parameters(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
     found |= {name: common.OPTIONS[name] for name in shared}
     if question.formats:
         words = f"Print only this text: {', '.join(question.formats)}."
-        found["form"] = (common.option(str | None, "--format", words), None)
+        found["form"] = (Annotated[str | None, typer.Option("--format", help=words)], None)
     return found | {name: common.OPTIONS[name] for name in _COMMON}
 
 
@@ -83,8 +90,7 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
     options |= {"seed": given["seed"], "limits": common.parse_limits(given["timeout"], given["memory"])}
     if given.get("prime") is not None:
         options["prime"] = given["prime"]
-    for word in ("save", "keep"):
-        common.check_directory(f"--{word}", given[word])
+    common.check_directories(save=given["save"], keep=given["keep"])
     if given["script"]:
         typer.echo(question.first_script(subject, **options).text, nl=False)
         return
@@ -120,10 +126,10 @@ def _show_estimate(
     if as_json:
         common.print_json(dataclasses.asdict(found))
         return
-    for sentence in found.sentences():
-        typer.echo(sentence)
+    typer.echo(f"{found.question}: {found.need}, from {found.rests_on}")
     if limits.wall_seconds is not None and found.seconds > limits.wall_seconds:
         typer.echo(f"that is more than the time limit of {limits.wall_seconds:g} s: expect a partial answer")
+    typer.echo(f"without Macaulay2: {found.without_engine}")
 
 
 def _answered(
@@ -131,14 +137,12 @@ def _answered(
 ) -> Any:
     if given.get("no_engine") and given["engine"] is not None:
         raise InputError("give either --engine or --no-engine, not both")
-    with common.Progress(quiet=quiet).shown() as progress:
-        rest = {**options, "keep": given["keep"], "progress": progress}
-        if given.get("no_engine"):
-            return question(subject, engine=False, **rest)
-        if given["engine"] is None and not os.environ.get(VARIABLE):
-            return question(subject, **rest)
-        with open_engine(given["engine"], warm=question.warm) as opened:
-            return question(subject, engine=opened, **rest)
+    with ExitStack() as opened:
+        engine: Any = False if given.get("no_engine") else None
+        if engine is None and (given["engine"] is not None or os.environ.get(VARIABLE)):
+            engine = opened.enter_context(open_engine(given["engine"], warm=question.warm))
+        progress = opened.enter_context(common.shown_steps(quiet=quiet))
+        return question(subject, engine=engine, keep=given["keep"], progress=progress, **options)
 
 
 def _subject(question: Question[Any, Any], given: dict[str, Any]) -> Any:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -18,10 +19,11 @@ from m2bridge.checker import verify_file
 from m2bridge.cli import common
 from m2bridge.errors import CertificateError, InputError, RecordError
 from m2bridge.records import from_document, load, scripts_beside, write_atomically
+from m2bridge.results import Result, altered
 
 if TYPE_CHECKING:
-    from m2bridge.report.page import Entry
-    from m2bridge.results import Result
+    from m2bridge.batch.store import Store
+    from m2bridge.report.page import PageEntry
 
 RecordArgument = Annotated[Path, typer.Argument(help="A record that --save wrote.")]
 _COLOUR = {0: "green", 7: "red", 8: "yellow"}
@@ -35,12 +37,18 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Explain a record: what was asked, what was found, what it rests on, and a Macaulay2 script that asks again.
 
+        A record that was altered is said to be (exit 7).
+
         Example: m2bridge explain records/singular-locus-....json
         """
         from m2bridge.report.explain import explain
 
         result = scripts_beside(record, load(record))
-        typer.echo(explain(result, form="latex" if latex else "markdown"), nl=False)
+        text = explain(result, form="latex" if latex else "markdown")
+        _verified(record, result, "explained")
+        typer.echo(text, nl=False)
+        if altered(result):
+            raise typer.Exit(CertificateError.exit_code)
 
     @app.command("cite")
     def cite_command(
@@ -57,12 +65,7 @@ def register(app: typer.Typer) -> None:
         from m2bridge.report.cite import bibliography, sentence
 
         result, version = load(record), _version(record)
-        verified = False
-        if getattr(result, "certificate", None) is not None:
-            code, said = verify_file(str(record))
-            if code == CertificateError.exit_code:
-                raise CertificateError(f"{record.name} is not cited: {' '.join(said)}")
-            verified = code == 0
+        verified = _verified(record, result, "cited")
         if not bibtex or latex:
             typer.echo(sentence(result, version=version, verified=verified), nl=False)
         if not latex or bibtex:
@@ -109,12 +112,14 @@ def register(app: typer.Typer) -> None:
         record: Annotated[Path, typer.Argument(help="A record with a certificate, or a certificate.")],
         as_json: common.JsonOption = False,
     ) -> None:
-        """Verify the certificate in a record; exit 7 when it is rejected, 8 when nothing is proved or known.
+        """Verify the certificate in a record; exit 7 when it is rejected, 8 when nothing is proved or known, 2 without a file.
 
         The checker is one file that uses Python's standard library alone: `python -I checker.py RECORD` does the same.
 
         Example: m2bridge check dimension-lightning-d-2-dp-1.json
         """
+        if not record.exists():  # a pipe is read like a file
+            raise InputError(f"there is no file {record}: give a record that --save wrote, or a certificate")
         code, said = verify_file(str(record))
         if as_json:
             common.print_json({"record": record.name, "verified": code == 0, "exit_code": code, "said": said})
@@ -135,56 +140,65 @@ def register(app: typer.Typer) -> None:
         common.print_json(schema(analysis))
 
 
+def _verified(record: Path, result: Result, verb: str) -> bool:
+    """Whether a record has a certificate that is verified; one that is rejected was altered, and is an error."""
+    if getattr(result, "certificate", None) is None:
+        return False
+    code, said = verify_file(str(record))
+    if code == CertificateError.exit_code:
+        raise CertificateError(f"{record.name} is not {verb}: {' '.join(said)}")
+    return code == 0
+
+
 def _version(record: Path) -> str:
     """The version of m2bridge that computed a record."""
     return str(json.loads(record.read_bytes()).get("package_version"))
 
 
-def _entries(source: Path) -> Iterator[Entry]:
+def _entries(source: Path) -> Iterator[PageEntry]:
     """What a store, a directory or a file holds, each record as it was found."""
     from m2bridge.batch.store import Store
-    from m2bridge.report.page import Entry
+    from m2bridge.report.page import PageEntry
 
-    def found(name: str, read: Any) -> Entry:
-        try:
-            entry: Entry = read()
-            return entry
-        except RecordError as error:
-            return Entry(name=name, trouble=error.message, damaged=True)
-
+    reads: dict[str, Callable[[], PageEntry]] = {}
     if (source / "store.json").is_file():
         store = Store.open(source)
         for key in sorted(store.all_keys()):
-            yield found(key[:12], lambda key=key: _of_record(key, store.read(key)))
+            reads[key[:12]] = partial(_of_store, store, key)
     else:
         for path in sorted(source.rglob("*.json")) if source.is_dir() else [source]:
-            yield found(path.name, lambda path=path: _of_file(path))
+            reads[str(path)] = partial(_of_file, path)
+    for name, read in reads.items():
+        try:
+            yield read()
+        except RecordError as error:
+            yield PageEntry(name=Path(name).name, trouble=error.message, damaged=True)
 
 
-def _of_file(path: Path) -> Entry:
+def _of_file(path: Path) -> PageEntry:
     result = scripts_beside(path, load(path))
     named = re.fullmatch(rf"{result.ANALYSIS}-(.+)-[0-9a-f]{{12}}\.json", path.name)
     return _entry(path.name, result, _version(path), named[1].replace("-", " ") if named else "")
 
 
-def _of_record(key: str, record: dict[str, Any] | None) -> Entry:
-    from m2bridge.report.page import Entry
+def _of_store(store: Store, key: str) -> PageEntry:
+    from m2bridge.report.page import PageEntry
 
+    record = store.read(key)
     if record is None:
         raise RecordError("it is gone")
-    if record["result"] is None:
-        job = record["job"]
-        trouble = f"{record['outcome']}{': ' if record['message'] else ''}{record['message'] or ''}"
-        return Entry(name=f"{job['analysis']} {job['model']}", trouble=trouble)
-    version = str(record["result"].get("package_version"))
-    return _entry(key[:12], from_document(record["result"]), version, record["job"].get("name") or "")
+    job, found = record["job"], record["result"]
+    if found is None:
+        trouble = ": ".join(filter(None, (record["outcome"], record["message"])))
+        return PageEntry(name=f"{job['analysis']} {job['model']}", trouble=trouble)
+    version = str(found.get("package_version"))
+    return _entry(key[:12], from_document(found), version, job.get("name") or "")
 
 
-def _entry(name: str, result: Result, version: str, network: str) -> Entry:
+def _entry(name: str, result: Result, version: str, network: str) -> PageEntry:
     """The entry of a record; `network` is what its file or its batch calls the model."""
-    from m2bridge.report.page import Entry
-    from m2bridge.results import altered
+    from m2bridge.report.page import PageEntry
 
     if wrong := altered(result):
         raise RecordError(wrong)
-    return Entry(name=name, result=result, version=version, network=network)
+    return PageEntry(name=name, result=result, version=version, network=network)

@@ -49,7 +49,6 @@ def register(app: typer.Typer) -> None:
             _verify(store)
         index = Index(store)
         rows = listing.select(index, condition)[:limit]
-        index.close()
         for message in index.damaged[:10]:
             common.console(stderr=True).print(f"{message}; the next batch computes it again", markup=False)
         if full:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.results import Certainty, Evidence, Result, strongest
+from m2bridge.results import RELATION_SIGNS, Certainty, Evidence, Result, by_quantity, strongest
 from m2bridge.views import Rows, View, cut
 
 _STYLES = {
@@ -20,7 +20,6 @@ _STYLES = {
 """Colours of words that stand alone in a cell."""
 _NUMBERED = re.compile(r"(:.*|(?<!=) \(?\d+(,\d+)*\)?)$")
 """What tells one point or orbit from another in the name of a quantity."""
-_RELATION = {"=": "", ">=": "≥ ", "<=": "≤ "}
 _AGREEMENT = {
     True: "[green]witnesses agree[/]",
     False: "[bold red]witnesses disagree[/]",
@@ -44,7 +43,7 @@ def show(
     _print_view(view, console)
     console.print()
     if evidence or result.conflicts:
-        console.print(evidence_table(result.evidence))
+        _show_evidence(result, console)
     else:
         console.print(_grounds(result, quantities))
     if view.to_prove and result.certainty is not Certainty.PROVED:
@@ -54,7 +53,7 @@ def show(
 
 def _print_view(view: View, console: Console) -> None:
     if view.facts:
-        table = _grid()
+        table = grid()
         for name, text in view.facts:
             table.add_row(name, styled(text))
         console.print(table)
@@ -65,7 +64,8 @@ def _print_view(view: View, console: Console) -> None:
         console.print(note, markup=False)
 
 
-def _grid() -> Table:
+def grid() -> Table:
+    """A table of two columns without lines: names, and texts that are folded."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -75,38 +75,33 @@ def _grid() -> Table:
 def _table(rows: Rows) -> Table:
     table = Table(title=rows.title, title_justify="left", show_edge=False, pad_edge=False)
     for place, name in enumerate(rows.columns):
-        numbers = all(_is_number(row[place]) for row in rows.cells)
-        table.add_column(name, justify="right" if numbers and rows.cells else "left", overflow="fold")
+        numbers = rows.cells and rows.has_numbers(place)
+        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
     for row in rows.cells:
         table.add_row(*map(styled, row))
     return table
 
 
-def _is_number(cell: str) -> bool:
-    return cell in ("", "?") or cell.lstrip("-").replace(".", "", 1).isdigit()
-
-
 def _grounds(result: Result, quantities: Mapping[str, str]) -> Table:
     """What the answer rests on: for each reported quantity its strongest statements, one line each."""
-    table = _grid()
-    by_quantity: dict[str, list[Evidence]] = {}
-    for item in result.evidence:
-        by_quantity.setdefault(item.quantity, []).append(item)
-    reported = {name: items for name, items in by_quantity.items() if name in quantities}
-    for quantity, items in reported.items():
-        for item in strongest(items):
-            over = f" over F_{item.prime}" if item.prime else ""
-            head = f"{quantity} {_RELATION[item.relation]}{cut(item.value)}"
-            table.add_row(
-                escape(head), escape(f"{item.witness}: {item.method}{over} ({item.certainty.value})")
-            )
-    others = dict.fromkeys(_NUMBERED.sub("", name) for name in by_quantity if name not in quantities)
-    if others:
-        table.add_row("compared", escape(", ".join(others)))
-    silent = [name for name, items in reported.items() if all(item.value is None for item in items)]
-    if silent:
-        table.add_row("undecided", escape(", ".join(silent)))
+    table = grid()
+    said = by_quantity(result.evidence)
+    for name in (name for name in said if name in quantities):
+        for item in strongest(said[name]):
+            how = f"{item.witness}: {item.how} ({item.certainty.value})"
+            table.add_row(escape(f"{name} {_value(item)}"), escape(how))
+    others = dict.fromkeys(_NUMBERED.sub("", name) for name in said if name not in quantities)
+    silent = [name for name in said if name in quantities and not strongest(said[name])]
+    for word, names in (("compared", others), ("undecided", silent)):
+        if names:
+            table.add_row(word, escape(", ".join(names)))
     return table
+
+
+def _value(item: Evidence) -> str:
+    if item.value is None:
+        return "undecided"
+    return ("" if item.relation == "=" else f"{RELATION_SIGNS[item.relation]} ") + cut(item.value)
 
 
 def closing_line(result: Result, sure: str) -> str:
@@ -121,8 +116,8 @@ def closing_line(result: Result, sure: str) -> str:
 
 def engine_text(result: Result) -> str:
     """Which Macaulay2 a result used, or why none."""
-    if result.engine and result.scripts:
-        return f"Macaulay2 {result.engine.version}"
+    if result.macaulay2:
+        return f"Macaulay2 {result.macaulay2}"
     silent = (item.method for item in result.evidence if item.witness == "macaulay2" and item.value is None)
     reason = next(silent, "not asked")
     if reason.startswith("not asked"):
@@ -131,25 +126,14 @@ def engine_text(result: Result) -> str:
     return reason.partition(";")[0]
 
 
-def evidence_table(evidence: Iterable[Evidence]) -> Table:
-    """Every piece of evidence as a row: quantity, value, who says it and how, how sure, how long."""
-    table = Table(title="Evidence", title_justify="left", show_edge=False, pad_edge=False)
-    for name, justify in (
-        ("quantity", "left"),
-        ("", "right"),
-        ("witness", "left"),
-        ("certainty", "left"),
-        ("s", "right"),
-    ):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for item in evidence:
-        decided = item.value is not None
-        over = f" over F_{item.prime}" if item.prime else ""
-        table.add_row(
-            escape(item.quantity),
-            escape(_RELATION[item.relation] + cut(item.value) if decided else "undecided"),
-            escape(f"{item.witness}: {item.method}{over}"),
-            styled(item.certainty.value) if decided else "",
-            f"{item.seconds:.2f}",
-        )
-    return table
+def _show_evidence(result: Result, console: Console) -> None:
+    """Every piece of evidence, quantity by quantity: value, who says it and how, how sure, how long."""
+    console.print("Evidence", style="bold")
+    for quantity, items in by_quantity(result.evidence).items():
+        console.print(quantity, style="bold", markup=False)
+        table = grid()
+        for item in items:
+            sure = "" if item.value is None else f"{item.certainty.value}, "
+            said = f"{item.witness}: {item.how} ({sure}{item.seconds:.2f} s)"
+            table.add_row(escape(f"  {_value(item)}"), escape(said))
+        console.print(table)

@@ -23,9 +23,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """What the batches of a store are doing now, and how many records of each outcome it has."""
         store = Store.open(directory)
-        index = Index(store)
-        runners, counts = store.living(), index.counts()
-        index.close()
+        runners, counts = store.living(), Index(store).counts()
         if as_json:
             common.print_json({"runners": runners, "records": counts})
             return

@@ -13,14 +13,12 @@ from m2bridge.engine import open_engine
 from m2bridge.models import parse_spec
 from m2bridge.questions.custom_template import parse_setting, run_template
 
-_SETTING = "A parameter, name=value, the value in JSON: n=3, n=\\[1,2], n='\"abc\"'; may be repeated."
+_SETTING = "A parameter, name=value, the value in JSON: n=3, n=[1,2], n='\"abc\"'; may be repeated."
 
 
 def register(app: typer.Typer) -> None:
     @app.command("template")
-    @common.taking("prime", "seed", "timeout", "memory", "engine", "as_json", "save", "keep", memory="4G")
     def command(
-        given: common.Given,
         file: Annotated[
             Path, typer.Argument(help="A .m2.j2 file that you trust: it can do what Macaulay2 can.")
         ],
@@ -29,6 +27,14 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option("--model", help="A model whose R, weights and coordinates the script gets."),
         ] = None,
+        prime: common.PrimeOption = None,
+        seed: common.SeedOption = 0,
+        timeout: common.TimeoutOption = "10m",
+        memory: common.MemoryOption = "4G",
+        engine: common.EngineOption = None,
+        as_json: common.JsonOption = False,
+        save: common.SaveOption = None,
+        keep: common.KeepOption = None,
     ) -> None:
         """Run a Macaulay2 template of your own and print the values it emits.
 
@@ -36,16 +42,17 @@ def register(app: typer.Typer) -> None:
         values with emit("tag", value) and ends with emitEnd(). A tag is a lower-case letter, then lower-case letters, digits and
         underscores.
         """
+        common.check_directories(save=save, keep=keep)
         parameters = dict(parse_setting(text) for text in settings or [])
-        limits = given.limits
+        limits = common.parse_limits(timeout, memory)
         chosen = None if model is None else parse_spec(model)
-        with common.Progress(quiet=given.as_json).shown() as progress, open_engine(given.engine) as opened:
+        with common.shown_steps(quiet=as_json) as progress, open_engine(engine) as opened:
             result = run_template(
-                file, parameters, model=chosen, prime=given.prime, engine=opened, seed=given.seed, limits=limits,
-                keep=given.keep, progress=progress,
+                file, parameters, model=chosen, prime=prime, engine=opened, seed=seed, limits=limits, keep=keep,
+                progress=progress,
             )  # fmt: skip
 
         def show(console: Console) -> None:
             showing.show(result, console, title=result.title, quantities={}, evidence=False)
 
-        common.finish(result, as_json=given.as_json, save=given.save, show=show)
+        common.finish(result, as_json=as_json, save=save, show=show)

@@ -19,34 +19,23 @@ from m2bridge.errors import InputError
 from m2bridge.models.spec import suggestion
 from m2bridge.records import write_atomically
 from m2bridge.report import ledger_html, ledger_markdown
-from m2bridge.report.ledger import duration, verdict_words
+from m2bridge.report.ledger import duration, entries_by_claim, verdict_words
 
-_COLOUR = {
-    Status.HOLDS: "green",
-    Status.FAILS: "red",
-    Status.REPAIRED_HOLDS: "green",
-    Status.PROBE_TRUE: "cyan",
-    Status.PROBE_FALSE: "cyan",
-    Status.OUT_OF_REACH: "yellow",
-    Status.DISAGREEMENT: "bold red",
+_LOOKS = {
+    Status.HOLDS: ("green", "holds"),
+    Status.FAILS: ("red", "fails"),
+    Status.REPAIRED_HOLDS: ("green", "repaired"),
+    Status.PROBE_TRUE: ("cyan", "probe +"),
+    Status.PROBE_FALSE: ("cyan", "probe -"),
+    Status.OUT_OF_REACH: ("yellow", "reach"),
+    Status.DISAGREEMENT: ("bold red", "conflict"),
 }
-
-
-_SHORT = {
-    Status.REPAIRED_HOLDS: "repaired",
-    Status.PROBE_TRUE: "probe +",
-    Status.PROBE_FALSE: "probe -",
-    Status.OUT_OF_REACH: "reach",
-    Status.DISAGREEMENT: "conflict",
-}
-"""Heads of columns that would be too wide."""
+"""The colour of each status, and what stands above its column."""
 
 
 def register(app: typer.Typer) -> None:
     @app.command("verify")
-    @common.taking("seed", "memory", "engine", "as_json", "save", memory="4G")
     def command(
-        given: common.Given,
         claims: Annotated[
             list[str] | None, typer.Argument(help="Claims to check, e.g. theorem-3.4 (default: all).")
         ] = None,
@@ -67,6 +56,11 @@ def register(app: typer.Typer) -> None:
                 "--timeout", help="Time limit of each question that a check asks: 90, 90s, 5m, none."
             ),
         ] = "5m",
+        seed: common.SeedOption = 0,
+        memory: common.MemoryOption = "4G",
+        engine: common.EngineOption = None,
+        as_json: common.JsonOption = False,
+        save: common.SaveOption = None,
     ) -> None:
         """Check every statement of the paper by computation, with an exact witness for each that fails.
 
@@ -82,20 +76,21 @@ def register(app: typer.Typer) -> None:
         if not any(select_sizes(item, quick=quick, max_d=max_d) for item in selected):
             raise InputError(f"--max-d {max_d} leaves no size to check; the sizes of these claims are larger")
         _check_report(report)
-        limits = common.parse_limits(timeout, given.memory)
-        out, quiet = common.console(), given.as_json
+        common.check_directories(save=save)
+        limits = common.parse_limits(timeout, memory)
+        out = common.console()
 
         def finished(item: Claim, entry: Entry) -> None:
-            if not quiet:
+            if not as_json:
                 out.print(_line(item, entry))
 
-        with common.Progress(quiet=quiet).shown() as progress, open_engine(given.engine, warm=True) as opened:
-            context = Context(engine=opened, seed=given.seed, limits=limits)
+        with common.shown_steps(quiet=as_json) as progress, open_engine(engine, warm=True) as opened:
+            context = Context(engine=opened, seed=seed, limits=limits)
             ledger = verify(selected, context, quick=quick, max_d=max_d, progress=progress, finished=finished)
         if report is not None:
             text = ledger_html(ledger) if report.suffix == ".html" else ledger_markdown(ledger)
             write_atomically(report, text)
-        common.finish(ledger, as_json=quiet, save=given.save, show=lambda console: _show(ledger, console))
+        common.finish(ledger, as_json=as_json, save=save, show=lambda console: _show(ledger, console))
         if ledger.changed:
             raise typer.Exit(6)
 
@@ -133,7 +128,7 @@ def _check_report(report: Path | None) -> None:
 
 
 def _line(item: Claim, entry: Entry) -> str:
-    colour = _COLOUR[entry.status]
+    colour, _ = _LOOKS[entry.status]
     changed = f" [bold](recorded: {entry.recorded})[/]" if entry.changed else ""
     size = escape(describe(entry.size))
     reason = f"  {escape(entry.reason)}" if entry.status is not Status.HOLDS and entry.reason else ""
@@ -145,11 +140,8 @@ def _show(ledger: Ledger, console: Console) -> None:
     table = Table(title="\nSummary", title_justify="left", show_edge=False, pad_edge=False)
     table.add_column("statement")
     for status in Status:
-        table.add_column(_SHORT.get(status, status.value), justify="right")
-    by_claim: dict[str, list[Entry]] = {}
-    for entry in ledger.entries:
-        by_claim.setdefault(entry.claim, []).append(entry)
-    for name, entries in by_claim.items():
+        table.add_column(_LOOKS[status][1], justify="right")
+    for name, entries in entries_by_claim(ledger).items():
         counts = [sum(entry.status is status for entry in entries) for status in Status]
         table.add_row(claim(name).number, *(str(n) if n else "" for n in counts))
     console.print(table)

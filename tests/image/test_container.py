@@ -22,7 +22,7 @@ Options = Callable[..., tuple[str, ...]]
 pytestmark = pytest.mark.image
 
 LOCUS = ("singular-locus", "--d", "2", "--dp", "1")
-LONG = "dimension", "softmax(d=[300,300,300],a=[2,2],t=3)"
+LONG = "dimension", "deep-lightning(d=[512,512,512],a=[2,2],t=3)"
 LARGEST = 260e6
 """Bytes of the compressed image, with figures."""
 HERE = Path(__file__).parent
@@ -147,7 +147,7 @@ def test_signals_end_a_container_at_once(
         "--save",
         "/work",
         options=mount(shared),
-        until="M2-binary" if busy == "macaulay2" else "softmax",
+        until="M2-binary" if busy == "macaulay2" else "deep-lightning",
     )
     time.sleep(1.5)
     begun = time.monotonic()

@@ -61,8 +61,6 @@ SIZES = [
     pytest.param(size, marks=[pytest.mark.slow] if size in SLOW else [], id="-".join(map(str, size)))
     for size in SINGULAR
 ]
-UNDECIDED = {(4, 2, 2)}
-"""Equations are sought up to degree 3 only, too few to show every smooth stratum smooth."""
 RESULTS: dict[Size, SingularLocus] = {}
 
 
@@ -85,7 +83,7 @@ def test_verdict_of_every_stratum(size: Size, engine: Engine) -> None:
     assert result.agreement is True
     verdicts = {(s.rank_a, s.rank_v, s.meet): s.verdict for s in result.strata}
     assert {kind for kind, verdict in verdicts.items() if verdict == "singular"} == SINGULAR[size]
-    assert "undecided" not in verdicts.values() or size in UNDECIDED
+    assert "undecided" not in verdicts.values()
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -106,7 +104,7 @@ def test_dimensions(size: Size, engine: Engine) -> None:
         expected = image_dim(d, dp, a - 1)
     else:
         expected = 3 * d + dp - 3
-    assert result.singular_dim == (None if size in UNDECIDED else expected)
+    assert result.singular_dim == expected
 
 
 @pytest.mark.parametrize("size", SIZES)

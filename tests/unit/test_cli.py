@@ -165,7 +165,7 @@ def test_an_engine_that_is_not_macaulay2(tmp_path: Path, capsys: pytest.CaptureF
     [
         (("no-such-command",), "No such command 'no-such-command'"),
         (("figure", "2"), "No such command '2'; there are: 1, theorem-3.4, 3"),
-        (("dimensoin",), "Did you mean 'dimension'?"),
+        (("dimensoin",), "No such command 'dimensoin'; did you mean dimension?"),
         (("describe", ""), "the model is missing"),
         (("dimension", ""), "the model is missing"),
         (("--nonsense",), "No such option"),
@@ -228,14 +228,16 @@ def test_help_documents_every_exit_code(
 
 
 def test_every_command_that_is_announced_exists_and_has_an_example_or_a_sentence() -> None:
-    app = typer.main.get_command(cli.build_app(whole=True))
+    app = typer.main.get_command(cli.build_app())
     names = set(app.commands)  # type: ignore[attr-defined]
     assert {"singular-locus", "describe", "schema", "doctor", "engine"} <= names
-    listed = typer.main.get_command(cli.build_app()).commands  # type: ignore[attr-defined]
+    listed = {**sentences(), **cli.command_sentences()}
     assert list(listed) == [*sentences(), *cli.COMMANDS]
+    assert set(listed) == names
     for name, command in app.commands.items():  # type: ignore[attr-defined]
+        assert listed[name]
         assert command.help.startswith(
-            listed[name].help
+            listed[name]
         )  # what the list says without importing is what the command says
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from m2bridge import records, schemas
 from m2bridge.engine import Limits
+from m2bridge.engine.base import Outcome
 from m2bridge.errors import InputError, LimitError, NoEngineError
 from m2bridge.models import Model
-from m2bridge.questions import find, sentences
+from m2bridge.questions import find, questions, sentences
 from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.results import RESULT_TYPES, Certainty, Result
@@ -130,6 +131,20 @@ def test_the_clock_is_that_of_the_whole_question() -> None:
     assert 1 <= seen[0] <= 5
 
 
+def test_a_part_of_the_time_is_named_as_a_part() -> None:
+    """What the user gave is named, also by a question that another one asks within what is left of the time."""
+    stopped = ReplayEngine([Transcript(script="double", stdout="", outcome=Outcome.TIMED_OUT)])
+    words = {"prime": None, "seed": 0, "keep": None, "progress": None}
+    asking = Asking(engine=stopped, limits=Limits(wall_seconds=40.0), whole_seconds=60.0, **words)  # type: ignore[arg-type]
+    values, limit = asking.run(Script(name="double", text="<< 1;"), seconds=2.0)
+    assert not values.complete
+    assert limit is not None
+    assert "its part of the time limit of 60 s; allow more with --timeout" in limit
+    asking.clock.started -= 50
+    with pytest.raises(LimitReached, match="the time limit of 60 s was reached"):
+        asking.clock.check()
+
+
 def test_a_question_explains_itself() -> None:
     assert "by Macaulay2 and by Python" in (inspect.getdoc(double_weights) or "")
     assert "timeout" in inspect.signature(double_weights).parameters
@@ -145,3 +160,11 @@ def test_every_question_is_found_by_reading_its_file() -> None:
         assert all(text for text in found.quantities.values())
         for own in found.options.values():
             assert own.option.help.endswith((".", "'.")), (name, own.name)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "no.where", ".where"])
+def test_a_plugin_that_is_not_there_leaves_the_others(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("M2BRIDGE_PLUGINS", name)
+    assert "dimension" in sentences()
+    with pytest.raises(InputError, match="M2BRIDGE_PLUGINS names"):
+        questions()
