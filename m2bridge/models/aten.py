@@ -34,7 +34,7 @@ def _add(a: Array, b: Array, alpha: float = 1) -> Array:
     for scores, other in ((a, b), (b, a)):
         if isinstance(scores, Masked):
             return Masked(scores.scores + other, scores.kept)
-        if isinstance(other, np.ndarray) and np.isneginf(other).any():
+        if type(other) is np.ndarray and np.isneginf(other).any():
             masked = np.isneginf(other)
             return Masked(scores + np.where(masked, 0, other), ~masked)
     return a + b * alpha
@@ -70,7 +70,7 @@ def _power(a: Array, exponent: Any) -> Array:
 
 def _where(mask: Array, yes: Array, no: Array) -> Array:
     for keep, chosen, other in ((mask, yes, no), (~mask, no, yes)):
-        if isinstance(other, np.ndarray) and np.isneginf(other).any():
+        if type(other) is np.ndarray and np.isneginf(other).any():
             bias = np.where(np.isneginf(other), 0, other)
             shape = np.broadcast_shapes(chosen.shape, mask.shape, other.shape)
             kept = np.broadcast_to(keep | ~np.isneginf(other), shape)
