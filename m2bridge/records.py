@@ -158,7 +158,12 @@ def load(path: Path | str) -> Result:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise RecordError(f"{path} is not a record: {error}") from None
-    return from_document(document)
+    result = from_document(document)
+    try:
+        result.view()
+    except Exception as error:  # each field is of its type, but no answer has these values
+        raise RecordError(f"{path} holds what {result.ANALYSIS} never writes: {error!r}") from None
+    return result
 
 
 save_record = save
@@ -182,8 +187,10 @@ def write_atomically(path: Path, content: str | bytes, temporary: Path | None = 
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         name.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)
         raise
     sync_directory(path.parent)
 

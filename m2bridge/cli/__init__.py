@@ -103,7 +103,9 @@ def build_app(names: Iterable[str] | None = None) -> typer.Typer:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; 141 when a reader has closed the pipe, as for other programs."""
-    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = streams = [
+        stream or Path(os.devnull).open("w") for stream in (sys.stdout, sys.stderr)
+    ]
     codecs.register_error("m2bridge", in_ascii)
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "backslashreplace"):
@@ -153,6 +155,9 @@ def _run(given: list[str]) -> int:
             return _complain_of_usage(error)
         if os.environ.get("M2BRIDGE_DEBUG"):
             raise
+        if isinstance(error, OSError) and error.strerror:  # a full disk, a directory that is gone
+            _complain(": ".join(map(str, filter(None, (error.filename, error.strerror)))))
+            return 1
         what = f"{type(error).__name__}: {error}"
         _complain(f"unexpected error: {what} (set M2BRIDGE_DEBUG=1 for the traceback)")
         return 1
@@ -194,7 +199,7 @@ def _complain_of_usage(error: Exception) -> int:
         print(message)
         return 2
     where = "m2bridge" if context is None else context.command_path
-    if message.startswith("No such command") and context is not None:
+    if message.startswith("No such command") and "Did you mean" not in message and context is not None:
         message = f"{message.rstrip('.')}; there are: {', '.join(context.command.list_commands(context))}"
     _complain(f"{message.rstrip('.')} (see {where} --help)")
     return int(getattr(error, "exit_code"))  # noqa: B009
@@ -219,10 +224,14 @@ def entry() -> None:
         first_process.stay_in_charge()
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
-    if not all(word.startswith("-") for word in sys.argv[1:]):
-        from m2bridge.engine.keeping.sandbox import hide_environment
+    try:
+        if not all(word.startswith("-") for word in sys.argv[1:]):
+            from m2bridge.engine.keeping.sandbox import hide_environment
 
-        hide_environment()
-    code = main()
+            hide_environment()
+        code = main()
+    except KeyboardInterrupt:  # before or after everything that a command does
+        _complain("interrupted")
+        code = 130
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # now it would only turn the exit code into a death
     sys.exit(code)

@@ -12,12 +12,13 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.segment import Segment
 from typer.core import TyperGroup
 
 from m2bridge import records
 from m2bridge.engine import machine
 from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, M2BridgeError, visible
 from m2bridge.models import Lightning, Model, parse_spec
 from m2bridge.models.code import is_code, model_from_code
 from m2bridge.questions.asking import terminal_steps
@@ -148,7 +149,15 @@ def check_directories(*, save: Path | None = None, keep: Path | None = None) -> 
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to the command, which ends as other programs do then."""
+    """A console that leaves a closed pipe to the command, which ends as other programs do then.
+
+    It writes out what would steer the terminal, wherever a text comes from: a record, a file, Macaulay2.
+    """
+
+    def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            text = segment.text if segment.control else visible(segment.text, but="\n")
+            yield segment if text is segment.text else Segment(text, segment.style)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -180,8 +189,12 @@ def finish(
     name: str | None = None,
 ) -> None:
     """Print a result (JSON, or `show` for people), save its record, and exit 3 when the witnesses disagree, 5 at a limit."""
-    # the record first: who reads the output may close it
-    path = None if save is None else records.save(result, save, name=name)
+    path, trouble = None, ""
+    if save is not None:  # the record first: who reads the output may close it
+        try:
+            path = records.save(result, save, name=name)
+        except OSError as error:  # the answer is told before
+            trouble = f"--save {save}: the record could not be written: {error.strerror}"
     if as_json:
         print_json(records.to_document(result))
     else:
@@ -189,6 +202,8 @@ def finish(
     err = console(stderr=True)
     if path is not None:
         err.print(f"record: {path}", markup=False, soft_wrap=True)
+    if trouble:
+        raise M2BridgeError(trouble)
     if result.agreement is False:
         for conflict in result.conflicts:
             err.print(f"witnesses disagree: {conflict}", style="bold red", markup=False, soft_wrap=True)

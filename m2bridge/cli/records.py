@@ -118,7 +118,7 @@ def register(app: typer.Typer) -> None:
 
         Example: m2bridge check dimension-lightning-d-2-dp-1.json
         """
-        if not record.exists():  # a pipe is read like a file
+        if not record.exists() or record.is_dir():  # a pipe is read like a file
             raise InputError(f"there is no file {record}: give a record that --save wrote, or a certificate")
         code, said = verify_file(str(record))
         if as_json:

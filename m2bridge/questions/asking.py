@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from m2bridge import protocol, scripts
 from m2bridge.engine import Engine, Limits, Run, open_engine
-from m2bridge.errors import InputError, LimitError, NoEngineError, TimeLimitError
+from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError, TimeLimitError
 from m2bridge.linear.primes import check_prime, is_prime
 from m2bridge.models import Model
 from m2bridge.protocol import Values
@@ -190,8 +190,11 @@ class Asking:
         if self.keep is not None:
             self.keep.mkdir(parents=True, exist_ok=True)
             stem = self.keep / f"{script.name}-{script.sha256[:12]}"
-            for ending, text in ((".m2", script.text), (".out", run.stdout), (".err", run.stderr)):
-                stem.with_suffix(ending).write_text(text, encoding="utf-8")
+            try:
+                for ending, text in ((".m2", script.text), (".out", run.stdout), (".err", run.stderr)):
+                    stem.with_suffix(ending).write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise M2BridgeError(f"--keep {self.keep} cannot be written to: {error.strerror}") from None
 
     def _listen(self, line: str) -> None:
         if self.progress is not None and (step := protocol.step_of(line)) is not None:

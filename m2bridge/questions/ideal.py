@@ -115,7 +115,7 @@ def _from_file(file: str) -> GivenIdeal:
             raise InputError(f"{file} is larger than {_LARGEST_FILE // 2**20} MB")
         text = sys.stdin.read(_LARGEST_FILE) if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
+        raise InputError(f"{file} cannot be read: {getattr(error, 'strerror', error)}") from None
     return read_ideal(text, source="standard input" if file == "-" else Path(file).name)
 
 

@@ -137,3 +137,50 @@ def test_a_quantity_that_nobody_decided_is_named(capsys: pytest.CaptureFixture[s
     assert "undecided  degree" in printed
     showing.show(result(decided, *silent), common.console(), **words, evidence=True)
     assert capsys.readouterr().out.count("macaulay2: m") == 2
+
+
+def test_closed_streams_are_no_error() -> None:
+    """A service may start a command without standard output and standard error."""
+    words = ["dimension", "lightning(d=2,dp=1)", "--no-engine", "--json"]
+    command = f'"{sys.executable}" -m m2bridge "$@" >&- 2>&-'
+    assert subprocess.run(["sh", "-c", command, "sh", *words], timeout=60, check=False).returncode == 0
+
+
+def test_an_answer_that_cannot_be_saved_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A disk that is full at the end of a long computation costs the record, not the answer."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["dimension", "lightning(d=2,dp=1)", "--no-engine", "--save", str(tmp_path)]) == 1
+    told = capsys.readouterr()
+    assert told.out.startswith("dimension 5, affine; proved")
+    assert "the record could not be written: No space left on device" in told.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_that_cannot_be_written_names_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dimension", "lightning(d=2,dp=1)", "--no-engine", "--save", str(tmp_path)]) == 0
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "page.html")]) == 1
+    assert capsys.readouterr().err.endswith("page.html: No space left on device\n")
+
+
+def test_a_console_sends_no_escape_sequence_of_others(capsys: pytest.CaptureFixture[str]) -> None:
+    console = common.console()
+    console.print("a \x1b]0;title\x07 b", markup=False)
+    table = showing.grid()
+    table.add_row("name", "\x1b[2J")
+    console.print(table)
+    seen = capsys.readouterr().out
+    assert "\x1b" not in seen
+    assert "a \\x1b]0;title" in seen
