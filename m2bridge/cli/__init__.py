@@ -103,9 +103,8 @@ def build_app(names: Iterable[str] | None = None) -> typer.Typer:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; 141 when a reader has closed the pipe, as for other programs."""
-    sys.stdout, sys.stderr = streams = [
-        stream or Path(os.devnull).open("w") for stream in (sys.stdout, sys.stderr)
-    ]
+    nowhere = open(os.devnull, "w")  # noqa: SIM115 # in place of a closed stream, until the end
+    sys.stdout, sys.stderr = streams = sys.stdout or nowhere, sys.stderr or nowhere
     codecs.register_error("m2bridge", in_ascii)
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "backslashreplace"):

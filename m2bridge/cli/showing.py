@@ -37,7 +37,7 @@ def show(
 ) -> None:
     """Print a result: its answer first, its reasons after."""
     view = result.view()
-    sure = styled(result.certainty.value if view.decided else "undecided")
+    sure = styled(result.sure)
     console.print(f"[bold]{escape(view.answer)}[/]; {sure}")
     console.print(escape(title), style="dim")
     _print_view(view, console)
@@ -46,7 +46,7 @@ def show(
         _show_evidence(result, console)
     else:
         console.print(_grounds(result, quantities))
-    if view.to_prove and result.certainty is not Certainty.PROVED:
+    if result.certainty is not Certainty.PROVED:
         console.print(f"to prove it: {view.to_prove}", markup=False)
     console.print(closing_line(result, sure))
 

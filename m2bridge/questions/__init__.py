@@ -49,8 +49,14 @@ def _places_with(modules: tuple[str, ...]) -> dict[str, tuple[str, str, str]]:
         from importlib.metadata import entry_points
 
         for point in entry_points(group=GROUP):
-            package = point.dist.name if point.dist is not None else point.module
-            found.setdefault(point.name, (point.module, point.attr, f"A question of the package {package}."))
+            source, package = (
+                source_of(point.module),
+                point.dist.name if point.dist is not None else point.module,
+            )
+            asked = _DECLARED.findall(source.read_text("utf-8", "replace")) if source is not None else []
+            said = [sentence for sentence, function in asked if function == point.attr]
+            told = (point.module, point.attr, said[0] if said else f"A question of the package {package}.")
+            found.setdefault(point.name, told)
     return found
 
 
@@ -64,12 +70,17 @@ def _announced() -> bool:
 
 
 def source_of(module: str) -> Path | None:
-    """The file of a module, which is not imported; None when there is none."""
+    """The file of a module, which is not imported, nor is a package that it is in; None when there is none."""
+    package, *inner = module.split(".")
     try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError):  # there is no package of that name, or it is no name
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):  # it is no name
         return None
-    return None if spec is None or spec.origin is None else Path(spec.origin)
+    if not inner:
+        return None if spec is None or spec.origin is None else Path(spec.origin)
+    folders = [Path(folder).joinpath(*inner) for folder in (spec and spec.submodule_search_locations) or ()]
+    files = (file for folder in folders for file in (folder.with_suffix(".py"), folder / "__init__.py"))
+    return next(filter(Path.is_file, files), None)
 
 
 def sentences() -> dict[str, str]:
@@ -87,8 +98,15 @@ def find(name: str) -> Question[Any, Any]:
             f"there is no question {name!r}; {suggestion(name, sorted(places))}", argument="analysis"
         )
     module, function, _ = places[name]
-    found: Question[Any, Any] = getattr(importlib.import_module(module), function)
-    return found
+    if module.startswith(__name__):
+        found: Question[Any, Any] = getattr(importlib.import_module(module), function)
+        return found
+    from m2bridge.models.catalogue import imported
+
+    other: Question[Any, Any] | None = getattr(imported(module), function, None)
+    if other is None:
+        raise InputError(f"the entry point {name!r} names {module}:{function}, which is not there")
+    return other
 
 
 def questions() -> dict[str, Question[Any, Any]]:

@@ -87,7 +87,13 @@ class IdealSummary(Result):
             text = shown if len(shown) <= 200 else f"{len(part.generators)} generators"
             facts.append((f"component {number}", f"codimension {part.codim}, degree {part.degree}: {text}"))
         notes = tuple(f"- not shown: {sentence}" for sentence in self.not_shown)
-        return View(answer=answer, facts=tuple(facts), notes=notes, to_prove="--field QQ")
+        return View(
+            answer=answer,
+            facts=tuple(facts),
+            notes=notes,
+            to_prove="--field QQ",
+            decided=self.dim is not None,
+        )
 
 
 def _given(given: Any) -> GivenIdeal:

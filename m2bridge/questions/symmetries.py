@@ -129,7 +129,15 @@ class Symmetries(Result):
             verdict = {True: "verified", False: "no symmetry", None: "not decided"}[item.verified]
             facts.append(("named", f"{item.name}: {verdict}{again}"))
         sizes = f"dimension {self.symmetry_dim}, fibers of dimension {self.generic_fiber_dim}"
-        return View(answer=f"generic orbits of {sizes}", facts=tuple(facts), notes=(self.statement,))
+        to_prove = (
+            "a bound on the image from above that meets its rank: m2bridge dimension knows more of them"
+        )
+        return View(
+            answer=f"generic orbits of {sizes}",
+            facts=tuple(facts),
+            notes=(self.statement,),
+            to_prove=to_prove,
+        )
 
 
 def _read_declared(text: str) -> list[Mapping[str, Any]]:
