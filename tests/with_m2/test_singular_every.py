@@ -23,6 +23,8 @@ KNOWN = [
     # the cone over the Segre variety, of dimension m+n-1 and degree C(m+n-2, m-1) (Harris, Algebraic Geometry, Example 18.15).
     ("linear(widths=[2,1,2])", [(0, 1)]),
     ("linear(widths=[3,2,3])", [(5, 6)]),
+    ("linear(widths=[3,1,3])", [(0, 1)]),
+    pytest.param("linear(widths=[4,2,3])", [(6, 10)], marks=pytest.mark.slow),
     # The secant variety of the Veronese surface, symmetric 3 x 3 matrices of rank <= 2, is singular along the surface, whose cone
     # has dimension 3 and degree 4 (Harris, Exercise 11.28 and Example 18.13).
     ("mlp(widths=[3,2,1],r=2)", [(3, 4)]),

@@ -187,7 +187,10 @@ class _Search:
             self.real = False
             self._from_cofactors(self._fiber(prove=True)[0])
         elif self.complex and self.real is None:
-            self._from_points(self._fiber(prove=True)[0])
+            components, limit = self._fiber(prove=True)
+            self._from_points(components)
+            if self.real is None and limit is None:
+                limit = "the points that meet all real components of the fiber have too large degrees"
         if self.found is None and self.complex:
             self.reasons.append(
                 "complex weights exist: 1 is not in the ideal of the fiber (Hilbert's Nullstellensatz)"
