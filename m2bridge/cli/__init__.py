@@ -77,8 +77,11 @@ def listing() -> str:
     return "\n".join([*lines, "", textwrap.fill(EXIT_CODES, width)])
 
 
-def build_app(names: Iterable[str] | None = None) -> typer.Typer:
-    """The application with the commands of these names; with all of them, whose import takes a second, unless they are given."""
+def build_app(names: Iterable[str] | None = None, *, for_help: bool = False) -> typer.Typer:
+    """The application with the commands of these names; with all of them, whose import takes a second, unless they are given.
+
+    `for_help` questions are read and not imported.
+    """
     import typer
 
     from m2bridge.questions import sentences
@@ -97,7 +100,7 @@ def build_app(names: Iterable[str] | None = None) -> typer.Typer:
         importlib.import_module(f"m2bridge.cli.{module}").register(app)
     for name in wanted:
         if name not in COMMANDS:
-            importlib.import_module("m2bridge.cli.questions").register(app, name)
+            importlib.import_module("m2bridge.cli.questions").register(app, name, for_help=for_help)
     return app
 
 
@@ -184,11 +187,16 @@ def _dispatch(given: list[str]) -> int:
         raise InputError(f"No such command {named[0]!r}; {suggestion(named[0], known)} (see m2bridge --help)")
     import typer
 
-    command = typer.main.get_command(build_app(None if completing else named))
+    command = typer.main.get_command(build_app(None if completing else named, for_help=_asks_help(given)))
     code = command.main(args=given, prog_name="m2bridge", standalone_mode=False)
     if code == 130:  # the option parser turns an interrupt into this code, without a word
         _complain("interrupted")
     return code if isinstance(code, int) else 0
+
+
+def _asks_help(given: list[str]) -> bool:
+    """Whether nothing is asked but the help of a command; more words could make ``--help`` the value of an option."""
+    return given[1:] in (["-h"], ["--help"])
 
 
 def _complain_of_usage(error: Exception) -> int:
@@ -224,7 +232,7 @@ def entry() -> None:
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
     try:
-        if not all(word.startswith("-") for word in sys.argv[1:]):
+        if not all(word.startswith("-") for word in sys.argv[1:]) and not _asks_help(sys.argv[1:]):
             from m2bridge.engine.keeping.sandbox import hide_environment
 
             hide_environment()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,13 +16,12 @@ from rich.segment import Segment
 from typer.core import TyperGroup
 
 from m2bridge import records
-from m2bridge.engine import machine
-from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
 from m2bridge.errors import InputError, M2BridgeError, visible
-from m2bridge.models import Lightning, Model, parse_spec
-from m2bridge.models.code import is_code, model_from_code
-from m2bridge.questions.asking import terminal_steps
 from m2bridge.results import Result
+
+if TYPE_CHECKING:  # what only an answer needs is imported where it is needed: help is read at once
+    from m2bridge.engine.base import Limits
+    from m2bridge.models import Model
 
 # -- options that commands share -----------------------------------------------------------------------------------------------
 
@@ -99,6 +98,9 @@ def read_model(spec: str) -> Model:
     if Path(spec).suffix in (".toml", ".json", ".py") and ":" not in spec:
         own = f"python:{spec}:NAME, or torch:{spec}:NAME" if spec.endswith(".py") else f"file:{spec}"
         raise InputError(f"{spec} is the name of a file: write {own}")
+    from m2bridge.models import parse_spec
+    from m2bridge.models.code import is_code, model_from_code
+
     return model_from_code(spec) if is_code(spec) else parse_spec(spec)
 
 
@@ -117,6 +119,8 @@ def model_from(spec: str | None, d: int | None, dp: int | None, a: int | None, t
     for name, value in sizes.items():
         if value is not None and value < 1:
             raise InputError(f"{name} {value}: a size is a positive integer")
+    from m2bridge.models import Lightning
+
     return Lightning(d=d, dp=dp, a=d if a is None else a, t=2 if t is None else t)
 
 
@@ -129,6 +133,9 @@ def parse_limits(timeout: str, memory: str) -> Limits:
     More memory than :func:`m2bridge.engine.machine.memory_share` is not granted: the kernel would end the whole container where a
     limit of ours ends one run and says so.
     """
+    from m2bridge.engine import machine
+    from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
+
     size = parse_bytes(memory, "--memory")
     return Limits(
         wall_seconds=parse_seconds(timeout, "--timeout"),
@@ -216,6 +223,8 @@ def finish(
 @contextmanager
 def shown_steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Who is told each step of a long computation: on a terminal, standard error shows the one that runs."""
+    from m2bridge.questions.asking import terminal_steps
+
     steps = None if quiet else terminal_steps()
     try:
         yield steps or (lambda step: None)
