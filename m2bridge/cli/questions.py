@@ -84,7 +84,6 @@ def _plain(kind: Any) -> type | None:
 
 
 def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
-    from m2bridge.cli import showing
     from m2bridge.models import Model
 
     subject = _subject(question, given)
@@ -111,7 +110,7 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
             print(result.written(form), end="")
         else:
             title = subject.title if isinstance(subject, Model) else result.title
-            showing.show(
+            common.show(
                 result, console, title=title, quantities=question.quantities, evidence=given["evidence"]
             )
 

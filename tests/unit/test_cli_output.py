@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.cli import common, main, showing
+from m2bridge.cli import common, main
 from m2bridge.results import Certainty, Evidence, Result
 
 NAMES = ("x [/foo]", "my [bold]map[/bold]", "[link=a]", "a\\[b]", "I :heart: it", "[/]")
@@ -121,8 +121,8 @@ def result(*evidence: Evidence) -> Result:
 )
 def test_why_macaulay2_said_nothing(method: str, says: str) -> None:
     silent = Evidence(quantity="image_dim", witness="macaulay2", method=method, value=None)
-    assert showing.engine_text(result(silent)) == says
-    assert showing.engine_text(result()) == "Macaulay2 not asked"
+    assert common.engine_text(result(silent)) == says
+    assert common.engine_text(result()) == "Macaulay2 not asked"
 
 
 def test_a_quantity_that_nobody_decided_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,11 +131,11 @@ def test_a_quantity_that_nobody_decided_is_named(capsys: pytest.CaptureFixture[s
         Evidence(quantity=name, witness="macaulay2", method="m", value=None) for name in ("codim", "degree")
     ]
     words = {"title": "m", "quantities": {"codim": "", "degree": ""}}
-    showing.show(result(decided, *silent), common.console(), **words, evidence=False)
+    common.show(result(decided, *silent), common.console(), **words, evidence=False)
     printed = capsys.readouterr().out
     assert "macaulay2" not in printed
     assert "undecided  degree" in printed
-    showing.show(result(decided, *silent), common.console(), **words, evidence=True)
+    common.show(result(decided, *silent), common.console(), **words, evidence=True)
     assert capsys.readouterr().out.count("macaulay2: m") == 2
 
 
@@ -178,7 +178,7 @@ def test_a_report_that_cannot_be_written_names_its_file(
 def test_a_console_sends_no_escape_sequence_of_others(capsys: pytest.CaptureFixture[str]) -> None:
     console = common.console()
     console.print("a \x1b]0;title\x07 b", markup=False)
-    table = showing.grid()
+    table = common.grid()
     table.add_row("name", "\x1b[2J")
     console.print(table)
     seen = capsys.readouterr().out
