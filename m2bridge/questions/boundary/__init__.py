@@ -15,6 +15,7 @@ import numpy as np
 
 from m2bridge.models import Lightning, Model
 from m2bridge.programs.arithmetics import elementwise
+from m2bridge.questions.asking import compared, proves, says
 from m2bridge.questions.boundary import parts as parts_of
 from m2bridge.questions.boundary.criterion import Criterion, Where, decide
 from m2bridge.questions.boundary.points import Coordinates, as_point, draw_examples
@@ -25,7 +26,6 @@ from m2bridge.questions.membership import ImageMembership, KnownFiber, known_fib
 from m2bridge.questions.membership.points import AlgebraicPoint
 from m2bridge.questions.orbits import exchanged
 from m2bridge.questions.singular_locus.layer import ask_dimension, layer_of
-from m2bridge.questions.testimony import compared, proves, says
 from m2bridge.results import Certainty, labelled, settle
 
 __all__ = ["Boundary", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]

@@ -12,13 +12,13 @@ import numpy as np
 
 from m2bridge.models import Lightning, Mod
 from m2bridge.protocol import Values
+from m2bridge.questions.asking import proves, says
 from m2bridge.questions.fiber.known import TorusSlice, slice_of, symmetry_rank_mod
 from m2bridge.questions.fiber.ranks import draw_inputs, kernel_dim, outputs_at
 from m2bridge.questions.fiber.request import equation_span, script_values
 from m2bridge.questions.fiber.result import FiberComponent, Method
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.point import Point, other_primes, rank_bounds
-from m2bridge.questions.testimony import proves, says
 from m2bridge.results import Certainty, Evidence
 
 TEMPLATE = "fiber"

@@ -22,6 +22,7 @@ from m2bridge.models.symbolic import rational_variables
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.protocol import Values
+from m2bridge.questions.asking import compared, proves, says
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.membership.points import (
@@ -32,7 +33,6 @@ from m2bridge.questions.membership.points import (
     target_of,
 )
 from m2bridge.questions.source import constrained_map, leanest
-from m2bridge.questions.testimony import compared, proves, says
 from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
 

@@ -21,6 +21,7 @@ from m2bridge.models import Model
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.protocol import Values
 from m2bridge.questions import over_q
+from m2bridge.questions.asking import compared, says
 from m2bridge.questions.closure import Closure, Equation, closure
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.dimension import dimension
@@ -28,7 +29,6 @@ from m2bridge.questions.kernel import Asking
 from m2bridge.questions.singular_locus.places import places_in_weights
 from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus
 from m2bridge.questions.source import constrained_map
-from m2bridge.questions.testimony import compared, says
 from m2bridge.results import Certainty, labelled
 
 TEMPLATE = "singular_strata"
