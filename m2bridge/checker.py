@@ -646,7 +646,7 @@ ENTRYWISE: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 Values = Callable[[int], Numbers]  # the flat value of an instruction, by its number
 
 
-class Run:
+class Evaluation:
     """A program over one kind of numbers: values of all instructions, and derivatives in both directions."""
 
     def __init__(self, circuit: Circuit, ring: Any) -> None:
@@ -845,7 +845,7 @@ Form = tuple[int, dict[int, Numbers]]
 
 
 def jacobian(
-    run: Run, weights: Numbers, samples: list[Numbers], rows: list[Form], columns: list[int]
+    run: Evaluation, weights: Numbers, samples: list[Numbers], rows: list[Form], columns: list[int]
 ) -> list[Numbers]:
     """Derivatives of linear forms of values by the flat weights in `columns`."""
     circuit, zero = run.circuit, run.ring.number(0)
@@ -900,7 +900,7 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
     if bits:
         need(not circuit.vanishing, "intervals are not known for weights that satisfy equations")
         layer = [] if layer == [None] else fields(layer[0], "a layer", "weight", "tokens", "rows")
-    run, size = Run(circuit, ring), circuit.input_size
+    run, size = Evaluation(circuit, ring), circuit.input_size
     count = integer(samples, 1, 10**6 if size else 1, "the number of samples")
     both = point(weights, circuit.parameters, p, bits), point(inputs, count * size, p, bits)
     at, flat = ([(x << ring.bits - bits, 0) for x in xs] if bits else xs for xs in both)
@@ -921,7 +921,7 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
     return len(pairs) + added
 
 
-def check_layer(run: Run, at: Numbers, given: list[Numbers], layer: list[Any], pairs: list[list[int]],
+def check_layer(run: Evaluation, at: Numbers, given: list[Numbers], layer: list[Any], pairs: list[list[int]],
                 columns: list[int]) -> int:  # fmt: skip
     """For the output V Z, with independent tokens: what own rows of V add. They are listed by `intervals`. In a `last layer` they
     are those that do not occur: its rows (r, token) become outputs, together with (r, token) for all independent tokens, and the
@@ -1106,7 +1106,7 @@ def check_field(circuit: Circuit, vector_field: Field) -> None:
     for number, last in enumerate(order):
         ring = Polynomials(MOST_TERMS if last < 0 else MOST_TERMS // 50)
         try:
-            if not moves(Run(circuit, ring), ring.variables(size), vector_field, last):
+            if not moves(Evaluation(circuit, ring), ring.variables(size), vector_field, last):
                 circuit.unknowns_up_to = [last]
                 return
         except Unknown as reason:
@@ -1114,13 +1114,13 @@ def check_field(circuit: Circuit, vector_field: Field) -> None:
         if circuit.polynomial and number == 0:
             symbols = Symbols()
             drawn = [RANDOM.randrange(symbols.p) for _ in range(size)]
-            need(not moves(Run(circuit, symbols), drawn, vector_field, -1), changes)
+            need(not moves(Evaluation(circuit, symbols), drawn, vector_field, -1), changes)
     if too_large:
         raise too_large
     raise Rejected(f"{changes}, or is not seen to keep it")
 
 
-def moves(run: Run, given: Numbers, vector_field: Field, last: int) -> bool:
+def moves(run: Evaluation, given: Numbers, vector_field: Field, last: int) -> bool:
     """Whether an output moves when the weights move along a field. Up to instruction number `last`, values that do not move, or
     of which each entry moves by a multiple of an entry, are unknowns that do the same. Values of exp, reciprocal and softmax are
     always unknowns; a line of softmax adds up to one.
@@ -1222,7 +1222,7 @@ def degree_sets(circuit: Circuit) -> list[int]:
     degree = max(1, highest_degree(circuit))
     limit(degree, 10**4)
     afford(circuit.work * degree * 100)
-    found = Run(circuit, DegreeSets()).outputs([1] * circuit.parameters, [2] * circuit.input_size)
+    found = Evaluation(circuit, DegreeSets()).outputs([1] * circuit.parameters, [2] * circuit.input_size)
     return [int(mask) for mask in found]
 
 
@@ -1270,7 +1270,7 @@ def composition_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vect
     for number, (own, places) in enumerate(parts if vectors else ()):
         if not own.polynomial:
             continue  # fewer rows make k smaller
-        run, count = Run(own, ModP(p)), samples if own.input_size else 1
+        run, count = Evaluation(own, ModP(p)), samples if own.input_size else 1
         drawn = [[x % p for x in stream(number, n, own.input_size)] for n in range(count)]
         rows = [(n, e) for n in range(count) for e in range(own.size(*own.outputs))]
         afford(len(rows) * sum(map(len, vectors)))
@@ -1334,7 +1334,7 @@ def coordinates(circuit: Circuit, ring: Polynomials) -> list[Polynomial]:
     need(not circuit.vanishing, "this is not known for weights that satisfy equations")
     n, found = circuit.parameters, []
     given = ring.variables(n + circuit.input_size)
-    for f in Run(circuit, ring).outputs(given[:n], given[n:]):
+    for f in Evaluation(circuit, ring).outputs(given[:n], given[n:]):
         parts: dict[Shape, Polynomial] = {} if circuit.input_size else {(): {}}
         for monomial, c in f.items():
             cut = bisect_left(monomial, n)
@@ -1728,7 +1728,7 @@ def compare(circuit: Circuit, spec: str, network: Network | None) -> str:
         ring = Symbols()
         drawn = [RANDOM.randrange(ring.p) for _ in range(circuit.parameters + circuit.input_size)]
         flat, given = drawn[: circuit.parameters], drawn[circuit.parameters :]
-        found = Run(circuit, ring).values(flat, given)
+        found = Evaluation(circuit, ring).values(flat, given)
         own = [x for place in (*circuit.outputs, *circuit.vanishing) for x in found[place]]
         need(own == values(ring, flat, given), "the program is not that of its spec")
     return f"The program {words} of {shown(spec)}: {EQUAL}."
@@ -1950,7 +1950,7 @@ def check_singular(circuit: Circuit, network: Network | None, weights: Any, argu
     p, upper, arcs = fields(argument, "the argument", "prime", "upper", "arcs")
     p, ring = prime(p), Polynomials()
     need(not circuit.vanishing, "this is not known for weights that satisfy equations")
-    run, inputs = Run(circuit, ring), ring.variables(1 + circuit.input_size)[1:]  # variable 0 is t
+    run, inputs = Evaluation(circuit, ring), ring.variables(1 + circuit.input_size)[1:]  # variable 0 is t
     at = [ring.number(x) for x in exact(weights, "weights", circuit.parameters)]
     y, vectors = run.outputs(at, inputs), []
     for arc in listed(arcs, "arcs"):
@@ -1993,7 +1993,7 @@ def check_same_function(circuit: Circuit, _: Network | None, pair: Any) -> Shown
     ring = Polynomials()
     inputs = ring.variables(circuit.input_size)
     points = [exact(weights, "weights", circuit.parameters) for weights in listed(pair, "weights", 2)]
-    values = [Run(circuit, ring).values([ring.number(x) for x in at], inputs) for at in points]
+    values = [Evaluation(circuit, ring).values([ring.number(x) for x in at], inputs) for at in points]
     on_it = not any(x for each in values for k in circuit.vanishing for x in each[k])
     need(on_it, "a point is not on the source")
     need(points[0] != points[1], "the two weights are one")

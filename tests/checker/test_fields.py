@@ -385,9 +385,9 @@ def test_parts_are_programs_of_their_own() -> None:
     assert all(j < k for own in (first, second) for k, item in enumerate(own.gates) for j in item.operands)
     weights, x = [7 * i % 11 for i in range(program.parameters)], [3, 1, 4, 1]
     ring = checker.ModP(101)
-    whole = checker.Run(program, ring).outputs(weights, x)
-    middle = checker.Run(first, ring).outputs([weights[i] for i in one], x)
-    end = checker.Run(second, ring).outputs([weights[i] for i in two], middle)
+    whole = checker.Evaluation(program, ring).outputs(weights, x)
+    middle = checker.Evaluation(first, ring).outputs([weights[i] for i in one], x)
+    end = checker.Evaluation(second, ring).outputs([weights[i] for i in two], middle)
     assert whole == end
     assert all(a < b for a, b in pairwise(one))
 
