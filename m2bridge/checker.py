@@ -369,7 +369,7 @@ class Contraction:
 
     def __init__(self, lengths: dict[str, int], x: str, y: str, kept: str) -> None:
         summed = "".join(c for c in lengths if c not in kept and c in x + y)
-        self.work = prod(lengths.values())
+        self.work = self.products = prod(lengths.values())
         limit(self.work, MOST_ENTRIES)
         self.sides = [[grid(lengths, term, letters) for letters in (kept, summed)] for term in (x, y)]
 
@@ -886,8 +886,11 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
 
     Its rank modulo p at an integer point is at most the generic rank; so is that at a real point, by enclosures. Vanishing
     polynomials whose own rows are independent at a zero modulo p have a zero over the p-adic integers there (Hensel), and the
-    other rows are counted. Where the output is V Z, rows of V that stand in no row and no column of the minor are seen by their
-    own outputs only: with independent columns z of Z ("tokens") they add their number times that of the tokens.
+    other rows are counted: for the component of the source through this point. The source may have others. The dimension is
+    that of the whole image, and the upper bounds that know of vanishing polynomials (parameters, coordinates, span) bound all
+    components; all others refuse them, because they need an irreducible source. Where the output is V Z, rows of V that stand
+    in no row and no column of the minor are seen by their own outputs only: with independent columns z of Z ("tokens") they
+    add their number times that of the tokens.
     """
     kind = argument.get("kind") if type(argument) is dict else None
     need(type(kind) is str and kind in LOWER, "the lower bound is of no kind that the format knows")
@@ -971,11 +974,11 @@ Field = list[tuple[int, int, Monomial]]
 
 
 def symmetry_vectors(
-    circuit: Circuit, at: list[int], p: int, groups: Any, vector_fields: Any = None
+    circuit: Circuit, at: list[int], p: int, groups: Any, vector_fields: Any = ()
 ) -> list[dict[int, int]]:
     """Verify groups and vector fields; the directions at the point, modulo p, in which they move the weights."""
     need(not circuit.vanishing, "symmetries are not known for weights that satisfy equations")
-    own = [] if vector_fields is None else listed(vector_fields, "fields")
+    own = [] if vector_fields == () else listed(vector_fields, "fields")
     bundles = [group_fields(circuit, group) for group in listed(groups, "groups")]
     found, ring = [], ModP(p)
     for unverified, vector_field in chain(*bundles, ((True, read_field(circuit, value)) for value in own)):
@@ -1201,19 +1204,25 @@ def check_upper(circuit: Circuit, argument: Any, network: Network | None = None)
     return int(function(circuit, *values))
 
 
-def symmetries_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vector_fields: Any = None) -> int:
+def symmetries_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vector_fields: Any = ()) -> int:
     """Symmetries are in the kernel of the differential; their rank at one point modulo p is at most the generic one."""
     return circuit.parameters - sparse_rank(symmetry_vectors(circuit, at, p, groups, vector_fields), p)
 
 
 def highest_degree(circuit: Circuit) -> int:
-    """A bound of the degrees of all values, in weights, inputs, and exponentials together."""
+    """A bound of the degrees of all values, in weights, inputs, and exponentials together, as far as 2^40. Sums of fractions with
+    different denominators, behind a reciprocal, have the sum of their degrees.
+    """
     found: list[int] = []
-    for gate in circuit.gates:
-        parts = [found[k] for k in gate.operands] or [int(gate.operation != "constant")]
+    fraction = circuit.depends({k for k, gate in enumerate(circuit.gates) if gate.operation == "reciprocal"})
+    for k, gate in enumerate(circuit.gates):
+        parts = [found[j] for j in gate.operands] or [int(gate.operation != "constant")]
         factor = gate.words[0] if gate.operation == "power" else 1
         factor = prod(gate.shape) if gate.operation in ANALYTIC else factor
-        found.append(factor * (sum(parts) if gate.operation in ("multiply", "einsum") else max(parts)))
+        if fraction[k] and gate.operation in BILINEAR:
+            factor = gate.plan[0].products // prod(gate.shape)
+        added = fraction[k] or gate.operation in BILINEAR
+        found.append(min(2**40, factor * (sum(parts) if added else max(parts))))
     return max(found)
 
 
@@ -1262,7 +1271,7 @@ def composition_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vect
     parts = [part(circuit, [cut], None), part(circuit, circuit.outputs, cut)]
     bound = check_upper(parts[0][0], first)
     if second == {"kind": "hypersurface"}:
-        bound += hypersurface_bound(parts[0][0], parts.pop()[0])
+        bound += hypersurface_bound(parts[0][0], parts.pop()[0], cut_name(circuit))
     else:
         bound += check_upper(parts[1][0], second)
     vectors = symmetry_vectors(circuit, at, p, groups, vector_fields)
@@ -1284,14 +1293,16 @@ def composition_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vect
     return bound - sparse_rank(moved, p)
 
 
-def hypersurface_bound(first: Circuit, second: Circuit) -> int:
+def hypersurface_bound(first: Circuit, second: Circuit, cut: str) -> int:
     """How many coefficients of a second part matter behind n + 1 forms of degree d in n variables. Their image lies in a
     hypersurface of degree D = d^(n-1) (Bezout); second parts of degree e that differ by a multiple of its equation give
-    one function.
+    one function. The cut must be the one input of the second part.
     """
     n = first.input_size
     need(n >= 2 and second.input_size == n + 1, "the cut is not of one entry more than the inputs")
-    need(len(second.named("input")) == 1 and first.size(*first.outputs) == n + 1, "inputs bypass the cut")
+    need(
+        list(second.named("input")) == [cut] and first.size(*first.outputs) == n + 1, "inputs bypass the cut"
+    )
     degrees = []
     for own in (first, second):
         masks = set(degree_sets(own))
@@ -1303,6 +1314,11 @@ def hypersurface_bound(first: Circuit, second: Circuit) -> int:
     return second.size(*second.outputs) * (comb(e + n, n) - comb(e - d + n, n))
 
 
+def cut_name(circuit: Circuit) -> str:
+    """A name that no input has."""
+    return max(["", *circuit.named("input")], key=len) + "%"
+
+
 def part(circuit: Circuit, outputs: list[int], cut: int | None) -> tuple[Circuit, list[int]]:
     """The program of what these outputs use, with an input in the place of the cut; and the flat weights that it has."""
     used = set(outputs)
@@ -1310,8 +1326,7 @@ def part(circuit: Circuit, outputs: list[int], cut: int | None) -> tuple[Circuit
         used |= set(circuit.gates[k].operands) if k in used and k != cut else set()
     gates = {k: circuit.gates[k] for k in sorted(used)}
     if cut in gates:
-        name = max(["", *circuit.named("input")], key=len) + "%"  # a name that is not there yet
-        gates[cut] = Gate("input", [name], [], gates[cut].shape)
+        gates[cut] = Gate("input", [cut_name(circuit)], [], gates[cut].shape)
     order = sorted(gates, key=lambda k: ORDER.get(gates[k].operation, 2))
     place = {k: n for n, k in enumerate(order)}
     own = Circuit(outputs=[place[k] for k in outputs])
@@ -1697,6 +1712,9 @@ def by_map(circuit: Circuit, spec: str) -> Definition | None:
         return None
     names = [found[0] for found in re.finditer(rf"{symbol}(?=,|$)", match[1])]
     need(len(set(names)) == len(names) == circuit.parameters, "the program has other variables than its spec")
+    need(not circuit.named("input"), "the program has inputs, and its spec has none")
+    count = len(match[2].split(";"))
+    need(circuit.size(*circuit.outputs) == count, "the program has another number of outputs than its spec")
 
     def values(ring: Any, weights: Numbers, _: Numbers) -> Numbers:
         at, found = dict(zip(names, weights, strict=True)), []
@@ -1969,7 +1987,9 @@ def check_singular(circuit: Circuit, network: Network | None, weights: Any, argu
 
 
 def check_smooth(circuit: Circuit, _: Network | None, weights: Any, argument: Any) -> Shown:
-    """Equations whose differentials have rank N - n at a point of an n-dimensional image show that it is smooth there."""
+    """Equations whose differentials have rank N - n at a point of an n-dimensional image show that it is smooth there. It is
+    irreducible, which `equations_bound` sees to.
+    """
     p, lower, equations = fields(argument, "the argument", "prime", "lower", "equations")
     p = prime(p)
     at = [ModP(p).number(x) for x in exact(weights, "weights", circuit.parameters)]
@@ -1981,8 +2001,9 @@ def check_smooth(circuit: Circuit, _: Network | None, weights: Any, argument: An
 def check_symmetry(circuit: Circuit, _: Network | None, groups: Any, own: Any) -> Shown:
     """Groups and vector fields; the dimension of their generic orbits is at least their rank at one point modulo a prime."""
     need(bool(groups or own), "at least one symmetry is named")
-    at = [x % BIG for x in stream(0, 0, circuit.parameters)]
-    orbit = sparse_rank(symmetry_vectors(circuit, at, BIG, groups, own), BIG)
+    p = Symbols().p  # at a point that was known before, fields might have been made to have a smaller rank
+    at = [RANDOM.randrange(p) for _ in range(circuit.parameters)]
+    orbit = sparse_rank(symmetry_vectors(circuit, at, p, groups, own), p)
     all_of_them = f"{len(groups)} groups and {len(own)} vector fields do not change its function, identically"
     said = f"{all_of_them}; their generic orbits have dimension at least {orbit}."
     return Shown([said], {"symmetry_dim": orbit})
@@ -2031,14 +2052,16 @@ def check_record(record: dict[str, Any], certificates: list[Shown]) -> list[str]
             follows |= {"analysis": "dimension", "certainty": "proved"}
         elif kind in ("same function", "singular", "smooth"):
             if analysis in ("same", "canonical", "singular-point"):
-                follows |= about_points(record, own)
+                follows |= about_points(record, own, partly)
             elif analysis == "singular-locus":
                 partly.setdefault("strata", []).extend(about_strata(record, own))
         elif kind == "symmetry" and analysis == "symmetries":
             partly.setdefault("fields", []).extend(about_fields(record, own))
         elif kind == "closure" and analysis == "closure":
             follows |= about_closure(record, own, partly)
-        elif kind in ("inside", "outside") and analysis == "membership" and numbered_alike(record, own):
+        elif (
+            kind in ("inside", "outside") and "point" in record and numbered_alike(record, own, "membership")
+        ):
             follows |= dict.fromkeys(("closure", "complex_image", "real_image"), kind == "inside")
             follows["point"] = texts(own.claims[kind == "inside"])
         if record.get("field", "QQ") != "QQ":
@@ -2062,8 +2085,8 @@ def texts(value: Any) -> list[str]:
     return [text for item in value for text in texts(item)] if type(value) is list else [str(value)]
 
 
-def about_points(record: dict[str, Any], own: Shown) -> dict[str, Any]:
-    """The weights that a record is about are those of its certificate; and its verdict."""
+def about_points(record: dict[str, Any], own: Shown, partly: dict[str, list[str]]) -> dict[str, Any]:
+    """The weights that a record is about are those of its certificate, whatever else it says of them; and its verdict."""
     places, verdict, shows = {
         "same": (["first", "second"], "verdict", "same"),
         "canonical": (["at", "moved"], "same_function", True),
@@ -2072,10 +2095,14 @@ def about_points(record: dict[str, Any], own: Shown) -> dict[str, Any]:
     points = own.claims[0] if own.kind == "same function" else own.claims
     need(len(points) == len(places), "the record and its certificate are about different things")
     for name, weights in zip(places, points, strict=True):
-        flat = [text for weight in own.circuit.flat for text in texts(record[name]["weights"][weight])]
-        need(flat == texts(weights), f"{name} is not what the certificate is about")
+        named = record[name]["weights"]
+        flat = [text for weight in own.circuit.flat for text in texts(named[weight])]
+        alike = set(named) == set(own.circuit.flat) and flat == texts(weights)
+        need(alike, f"{name} is not what the certificate is about")
+        if any(record[name][key] is not None for key in set(record[name]) - {"kind", "weights"}):
+            partly[name] = ["the weights"]
     need(verdict in record, "the record has no verdict")
-    return {verdict: shows, **{name: record[name] for name in places}}
+    return {verdict: shows, **{name: record[name] for name in places if name not in partly}}
 
 
 def about_strata(record: dict[str, Any], own: Shown) -> list[str]:
@@ -2102,8 +2129,12 @@ def about_fields(record: dict[str, Any], own: Shown) -> list[str]:
     return [f"the identities of {len(found)} of {len(given)}"]
 
 
-def numbered_alike(record: dict[str, Any], own: Shown) -> bool:
-    """Whether a record numbers coordinates as the certificate: they are outputs, or all coefficients of forms in a vector."""
+def numbered_alike(record: dict[str, Any], own: Shown, analysis: str) -> bool:
+    """Whether a record of this question, over QQ, numbers coordinates as the certificate: they are outputs, or all coefficients
+    of forms in a vector.
+    """
+    if record.get("analysis") != analysis or record.get("field", "QQ") != "QQ":
+        return False
     vector = own.network is not None and len(own.network.input_shape) == 1
     count = len(record["point"]) if "point" in record else record.get("coordinate_count")
     return not own.circuit.input_size or (vector and identical(count, own.coordinates))
@@ -2116,13 +2147,14 @@ def about_closure(record: dict[str, Any], own: Shown, partly: dict[str, list[str
         return {}
     if "generators" in record:
         shows = {str(degree): n for degree, n in own.generators.items() if n and degree > 1}
-        higher = {d: n for d, n in record["generators"].items() if d not in map(str, range(k + 1))}
+        need(all(re.fullmatch(NATURAL, d) for d in record["generators"]), "a degree is not written like this")
+        higher = {d: n for d, n in record["generators"].items() if int(d) > k}
         if integer(record.get("degree_bound"), 0, 100, "a degree") <= k:
             follows = {"generators": shows, "degree_bound": record["degree_bound"]}
         else:
             need(identical(record["generators"], shows | higher), "the closure has other generators")
             partly["generators"] = [f"those of degree at most {k}"]
-    if equations and numbered_alike(record, own):
+    if equations and numbered_alike(record, own, "closure"):
         found = []
         for f in equations:
             degree, coefficients, monomials = fields(f, "an equation", "degree", "coefficients", "monomials")
