@@ -482,7 +482,7 @@ def test_backward_derivatives_agree_with_forward_ones() -> None:
     expected = M.jacobian(program, weights, [inputs], M.P)
     read = checker.read_program(program)
     run = checker.Evaluation(read, checker.ModP(M.P))
-    forms = [(0, checker.entry(read, run.ring, read.outputs, e)) for e in range(len(expected))]
+    forms = [(0, *checker.entry(read, read.outputs, e)) for e in range(len(expected))]
     assert checker.jacobian(run, weights, [inputs], forms, list(range(9))) == expected
 
 
@@ -504,7 +504,7 @@ def test_softmax_by_its_gate_and_by_hand() -> None:
         real = [
             [(n << 110, 0) for n in numbers] for numbers in ([300, -700, 911, 5, 1999, -1024], [512, 3, -777])
         ]
-        forms = [(0, checker.entry(read, run.ring, read.outputs, e)) for e in range(6)]
+        forms = [(0, *checker.entry(read, read.outputs, e)) for e in range(6)]
         runs.append([run.outputs(*real), *checker.jacobian(run, real[0], real[1:], forms, list(range(6)))])
         assert (
             outcome(M.document(program, None, 6, M.real_minor(program, 6)[0], {"kind": "parameters"}))[0] == 0

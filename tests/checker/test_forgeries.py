@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -625,13 +626,13 @@ def test_a_point_is_in_the_image_exactly() -> None:
 def test_huge_powers_of_huge_numbers_are_answered_in_seconds() -> None:
     """A coordinate that is zero to the power 10^6 is an equation; its value at a number of 4000 digits is not computed."""
     text = "m2bridge program 1\n%0 = weight w [1]\n%1 = scale 0 %0\n%2 = concatenate 0 %0 %1\noutput y %2\n"
-    began = time.perf_counter()
+    began = time.process_time()
     for x in (10**3999, "1/" + "7" * 3999):
         document = M.outside_certificate(text, {(0, 1): 1}, [1, 1])
         assert outcome(document)[0] == 0
         document["statement"] |= {"equation": [[1, [[1, 10**6]]]], "point": [1, x]}
         assert outcome(document)[0] == 8
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_a_prime_that_divides_a_denominator_is_refused() -> None:
@@ -868,6 +869,12 @@ def test_last_layers_that_are_none(lines: list[str]) -> None:
         checker.last_layer(checker.read_program(lines_of(*lines)), "V")
 
 
+def test_more_tokens_than_rows_are_not_independent() -> None:
+    document = certificate("wide")
+    document["lower"]["tokens"] = list(range(4))
+    rejected(document, "more tokens than rows")
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -1012,10 +1019,10 @@ def _nested(depth: int) -> str:
     ],
 )  # fmt: skip
 def test_hostile_texts(text: str, code: int) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     found, said = checker.verify(text)
     assert found == code, said
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert all(" " <= c <= "~" for line in said for c in line)
 
 
@@ -1079,7 +1086,7 @@ def test_programs_are_read_strictly(lines: list[str]) -> None:
 def test_programs_that_are_too_large_are_answered_in_seconds(lines: list[str]) -> None:
     text = sum_of(*lines)
     moving = {"kind": "symmetry", "groups": [], "fields": [[[0, 0, 1]]]}
-    began = time.perf_counter()
+    began = time.process_time()
     for document in (
         {**certificate("lightning"), "program": text, "spec": None, "upper": {"kind": "coordinates"}},
         {**certificate("closure"), "program": text, "spec": None},
@@ -1088,7 +1095,120 @@ def test_programs_that_are_too_large_are_answered_in_seconds(lines: list[str]) -
         {**certificate("softmax"), "program": text, "spec": None},
     ):  # fmt: skip
         assert outcome(document)[0] in (7, 8)
-    assert time.perf_counter() - began < 30
+    assert time.process_time() - began < 30
+
+
+def of_symmetries(text: str, groups: Any, fields: Any) -> dict[str, Any]:
+    return M._document(text, {"kind": "symmetry", "groups": groups, "fields": fields}, None, None)
+
+
+def of_dimension(text: str, upper: Any = PARAMETERS, spec: str | None = None, **lower: Any) -> dict[str, Any]:
+    return M.document(text, spec, len(lower.get("rows", [0])), {**by_minor([[0, 0]], [0]), **lower}, upper)
+
+
+def worst_documents() -> dict[str, Any]:
+    """Short documents that take minutes, hours or all memory where their work is not counted before it is done."""
+    square, wide = lines_of("weight W [300,300]", "einsum ab,ab-> %0 %0", "scale 0 %1"), {"inputs": POINT}
+    layers = lines_of("weight W [40]", *(f"multiply %{k} %{k // 2}" for k in range(290)), "exp %290")
+    reals = {"kind": "intervals", "bits": 256, "layer": None}
+    del_prime = {key: value for key, value in by_minor([[0, 0]], [0]).items() if key != "prime"}
+    exponentials = M.document(
+        lines_of("weight W [999]", "exp %0"), None, 1, {**del_prime, **reals, "weights": {"entries": [999 << 256] * 999}},
+        PARAMETERS,
+    )  # fmt: skip
+    ones = lines_of("weight W [1]", "constant [500] " + " ".join(["1"] * 500))
+    products = [[[1, [[i, 1] for i in range(500)]], [-1, []]]] * 20
+    zeros = [[[1, [[0, a], [1, b]]] for a in range(1, 150) for b in range(1, 150)]]
+    attention = [f"weight {name}1 [1,1500]" for name in "QKV"]
+    perceptron = [
+        "weight A [9999,20]", "weight B [1,9999]", "input x [20]", "einsum ab,b->a %0 %2", "power 3 %3", "einsum ab,b->a %1 %4",
+    ]  # fmt: skip
+    flat = {"prime": 101, "weights": POINT}
+    still = of_symmetries(lines_of("weight W [1]", "scale 0 %0"), [], [[[0, 1, []]]])
+    fractions = [f"1/{10**80 + 2 * k + 1}" for k in range(40)]
+    return {
+        "contractions": of_dimension(lines_of("weight W [999,999]", *["einsum ab,ab-> %0 %0"] * 2000)),
+        "outputs": of_dimension(
+            lines_of("weight W [99999]", tail="".join(f"output y{k} %0\n" for k in range(9999)))
+        ),
+        "concatenations": of_dimension(lines_of("weight W [1]", *["concatenate 0" + " %0" * 999] * 200)),
+        "a large minor": of_dimension(
+            lines_of("weight W [3000]"), rows=[[0, k] for k in range(3000)], columns=list(range(3000))
+        ),
+        "large constants": of_dimension(
+            lines_of("weight W [9999]", *(f"scale {'7' * 3990} %{k}" for k in range(30)), "einsum a-> %30"),
+        ),
+        "samples": of_dimension(
+            lines_of("weight W [200]", "input x [40]", "einsum a,b->ab %0 %1"), samples=1000, **wide,
+            rows=[[k, 37 * k] for k in range(200)], columns=list(range(200)),
+        ),
+        "exponentials": exponentials,
+        "degrees": of_dimension(
+            lines_of("weight W [99]", "input x [99]", "add %0 %1", "power 9998 %2"), {"kind": "coordinates"}, **wide
+        ),
+        "a torus": of_symmetries(square, [{"group": "torus", "size": 300, "axes": {"W": [1, -1]}}], []),
+        "many axes": of_symmetries(
+            lines_of("weight W [" + "1," * 18 + "100000]"),
+            [{"group": "torus", "size": 1, "axes": {"W": [1] * 18 + [0]}}] * 200, [],
+        ),
+        "many tries": of_symmetries(layers, [], [[[0, 1, [[1, 1]]]]] * 50),
+        "sums of fractions": M._document(
+            lines_of("weight W [40]", "input x [1]", "einsum a-> %0", "power 30 %2", "multiply %3 %1"),
+            {"kind": "same function", "weights": [fractions, [2] * 40]}, None, None,
+        ),
+        "long monomials": of_dimension(ones, {"kind": "equations", **flat, "equations": products}, rows=[], columns=[]),
+        "powers of zero": of_dimension(
+            lines_of("weight W [1]", "scale 0 %0", "concatenate 0 %1 %1"), {"kind": "equations", **flat, "equations": zeros},
+            rows=[], columns=[],
+        ),
+        "gradings": M._document(
+            lines_of("weight W [12]"), {"kind": "closure", "equations": [], "degree": 4},
+            {"prime": 101, "gradings": [[1] * 12] * 2000}, None,
+        ),
+        "a definition": of_dimension(
+            lines_of(*attention, "input X [1500,1500]", "einsum ab,bc->ac %2 %3"), {"kind": "virtual"},
+            "deep-lightning(d=[1500,1],a=[1],t=1500)", **wide,
+        ),
+        "a large matrix": of_dimension(
+            lines_of(*(line.replace("1500", "40000") for line in attention), "input X [40000,1]", "einsum ab,bc->ac %2 %3"),
+            {"kind": "virtual"}, "deep-lightning(d=[40000,1],a=[1],t=1)", **wide,
+        ),
+        "a polynomial": of_dimension(
+            lines_of("weight w [1]", "scale 200000 %0"), PARAMETERS, "map:x->" + "+".join(["x"] * 200000)
+        ),
+        "a flattening": of_dimension(
+            lines_of(*perceptron), {"kind": "flattening", "flattening": ["catalecticant", 1], **flat}, **wide
+        ),
+        "arcs": M._document(
+            lines_of("weight W [3]", "input x [999]", "einsum a-> %0", "multiply %2 %1"),
+            {"kind": "singular", "weights": [0] * 3},
+            {"prime": 101, "upper": PARAMETERS, "arcs": [[[0, 1], [0], [0]]] * 500}, None,
+        ),
+        "a record": {"analysis": "symmetries", "fields": [{"coefficients": []}] * 9999, "certificate": [still] * 999},
+        "tokens": of_dimension(
+            lines_of("weight W [999]", "weight V [999,999]", "input x [999]", "einsum ab,b->a %1 %2"), **wide,
+            kind="last layer", layer="V", tokens=list(range(999)), samples=999, columns=list(range(999)),
+            rows=[[k, 1000 + k] for k in range(999)],
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", worst_documents())
+def test_work_is_counted_before_it_is_done(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a sixtieth of the work, a second, all of these are not known. The clock only ends a test that has failed."""
+
+    def late(*_: Any) -> None:
+        raise KeyboardInterrupt(name)  # the checker makes an outcome of other exceptions
+
+    monkeypatch.setattr(checker, "MOST_WORK", checker.MOST_WORK / 60)
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 60)
+    try:
+        code, said = outcome(worst_documents()[name])
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    assert (code, said[:35]) == (8, "Not known to me: this has a size of"), said
 
 
 def test_vanishing_polynomials_have_no_inputs_and_arrays_are_added_up() -> None:
@@ -1132,14 +1252,14 @@ def test_a_very_large_file_is_not_read(tmp_path: Path) -> None:
         file.write(b"[")
         file.seek(100 * 2**20)
         file.write(b"]")
-    began = time.perf_counter()
+    began = time.process_time()
     assert checker.verify_file(str(path))[0] == 8
     path.write_text('{"a": [' + "1," * (2 * 2**20) + "1]}")
     assert checker.verify_file(str(path))[0] == 8  # 4 MB are read; there is no certificate
     path.write_bytes(b"\xff\xfe{}")
     assert checker.verify_file(str(path))[0] == 7
     assert checker.verify_file(str(tmp_path))[0] == 8
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 JSON = st.recursive(
