@@ -1,12 +1,11 @@
-"""Benchmark: equations of closures by interpolation beside the best `ker` and MultigradedImplicitization of Macaulay2.
+"""Benchmark: equations of closures by interpolation beside the best `ker` of Macaulay2.
 
 Run ``python benchmarks/closure.py [--engine M2] [--seconds 60] [--ladder]``. It measures, in one run:
 
 1. (3,1,2) and (3,1,3): the kernel of the ring map with a compatible grading in its best parametrization, against interpolation to
    the same degree (generators only), and against interpolation with all its accounting (dimension, degree counted on the
    parametrization, F4, Hilbert function, second prime, lift);
-2. (3,2,2): componentsOfKernel to degree 3 against interpolation to degree 3 (needs Macaulay2 1.24.11 or later);
-3. with ``--ladder``, the largest one-layer model each method finishes in ``--seconds``.
+2. with ``--ladder``, the largest one-layer model each method finishes in ``--seconds``.
 
 Seconds are wall-clock with Macaulay2's start-up in them; on a machine that does other work the processor time beside them
 (of this process and its children) is the fairer measure, and ratios are of processor time; with a warm engine, whose processor
@@ -23,11 +22,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from m2bridge.engine import Engine, Limits, open_engine
-from m2bridge.errors import InputError
 from m2bridge.models import Model, parse_spec
 from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure import closure, interpolate
-from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.methods import best_source, generator_counts
 from m2bridge.questions.kernel import Asking
 
@@ -97,8 +94,6 @@ def by_template(
         engine=engine, prime=None, seed=0, limits=Limits(wall_seconds=seconds), keep=None, progress=None
     )
     took, (found, _) = timed(lambda: asking.ask(template, values, model))
-    if found.get("available") is False:
-        raise InputError(f"Macaulay2 {engine.info.version} has no package MultigradedImplicitization")
     return took, generator_counts(found) if "generators" in found else None
 
 
@@ -108,20 +103,6 @@ def by_kernel(
     return by_template(
         engine, "closure_kernel", {"p": 32003, "hilbertDegrees": 1}, best_source(model_of(size)), seconds
     )
-
-
-def by_graded_kernel(
-    engine: Engine, size: tuple[int, int, int], degree: int, seconds: float
-) -> tuple[Took, dict[int, int] | None]:
-    image = image_of(model_of(size))
-    start = interpolate(image, 1)
-    values = {
-        "p": 32003,
-        "chosen": list(start.span.basis),
-        "grading": start.grading.tolist(),
-        "maxDegree": degree,
-    }
-    return by_template(engine, "closure_graded", values, image.source, seconds)
 
 
 def compare(engine: Engine, warm: Engine, seconds: float) -> None:
@@ -152,21 +133,6 @@ def compare(engine: Engine, warm: Engine, seconds: float) -> None:
             )
 
 
-def compare_graded(engine: Engine, seconds: float) -> None:
-    try:
-        reference, counts = by_graded_kernel(engine, (3, 2, 2), 3, 5 * seconds)
-    except InputError as error:
-        show(f"| (3, 2, 2) to degree 3 | componentsOfKernel | - | - | {error} | - |")
-        return
-    fast, found = timed(lambda: interpolate(model_of((3, 2, 2)), 3), repeat=3)
-    note = str(counts) if counts is not None else "not finished"
-    bound = "" if counts is not None else ">= "
-    show(f"| (3, 2, 2) to degree 3 | componentsOfKernel, same grading | {reference} | {note} | 1 |")
-    show(
-        f"| (3, 2, 2) to degree 3 | interpolation | {fast} | {found.counts} | {bound}{reference.cpu / fast.cpu:.0f} |"
-    )
-
-
 def largest(engine: Engine, seconds: float) -> None:
     """Climb the ladder with each method until it fails; report the last size finished."""
     show("", f"Largest case of the ladder {', '.join(map(str, LADDER))} finished in {seconds:g} s:", "")
@@ -175,27 +141,20 @@ def largest(engine: Engine, seconds: float) -> None:
     def kernel_finishes(size: tuple[int, int, int]) -> bool:
         return by_kernel(engine, size, seconds)[1] is not None
 
-    def graded_finishes(size: tuple[int, int, int]) -> bool:
-        return by_graded_kernel(engine, size, 4, seconds)[1] is not None
-
     def interpolation_finishes(size: tuple[int, int, int]) -> bool:
         return interpolate(model_of(size), 4, clock=Clock(seconds, 3 * 2**30)).limit is None
 
     for name, finishes in (
         ("`ker` (the whole ideal)", kernel_finishes),
-        ("componentsOfKernel to degree 4", graded_finishes),
         ("interpolation to degree 4", interpolation_finishes),
     ):
         done, took, failed = "none", Took(0.0, 0.0), "none"
-        try:
-            for size in LADDER:
-                elapsed, fine = timed(lambda size=size, finishes=finishes: finishes(size))
-                if not fine or elapsed.wall > seconds:
-                    failed = str(size)
-                    break
-                done, took = str(size), elapsed
-        except InputError as error:
-            failed = str(error)
+        for size in LADDER:
+            elapsed, fine = timed(lambda size=size, finishes=finishes: finishes(size))
+            if not fine or elapsed.wall > seconds:
+                failed = str(size)
+                break
+            done, took = str(size), elapsed
         show(f"| {name} | {done} | {took} | {failed} |")
 
 
@@ -212,7 +171,6 @@ def main() -> None:
             "",
         )
         compare(engine, warm, options.seconds)
-        compare_graded(engine, options.seconds)
         if options.ladder:
             largest(engine, options.seconds)
 

@@ -2,7 +2,8 @@
 
 The numerical rank: rows, then columns, to unit norm; QR; SVD of the triangular factor; NumPy's default tolerance; and the answer
 is accepted only when the singular values show a gap of at least 10^4 there. Without a gap there is no answer: the largest gap is
-never searched for, because that rule counts too many.
+never searched for, because that rule counts too many. Where a row or column is zero but for rounding errors, these are scaled to
+unit norm too, and count: :attr:`Ball.has_lines_around_zero` tells.
 
 Balls have float64 midpoints and radii. A product of matrices costs three BLAS products: one for the midpoints and two for the
 radii, as in S. M. Rump, *Fast and parallel interval arithmetic*, BIT 39 (1999). The error of a float64 sum of n products is at
@@ -115,6 +116,12 @@ class Ball:
 
     def __neg__(self) -> Ball:
         return Ball(-self.mid, self.rad)
+
+    @property
+    def has_lines_around_zero(self) -> bool:
+        """Whether a row or column of a matrix, with midpoints that are not all zero, may be zero."""
+        sizes = [(np.linalg.norm(self.mid, axis=k), np.linalg.norm(self.rad, axis=k)) for k in (0, 1)]
+        return any(bool(((mid > 0) & (mid <= rad)).any()) for mid, rad in sizes)
 
 
 def ball_of_arb(array: NDArray[np.object_]) -> Ball:

@@ -79,8 +79,7 @@ def given_numbers(model: Any = None, weights: Mapping[str, Any] | None = None) -
     A built-in family has no numbers of its own; those of a user's network are the constants and exponents of its program.
     """
     if getattr(model, "family", None) == "program":
-        kinds = ("constant", "scale", "power")
-        own = GivenNumbers(c for i in model.program.instructions if i.operation in kinds for c in i.constants)
+        own: GivenNumbers = model.program.numbers
     else:
         terms = (*getattr(model, "polynomials", ()), *getattr(model, "constraints", ()))
         own = numbers_in(map(dict, terms))

@@ -34,7 +34,7 @@ def _add(a: Array, b: Array, alpha: float = 1) -> Array:
     for scores, other in ((a, b), (b, a)):
         if isinstance(scores, Masked):
             return Masked(scores.scores + other, scores.kept)
-        if isinstance(other, np.ndarray) and np.isneginf(other).any():
+        if type(other) is np.ndarray and np.isneginf(other).any():
             masked = np.isneginf(other)
             return Masked(scores + np.where(masked, 0, other), ~masked)
     return a + b * alpha
@@ -70,7 +70,7 @@ def _power(a: Array, exponent: Any) -> Array:
 
 def _where(mask: Array, yes: Array, no: Array) -> Array:
     for keep, chosen, other in ((mask, yes, no), (~mask, no, yes)):
-        if isinstance(other, np.ndarray) and np.isneginf(other).any():
+        if type(other) is np.ndarray and np.isneginf(other).any():
             bias = np.where(np.isneginf(other), 0, other)
             shape = np.broadcast_shapes(chosen.shape, mask.shape, other.shape)
             kept = np.broadcast_to(keep | ~np.isneginf(other), shape)
@@ -86,6 +86,13 @@ def _reduced(name: str) -> Callable[..., Array]:
         return getattr(a, name)(axes, keepdims=keepdim)
 
     return reduced
+
+
+def _variance(
+    a: Array, dim: Any = None, unbiased: bool = True, keepdim: bool = False, correction: Any = None
+) -> Array:
+    ddof = int(unbiased) if correction is None else correction
+    return np.var(a, axis=None if dim is None else tuple(dim), ddof=ddof, keepdims=keepdim)
 
 
 def _biased(y: Array, bias: Array | None, shape: tuple[int, ...] = (-1,)) -> Array:
@@ -213,10 +220,10 @@ def _batch_norm(
 
 MOVING = (
     "select", "slice", "squeeze", "unsqueeze", "split_with_sizes", "unbind", "roll", "index", "index_select", "diagonal",
-    "repeat", "unfold",
+    "repeat", "unfold", "gather",
 )  # fmt: skip
 """Operations that move the entries of their first argument."""
-PLACING = {"slice_scatter": 1, "select_scatter": 1, "index_put": 2}
+PLACING = {"slice_scatter": 1, "select_scatter": 1, "index_put": 2, "scatter": 3}
 """Operations that put entries of one array into the first one, and which argument it is."""
 Moves = Callable[[dict[int, np.ndarray]], Any]
 """The operation with other arrays in some places of its arguments."""
@@ -253,7 +260,10 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "square": lambda a: a**2,
     "pow": _power,
     **{name: _reduced(name) for name in ("sum", "mean", "prod")},
+    "var": _variance,
     "cumsum": lambda a, dim, **_: np.cumsum(a, dim),
+    "cumprod": lambda a, dim, **_: np.cumprod(a, dim),
+    "_linalg_det": lambda a: (np.linalg.det(a),),
     **dict.fromkeys(("mm", "bmm", "mv", "dot", "matmul"), lambda a, b: a @ b),
     "einsum": lambda text, arrays, **_: np.einsum(text.replace(" ", ""), *arrays),
     "linear": lambda x, weight, bias=None: _biased(x @ weight.T, bias),
@@ -294,7 +304,7 @@ REFUSED: dict[str, str] = {
          "hardswish", "softplus", "erf", "_prelu_kernel", "mish", "log_sigmoid"), _ACTIVATION
     ),
     **dict.fromkeys(("layer_norm", "native_layer_norm", "group_norm", "native_group_norm", "rms_norm",
-                     "instance_norm", "linalg_vector_norm", "sqrt", "rsqrt", "var"), _NORM),
+                     "instance_norm", "linalg_vector_norm", "sqrt", "rsqrt", "std"), _NORM),
     **dict.fromkeys(("max_pool2d_with_indices", "max_pool2d", "max_pool3d_with_indices", "adaptive_max_pool2d"),
                     "use average pooling, which is linear"),
     **dict.fromkeys(("native_dropout", "bernoulli", "rand", "randn", "rand_like", "randn_like", "rrelu_with_noise"),

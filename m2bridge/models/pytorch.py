@@ -311,7 +311,7 @@ class _Traced:
             raise InputError(
                 f"{place_of_node(node)}: {base} cannot be recorded: {first_line(error)}"
             ) from error
-        return torch.as_tensor(result) if isinstance(result, np.ndarray) else result
+        return torch.as_tensor(result) if type(result) is np.ndarray else result
 
     # -- the comparison ---------------------------------------------------------------------------------
 

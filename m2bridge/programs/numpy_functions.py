@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache, reduce
 from inspect import signature
@@ -17,14 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from m2bridge.errors import NotPolynomialError
+from m2bridge.errors import M2BridgeError, NotPolynomialError
 from m2bridge.programs import contractions
+from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.contractions import Term, quotient, summed
 from m2bridge.programs.recorder import Recorder
 from m2bridge.programs.recording import Recorded, as_recorded, place_of
 from m2bridge.programs.refusals import not_polynomial, wrong_input
 
 Rule = Callable[..., Any]
+MOST_ENTRIES = 4096
+"""So many entries are recorded one by one, for functions of NumPy without a rule."""
 
 
 def called(recorder: Recorder, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -32,20 +36,70 @@ def called(recorder: Recorder, function: Any, args: Sequence[Any], kwargs: dict[
     module = (getattr(function, "__module__", None) or "numpy").removeprefix("numpy").lstrip("._")
     name = f"{module}.{function.__name__}" if module in ("linalg", "fft") else function.__name__
     options = {k: v for k, v in kwargs.items() if k != "dtype" or np.dtype(v).kind in "biu"}
-    for table, count in ((GENERAL, 0), (UNARY, 1), (BINARY, 2)):
-        if function in table:
-            rule = table[function]
-            arrays = [as_recorded(recorder, array) for array in args[:count]] if count else [recorder]
-            try:
-                _signature(rule).bind(*arrays, *args[count:], **options)
-            except TypeError as error:
-                listed = ", ".join(_signature(rule).parameters)
-                raise wrong_input(f"np.{name}: {error}; it is recorded with the arguments {listed}") from None
-            return rule(*arrays, *args[count:], **options)
-    raise refusal(name)
+    table, count = next((found for found in _TABLES if function in found[0]), (None, 0))
+    if name in _HINT or (table is None and isinstance(function, np.ufunc)):
+        raise refusal(name)
+    if table is None or any(_is_empty(array, listed=count > 0) for array in args[: count or None]):
+        return _by_entries(recorder, function, name, args, options)
+    rule = table[function]
+    arrays = [as_recorded(recorder, array) for array in args[:count]] if count else [recorder]
+    try:
+        _signature(rule).bind(*arrays, *args[count:], **options)
+    except TypeError as error:
+        listed = ", ".join(_signature(rule).parameters)
+        other = wrong_input(f"np.{name}: {error}; it is recorded with the arguments {listed}")
+        with suppress(M2BridgeError):
+            return _by_entries(recorder, function, name, args, options)
+        raise other from None
+    return rule(*arrays, *args[count:], **options)
 
 
 _signature = lru_cache(maxsize=256)(signature)
+
+
+def _is_empty(value: Any, *, listed: bool) -> bool:
+    """Whether an array, or one in a list of arrays, has no entries; with `listed`, also [] is an array."""
+    if isinstance(value, (list, tuple)):
+        parts = (isinstance(part, np.ndarray) and not part.size for part in value)
+        return (listed and not value) or any(parts)
+    return isinstance(value, np.ndarray) and not value.size
+
+
+def _by_entries(
+    recorder: Recorder, function: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """What NumPy's own function makes of arrays of single recorded numbers.
+
+    For functions that have no rule, and for arrays without entries, of which NumPy knows the shapes that come out.
+    """
+    count = 0
+
+    def single(value: Any) -> Any:
+        nonlocal count
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(single, value))
+        if not isinstance(value, Recorded):
+            return value
+        count += value.size
+        entries = object_array([value.flat[k] for k in range(value.size)], value.shape)
+        entries.setflags(write=False)  # what would be written into a copy is refused
+        return entries
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [whole(part) for part in value]
+        recorded = isinstance(value, np.ndarray) and any(isinstance(entry, Recorded) for entry in value.flat)
+        return as_recorded(recorder, value) if recorded else value
+
+    given, options = single(list(args)), {key: single(value) for key, value in kwargs.items()}
+    try:
+        if count <= MOST_ENTRIES:
+            return whole(function(*given, **options))
+    except M2BridgeError:
+        raise
+    except Exception:  # whatever NumPy finds wrong with objects that are no numbers
+        raise refusal(name) from None
+    raise refusal(name)
 
 
 def entrywise(
@@ -62,8 +116,11 @@ def entrywise(
         result = BINARY[ufunc](first.reshape([*first.shape, *([1] * second.ndim)]), second)
     elif method == "__call__" and not kwargs:
         result = called(recorder, ufunc, inputs, {})
+    elif method != "__call__":
+        name = f"{ufunc.__name__}.{method}"
+        result = _by_entries(recorder, getattr(ufunc, method), name, inputs, kwargs)
     else:
-        raise refusal(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
+        raise refusal(ufunc.__name__)
     if target is None or isinstance(target, Recorded):
         return result
     if isinstance(target, np.ndarray) and target.dtype == object:  # out=, and += on an array of objects
@@ -90,6 +147,11 @@ def total(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
 def mean(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Any:
     sums = total(a, axis, keepdims=keepdims)
     return sums * Fraction(sums.size, a.size)
+
+
+def variance(a: Recorded, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
+    sums = total((a - mean(a, axis, keepdims=True)) ** 2, axis, keepdims=keepdims)
+    return sums / (a.size // sums.size - ddof)
 
 
 def product(a: Recorded, axis: Any = None, *, keepdims: bool = False) -> Recorded:
@@ -134,6 +196,20 @@ def matrix_power(a: Recorded, exponent: int) -> Any:
     if exponent == 0:
         return as_recorded(a.recorder, np.broadcast_to(np.eye(a.shape[-1], dtype=int), a.shape))
     return reduce(matmul, [a] * exponent)
+
+
+def determinant(a: Recorded) -> Any:
+    """By the algorithm of R. S. Bird (Information Processing Letters 111, 2011): n - 1 products of matrices, no division."""
+    n, power = a.shape[-1], a
+    if a.ndim < 2 or a.shape[-2] != n:
+        raise wrong_input(f"linalg.det: an array of shape {a.shape} is no square matrix")
+    above, unit = np.triu(np.ones((n, n), dtype=int), 1), np.eye(n, dtype=int)
+    for _ in range(n - 1):
+        below = einsum(
+            a.recorder, "...jj,ij,ik->...ik", power, above, unit
+        )  # sums of the diagonal below each entry
+        power = (below - power * above) @ a
+    return power[..., 0, 0]
 
 
 def dot(a: Recorded, b: Recorded, *, axis: int = -2) -> Any:
@@ -356,6 +432,8 @@ UNARY: dict[Any, Rule] = {
     np.mean: mean,
     np.average: mean,
     np.prod: product,
+    np.var: variance,
+    np.linalg.det: determinant,
     np.max: largest,
     np.amax: largest,
     np.trace: trace,
@@ -418,6 +496,7 @@ for _name, _table, _rule in (  # newer than the oldest NumPy that is supported
 if hasattr(np.linalg, "trace"):
     UNARY[np.linalg.trace] = lambda a, offset=0: trace(a, offset, -2, -1)
     BINARY[np.linalg.matmul] = lambda a, b: a @ b
+_TABLES = ((GENERAL, 0), (UNARY, 1), (BINARY, 2))
 FOLDS: dict[tuple[Any, str], Any] = {
     (np.add, "reduce"): np.sum,
     (np.add, "accumulate"): np.cumsum,
@@ -436,12 +515,11 @@ _HINTS = {
     "linalg.inv linalg.solve linalg.pinv": "make the inverse a weight of the network",
     "linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.svd linalg.qr linalg.cholesky":
         "make the factors weights of the network, and multiply them",
-    "linalg.det linalg.slogdet": "write the determinant out as a sum of products",
+    "linalg.slogdet": "np.linalg.det is a polynomial; its logarithm is not",
+    "polymul": "np.convolve multiplies polynomials",
     "linalg.norm": "the squared norm is (x * x).sum()",
-    "var std": "the variance is ((x - x.mean())**2).mean()",
+    "std": "a root is not a polynomial; the variance is np.var(x)",
     "fft.fft fft.ifft fft.rfft imag": "complex numbers are two real ones; use constant matrices of math.cos and math.sin",
-    "insert": "use np.concatenate",
-    "apply_along_axis vectorize": "write a list comprehension, or @ and np.einsum",
     "sort argsort argmax argmin min amin median unique partition ptp": "an order of recorded values is not polynomial",
     "less greater equal not_equal less_equal greater_equal array_equal allclose":
         "compare shapes and constants only; use np.where with a constant mask",

@@ -16,6 +16,7 @@ from hashlib import sha256
 from math import prod
 
 from m2bridge.errors import NotPolynomialError
+from m2bridge.linear.primes import GivenNumbers
 from m2bridge.programs.instructions import (
     ANALYTIC,
     NAME,
@@ -107,6 +108,14 @@ class Program:
     def sees_inputs(self) -> tuple[bool, ...]:
         """For each place, whether its value depends on an input."""
         return self.depending_on(self.inputs.values())
+
+    @cached_property
+    def numbers(self) -> GivenNumbers:
+        """All constants and exponents."""
+        kinds = ("constant", "scale", "power")
+        return GivenNumbers(
+            c for item in self.instructions if item.operation in kinds for c in item.constants
+        )
 
     @cached_property
     def text(self) -> str:

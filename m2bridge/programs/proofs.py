@@ -182,6 +182,25 @@ def prove_rank(
     return None
 
 
+def more_by_rounding(
+    program: Program,
+    given: Mapping[str, Lettered],
+    columns: np.ndarray,
+    *,
+    layer: LastLayer | None = None,
+    outputs: int = 0,
+    entries: np.ndarray | None = None,
+) -> bool:
+    """Whether rounding errors may add to the float64 rank of a block of the Jacobian: what cancels leaves lines of them."""
+    balls = {
+        name: Lettered(v.lead, Ball.exact(np.asarray(v.array, dtype=float))) for name, v in given.items()
+    }
+    found: Ball = jacobian_block(
+        program, Balls(), balls, columns, layer=layer, outputs=outputs, entries=entries
+    )
+    return found.has_lines_around_zero
+
+
 def enclosure(
     program: Program,
     point: DyadicPoint,

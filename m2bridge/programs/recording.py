@@ -140,6 +140,9 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
     """
 
     __slots__ = ("place", "recorder")
+    __class__: Any = property(
+        lambda _: np.ndarray
+    )  # for functions that ask isinstance(x, np.ndarray), np.polynomial's too
     _op_priority = 10**6  # SymPy's numbers leave their products with a recorded array to it
 
     def __init__(self, recorder: Recorder, place: int) -> None:
@@ -209,7 +212,9 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
     def _taken(self, places: np.ndarray) -> Recorded:
         """The entries at flat places: slices and a transpose where they are a view of all of them, else a gather."""
         recorder, shape = self.recorder, self.shape
-        if places.size and places.shape and np.may_share_memory(places, _flat_places(shape)):
+        if not places.size:
+            return places.astype(object)  # type: ignore[return-value] # NumPy's own: nothing in it is recorded
+        if places.shape and np.may_share_memory(places, _flat_places(shape)):
             found = _slices(shape, places)
             if found is not None:
                 parts, order = found
@@ -230,8 +235,9 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         return self.new(transposed(self.recorder, self.place, example.strides))
 
     def reshape(self, *shape: Any, order: str = "C") -> Recorded:
-        if order != "C":
-            raise wrong_input("reshape keeps the order of rows; use .T before it")
+        if order not in ("C", "A"):
+            found: Recorded = self.moved(np.ndarray.reshape, *shape, order=order)
+            return found
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list, np.ndarray)) else shape
         lengths = [int(n) for n in wanted]
         if lengths.count(-1) == 1:
@@ -239,8 +245,17 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
             lengths[lengths.index(-1)] = self.size // known if known > 0 else 0
         return self.new(self.recorder.reshape(self.place, tuple(lengths)))
 
-    def flatten(self) -> Recorded:
+    def flatten(self, order: str = "C") -> Recorded:
+        return self.reshape(self.size, order=order)
+
+    @property
+    def flat(self) -> Recorded:
         return self.reshape(self.size)
+
+    def __copy__(self, *_: Any) -> Recorded:
+        return self
+
+    __deepcopy__ = view = __copy__  # a recorded array is never changed
 
     def astype(self, dtype: Any, *_: Any, **__: Any) -> Recorded:
         if np.dtype(dtype).kind in "biu":
@@ -250,8 +265,8 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
     def tolist(self) -> Any:
         return [row.tolist() for row in self] if self.shape else self
 
-    def item(self) -> Recorded:
-        return self.reshape(())
+    def item(self, *index: Any) -> Any:
+        return self.moved(np.ndarray.item, *index)
 
     def transpose(self, *axes: Any) -> Recorded:
         return self.permuted(lambda array: array.transpose(*axes))
@@ -295,10 +310,10 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         return called(self.recorder, function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        """The other methods of NumPy's arrays are its functions of the same name."""
-        function = getattr(np, name, None)
-        if hasattr(np.ndarray, name) and callable(function):
-            return partial(function, self)
+        """The other methods of NumPy's arrays, and `real`, are its functions of the same name."""
+        function, method = getattr(np, name, None), getattr(np.ndarray, name, None)
+        if method is not None and callable(function) and name not in ("resize", "choose", "compress"):
+            return partial(function, self) if callable(method) else function(self)
         raise AttributeError(
             f"a recorded array has no {name!r}; it has + - * @ / **, .T, indexing, reshape, sum, mean, and NumPy's functions "
             "that are polynomial"
@@ -363,6 +378,10 @@ def place_of(recorder: Recorder, value: Any) -> int:
         if value.recorder is not recorder:
             raise wrong_input("an array of another recording; a network is recorded by itself")
         return value.place
+    if isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap):
+        raise wrong_input(
+            f"a constant of the class {type(value).__name__}, whose operators are not those of arrays; write np.asarray(...)"
+        )
     if not isinstance(value, (list, tuple)) and not (isinstance(value, np.ndarray) and value.dtype == object):
         return recorder.constant(value)
     shape, leaves = _leaves(value)
@@ -382,7 +401,7 @@ def place_of(recorder: Recorder, value: Any) -> int:
 
 def _leaves(value: Any) -> tuple[Shape, list[Any]]:
     """The shape of a nested list, and what it holds: numbers, recorded arrays, constant arrays."""
-    if isinstance(value, np.ndarray) and value.dtype == object:
+    if type(value) is np.ndarray and value.dtype == object:
         return value.shape, list(value.flat)
     if not isinstance(value, (list, tuple)):
         return (), [value]

@@ -103,6 +103,8 @@ def test_convolutions(module, shape):
     [
         lambda y: y.unfold(0, 2, 1),
         lambda y: y[[0, 2]][:, 1:],
+        lambda y: torch.gather(y, 0, torch.tensor([[0, 2, 1]])),
+        lambda y: torch.zeros(4, 3).scatter(0, torch.tensor([[3, 0, 1], [0, 1, 2]]), y),
         lambda y: torch.zeros(3, 3).index_put((torch.tensor([1]),), y[0]),
         lambda y: torch.softmax(
             (y @ y.T).masked_fill(torch.ones(3, 3).triu(1).bool(), -torch.inf)[:2, None].mT, -2
@@ -172,6 +174,8 @@ def test_causal_attention_of_torch_itself():
         (lambda f, x: 1 / (1 + f(x) ** 2) + x**-2, (3,)),
         (lambda f, x: functional.pad(f(x), (1, 2))[..., 1:4].cumsum(-1).tril(), (3, 3)),
         (lambda f, x: f(f.weight.diagonal()) * x, (3,)),
+        (lambda f, x: f(x).var() + x.var(0, correction=0) * torch.var(f(x), 1, False) + x.cumprod(0), (3, 3)),
+        (lambda f, x: torch.linalg.det(f.weight) * torch.det(x[:2, :2]) * f(x), (3, 3)),
     ],
 )  # fmt: skip
 def test_functions_of_torch(function, shape):

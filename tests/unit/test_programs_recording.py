@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import doctest
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import reduce
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 import sympy
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.polynomial.chebyshev import chebval
+from numpy.polynomial.polynomial import polyval
 
+from m2bridge.errors import InputError
 from m2bridge.programs import parse_program, recording
 from m2bridge.programs.recording import record, record_call
 from tests.unit.programs_interpreter import values
@@ -159,6 +165,18 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "accumulate": lambda A, **_: np.add.accumulate(A, 1) + np.subtract.outer(A[:, 0], A[0])[:, 0, None],
     "reduce": lambda u, **_: reduce(lambda a, b: a * b, u) + len(u) + u.ndim + u.size,
     "constant": lambda u, **_: u * 0 + np.array([1, 2, 3]),
+    "variance": lambda A, **_: np.var(A) + A.var(0) + np.var(A, axis=1, keepdims=True) + A.var(axis=0, ddof=1),
+    "columns first": lambda A, **_: A.reshape((3, 2), order="F") @ A.flatten("F").reshape(2, 3) + A.ravel("F")[0],
+    "never changed": lambda A, u, **_: copy.deepcopy(A) @ u + sum(A.flat) * A.real[:, 0] + A.view()[:, 1] * A.item(1, 2),
+    "entry by entry": lambda A, u, w, **_: np.insert(np.compress([True, False, True], A, 1) @ np.ediff1d(u), 1, w[:2]),
+    "of several arrays": lambda u, C, **_: np.meshgrid(u, u)[0] * np.choose([2, 0, 1], C) + np.select([u.size > 1], [u], 4),
+    "other arguments": lambda u, **_: np.sum(u, initial=5) + np.average(u, weights=[1, 2, Fraction(3)]) + np.diff(u, prepend=0),
+    "a function for each row": lambda C, u, **_: np.apply_along_axis(lambda row: row @ row, 1, C) + np.add.reduceat(u, [0, 1, 0]),
+    "no entries": lambda u, C, **_: np.array([u[:t] @ C[t, :t] for t in range(3)]) + u[:0].sum() + C[:0].sum(0),
+    "grown from nothing": lambda A, u, **_: reduce(lambda rows, row: np.vstack([rows, row * u]), A, np.empty((0, 3))),
+    "appended to nothing": lambda u, **_: np.append(np.append([], u), u[:1] * u[3:]),
+    "polynomial series": lambda u, C, w, **_: polyval(w, C) + polyval(w, u) * chebval(w, u),
+    "asked for its class": lambda u, C, **_: C @ u if isinstance(u, np.ndarray) else C,
 }  # fmt: skip
 
 
@@ -332,6 +350,17 @@ def test_dictionaries_of_weights_and_equations_of_the_source() -> None:
     assert recorded.program.text.endswith("vanishing %5\noutput y %2\n")
     assert len(recorded.program.vanishing) == 1
     assert recorded.program.output_shapes == {"y": (2,)}
+
+
+def test_the_determinant_is_a_polynomial() -> None:
+    """Leibniz' sum over permutations, on a stack of matrices."""
+    shape, at = {"T": (2, 4, 4)}, point({"T": (2, 4, 4)})["T"]
+    found = values(record(lambda T: 1 * np.linalg.det(T), shape).program, T=at)["y"]
+    for matrix, value in zip(at, found, strict=True):
+        signs = [(np.linalg.det(np.eye(4)[list(p)]), p) for p in permutations(range(4))]
+        assert value == sum(round(sign) * math.prod(matrix[range(4), p]) for sign, p in signs)
+    with pytest.raises(InputError, match="no square matrix"):
+        record(lambda T: np.linalg.det(T[0, :3]), shape)
 
 
 def test_functions_of_newer_numpy() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from m2bridge.linear.numeric import numeric_rank
+from m2bridge.linear.numeric import Ball, numeric_rank
 
 
 def test_rank_with_a_gap_and_bad_scaling() -> None:
@@ -22,6 +22,17 @@ def test_no_gap_is_undecided() -> None:
     right, _ = np.linalg.qr(rng.normal(size=(40, 40)))
     smooth = left @ np.diag(10.0 ** -np.linspace(0, 18, 40)) @ right
     assert numeric_rank(smooth).rank is None
+
+
+def test_what_cancels_is_seen_by_balls() -> None:
+    """Three thirds from a number leave a rounding error, which numeric_rank scales to a column like others."""
+    column, error = np.random.default_rng(0).normal(size=30), np.full(30, 1e-15)
+    noise = column - column / 3 - column / 3 - column / 3
+    matrix = np.column_stack([column, column**2, noise])
+    assert numeric_rank(matrix).rank == 3
+    assert Ball(matrix, np.column_stack([0 * error, error, error])).has_lines_around_zero
+    assert Ball(matrix.T, np.vstack([0 * error, error, error])).has_lines_around_zero
+    assert not Ball(matrix * [1, 1, 0], np.column_stack([error] * 3)).has_lines_around_zero
 
 
 def test_degenerate_shapes() -> None:

@@ -71,16 +71,6 @@ def test_three_tokens_wide(
     assert (found.completeness, found.agreement) == ("complete", True)
 
 
-def test_graded_kernel_is_a_witness_where_the_engine_has_it(each_engine: Engine) -> None:
-    model = parse_spec("lightning(d=2,dp=2,a=2)")
-    if tuple(int(x) for x in each_engine.info.version.split(".")[:2]) < (1, 25):
-        with pytest.raises(InputError, match="MultigradedImplicitization"):
-            closure(model, method="graded-kernel", engine=each_engine)
-        return
-    found = closure(model, method="graded-kernel", max_degree=4, engine=each_engine)
-    assert (dict(found.generator_counts), found.agreement) == ({2: 5, 4: 10}, True)
-
-
 @pytest.mark.parametrize(
     ("spec", "image_dim", "degree"),
     [

@@ -64,6 +64,15 @@ KNOWN: list[tuple[str, Any, tuple[bool, bool, bool]]] = [
     # sums of two cubes of binary linear forms: x^2 y is a limit of such; x^3 - 3 x y^2, with 3 real zeros, is one over CC only
     ("map:a,b,c,d->a^3+c^3;3*a^2*b+3*c^2*d;3*a*b^2+3*c*d^2;b^3+d^3", [0, 1, 0, 0], (True, False, False)),
     ("map:a,b,c,d->a^3+c^3;3*a^2*b+3*c^2*d;3*a*b^2+3*c*d^2;b^3+d^3", [1, 0, -3, 0], (True, True, False)),
+    # the real part of (e1 + i e2)^(x 3): two complex terms, three real ones (its hyperdeterminant is negative); each term has two
+    # scalings of its own, which no block of weights as a whole has
+    ("cp(sizes=[2,2,2],rank=2)", [1, 0, 0, -1, 0, -1, -1, 0], (True, True, False)),
+    # the tangent e1 e1 e2 + e1 e2 e1 + e2 e1 e1, a limit of sums of two terms and no such sum
+    ("cp(sizes=[2,2,2],rank=2)", [0, 1, 1, 0, 1, 0, 0, 0], (True, False, False)),
+    # a term of even weight: a scaling by s multiplies W2 by s^(-2), and cannot make -1 of 1
+    ("mlp(widths=[2,1,1],r=2)", [-1, 0, 0], (True, True, True)),
+    ("map:a,b->a^2*b;b", [-1, 1], (True, True, False)),
+    ("map:a,b->a^2*b^2", [-1], (True, True, False)),
     # sum and product of two numbers with x^2 + y^2 = 1: u^2 = 1 + 2 v, real for u^2 <= 2
     ("map:x,y->x+y;x*y|x^2+y^2-1", [3, 4], (True, True, False)),
     ("map:x,y->x+y;x*y|x^2+y^2-1", [1, 0], (True, True, True)),
@@ -102,6 +111,22 @@ def test_complex_weights_are_given_over_a_number_field(engine: Engine) -> None:
     assert answer.algebraic.maps_to(parse_spec(answer.parametrization), answer.point)
     assert (len(answer.algebraic.modulus), answer.algebraic.sturm_count()) == (3, 0)
     assert answer.algebraic.variables[4] == ("1", "0")
+
+
+def test_rational_weights_stay_rational_where_weights_are_rescaled(engine: Engine) -> None:
+    # x^3 + 3 x y^2 = ((x + y)^3 + (x - y)^3) / 2; with the factors 1 instead of 1/2 cube roots of 2 would be needed
+    answer = membership("mlp(widths=[2,2,1],r=3)", point=[1, 0, 3, 0], engine=engine)
+    assert answer.algebraic is None
+    assert answer.weights is not None
+    assert sorted(answer.weights["W2"]) == ["1/2", "1/2"]
+
+
+def test_what_is_not_decided_says_which_limit_was_reached(engine: Engine) -> None:
+    # not real, by |abcd| <= (a^4 + b^4 + c^4 + d^4) / 4; a distance from it has 4 * 3^5 critical points, more than are waited for
+    quartic = "map:a,b,c,d,e,f->a^4+b^4+c^4+d^4+e^4+f^4+a*b*c*d"
+    answer = membership(quartic, point=[-1], engine=engine, timeout=12)
+    assert (answer.complex_image, answer.real_image) == (True, None)
+    assert answer.limit is not None
 
 
 def test_a_closed_image_needs_no_equation(engine: Engine) -> None:

@@ -23,6 +23,8 @@ KNOWN = [
     # the cone over the Segre variety, of dimension m+n-1 and degree C(m+n-2, m-1) (Harris, Algebraic Geometry, Example 18.15).
     ("linear(widths=[2,1,2])", [(0, 1)]),
     ("linear(widths=[3,2,3])", [(5, 6)]),
+    ("linear(widths=[3,1,3])", [(0, 1)]),
+    pytest.param("linear(widths=[4,2,3])", [(6, 10)], marks=pytest.mark.slow),
     # The secant variety of the Veronese surface, symmetric 3 x 3 matrices of rank <= 2, is singular along the surface, whose cone
     # has dimension 3 and degree 4 (Harris, Exercise 11.28 and Example 18.13).
     ("mlp(widths=[3,2,1],r=2)", [(3, 4)]),
@@ -96,6 +98,16 @@ def test_conjugate_nodes_are_counted_one_by_one(engine: Engine) -> None:
     # a polynomial curve of degrees 4 and 3 has (4-1)(3-1)/2 = 3 double points; these three are conjugate over QQ
     (nodes,) = singular_locus("map:t->t^4+t;t^3-2*t", engine=engine).components or ()
     assert (nodes.dim, nodes.degree, nodes.milnor_number, nodes.delta_invariant) == (0, 3, 1, 1)
+
+
+def test_a_prime_of_bad_reduction_is_no_contradiction(engine: Engine) -> None:
+    # x = t^2, y = t (x - 1)(x - 32004): a node at x = 1 and one at x = 32004, which come together modulo 32003; no number of
+    # the map, t^5 - 32005 t^3 + 32004 t, is divisible by 32003
+    result = singular_locus("map:t->t^2;t^5-32005*t^3+32004*t", engine=engine)
+    assert [(c.dim, c.degree, c.multiplicity) for c in result.components or ()] == [(0, 1, 2)] * 2
+    assert result.agreement is True, result.conflicts
+    sizes = {e.field: e.value for e in result.evidence if e.quantity == "singular components"}
+    assert sizes == {None: [[0, 2]], "F_32003": [[0, 1]]}
 
 
 def test_the_convolution_is_singular_along_a_line_of_its_middle_coefficient(engine: Engine) -> None:

@@ -1,9 +1,8 @@
 """The ideal of the Zariski closure of a model's image, with what is shown about it.
 
-Three methods stand behind one question: ``kernel`` (Macaulay2's ring map kernel, the reference), ``interpolation`` (exact linear
-algebra over F_p in each multidegree, then Macaulay2 on what was found) and ``graded-kernel`` (Macaulay2's
-MultigradedImplicitization). ``auto`` interpolates, and asks for the kernel when completeness could not be shown otherwise and
-the kernel may be in reach.
+Two methods stand behind one question: ``kernel`` (Macaulay2's ring map kernel, the reference) and ``interpolation`` (exact linear
+algebra over F_p in each multidegree, then Macaulay2 on what was found). ``auto`` interpolates, and asks for the kernel when
+completeness could not be shown otherwise and the kernel may be in reach.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ from m2bridge.questions.source import constrained_map
 
 __all__ = ["FORMATS", "Closure", "Equation", "closure", "interpolate", "read_field"]
 
-Method = Literal["auto", "interpolation", "kernel", "graded-kernel"]
-_GRADED_DEGREE = 4
+Method = Literal["auto", "interpolation", "kernel"]
 _KERNEL_SPAN = 20
 
 
@@ -56,7 +54,7 @@ def read_field(text: str) -> int | Literal["QQ"]:
 
 
 _TEMPLATES = (
-    "closure_kernel", "closure_graded", "closure_accounting", "closure_unmixed", "closure_section", "closure_union",
+    "closure_kernel", "closure_accounting", "closure_unmixed", "closure_section", "closure_union",
     "source_components", "source_points",
 )  # fmt: skip
 
@@ -80,9 +78,7 @@ def closure(
     ask: Asking,
     model: Model,
     *,
-    method: Annotated[
-        Method, Option("How to find the equations: auto, interpolation, kernel or graded-kernel.")
-    ] = "auto",
+    method: Annotated[Method, Option("How to find the equations: auto, interpolation or kernel.")] = "auto",
     max_degree: Annotated[
         int | None, Option("Look for generators up to this degree (default: until settled).", least=1)
     ] = None,
@@ -119,13 +115,11 @@ def closure(
             prime = _lucky_prime(image, prime, ask.seed)
     ask.require_engine()
     begin = partial(Work, ask=ask, model=model, image=image, rational=field == "QQ", thorough=cross_check)
-    work, graded_degree = begin(prime=prime), max_degree or _GRADED_DEGREE
+    work = begin(prime=prime)
     if equations_of_source:
-        with_source_equations(work, method, max_degree, graded_degree, chosen=chosen is not None)
+        with_source_equations(work, method, max_degree, chosen=chosen is not None)
     elif method == "kernel":
         methods.by_kernel(work, max_degree)
-    elif method == "graded-kernel":
-        methods.by_graded_kernel(work, graded_degree)
     else:
         methods.by_interpolation(work, max_degree)
         if work.unlucky and chosen is None:  # once more with another prime, for a user who has chosen none

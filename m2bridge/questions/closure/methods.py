@@ -1,6 +1,6 @@
-"""The ways to find equations: interpolation until the account is settled, the kernel of the ring map, and its graded parts.
+"""The ways to find equations: interpolation until the account is settled, and the kernel of the ring map inside Macaulay2.
 
-The kernel and its graded parts run inside Macaulay2; interpolation is their second witness.
+Each is the other's second witness.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from m2bridge.errors import InputError
 from m2bridge.models.base import Model
 from m2bridge.models.lightning import Lightning
 from m2bridge.protocol import Values
@@ -178,40 +177,3 @@ def _witness_interpolation(work: Work) -> None:
     ranks = other.hilbert_function[: len(work.hilbert_function)]
     if ranks != work.hilbert_function[: len(ranks)]:
         work.say("hilbert_function", list(ranks), "modular", accounting.MONOMIAL_RANKS)
-
-
-def by_graded_kernel(work: Work, max_degree: int) -> None:
-    """Macaulay2's MultigradedImplicitization up to a degree, with our grading; interpolation is the second witness.
-
-    Raises
-    ------
-    InputError
-        The engine lacks the package (Macaulay2 before 1.24.11), or the image is no cone.
-    """
-    own = work.interpolation(work.prime)
-    accounting.measure(work, own.span)
-    if work.image.homogenized:
-        raise InputError(
-            f"{work.model.spec}: the image is no cone; method graded-kernel needs one, use interpolation"
-        )
-    work.ask.announce("components of the kernel")
-    request = {
-        "p": work.prime, "chosen": list(own.span.basis), "grading": own.grading.tolist(), "maxDegree": max_degree,
-    }  # fmt: skip
-    values, work.limit = work.ask.ask("closure_graded", request, work.image.source)
-    if values.get("available") is False:
-        raise InputError(
-            f"Macaulay2 {work.ask.engine.info.version} has no package MultigradedImplicitization (1.24.11 has it); "
-            "use --method interpolation or kernel"
-        )
-    if "generators" not in values:
-        work.lacks("anything about equations: the components of the kernel were not finished")
-        return
-    work.polynomials = values.polynomials(values["generators"], own.span.dim, work.prime)
-    work.counts, work.degree_bound = generator_counts(values), max_degree
-    work.say_counts("macaulay2", "componentsOfKernel", work.counts, work.prime)
-    if own.reach(max_degree):
-        work.say_counts("modular", "interpolation", own.counts, work.prime)
-    work.hilbert_function = own.hilbert_function
-    accounting.count_degree(work)
-    accounting.conclude(work, accounting.account(work))

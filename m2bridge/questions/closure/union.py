@@ -21,7 +21,6 @@ from m2bridge.questions.closure.image import Span
 from m2bridge.questions.closure.lifting import reduce_polynomial
 from m2bridge.questions.closure.methods import (
     HILBERT_DEGREES,
-    by_graded_kernel,
     by_interpolation,
     generator_counts,
 )
@@ -38,9 +37,7 @@ _COMPARED_SECONDS = 15.0
 """For the kernels over QQ when the answer is over F_p: they are a comparison then."""
 
 
-def with_source_equations(
-    work: Work, method: str, max_degree: int | None, graded_degree: int, *, chosen: bool
-) -> None:
+def with_source_equations(work: Work, method: str, max_degree: int | None, *, chosen: bool) -> None:
     """Answer by components, and by points only where those are out of reach; `chosen`: the user chose the prime."""
     patience = None
     if method == "auto":
@@ -59,10 +56,7 @@ def with_source_equations(
             )
     # refuses equations whose differentials are dependent: points say nothing then
     _ = work.image.source.parameter_dim
-    if method == "graded-kernel":
-        by_graded_kernel(work, graded_degree)
-    else:
-        by_interpolation(work, max_degree)
+    by_interpolation(work, max_degree)
     _only_seen(work)
 
 

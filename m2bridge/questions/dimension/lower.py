@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from m2bridge.models import Model
 from m2bridge.programs.arithmetics import Floats
 from m2bridge.programs.jacobians import free_columns, jacobian_block, last_layer
 from m2bridge.programs.program import degrees
-from m2bridge.programs.proofs import BallProof, Probe, prove_rank
+from m2bridge.programs.proofs import BallProof, Probe, more_by_rounding, prove_rank
 from m2bridge.programs.ranks import GenericRank, generic_rank
 from m2bridge.programs.run import Lettered
 from m2bridge.questions.dimension.result import NumericWitness
@@ -154,6 +155,7 @@ def float_witness(
     given = {name: Lettered("", value) for name, value in weights.items()}
     given |= {name: Lettered("N", value) for name, value in inputs.items()}
     size, told = (0, width), NumericRank(rank=None, gap=0.0, candidate=0)
+    rest = (layer.outputs - outputs) * layer.width if layer else 0
     try:
         with np.errstate(over="raise", under="raise", invalid="raise", divide="raise"):
             entries = (
@@ -161,14 +163,14 @@ def float_witness(
                 if layer or not inputs
                 else _some_entries(program.output_count, found.outputs, samples, seed)
             )
-            matrix = jacobian_block(
-                program, Floats(), given, columns, layer=layer, outputs=outputs, entries=entries
-            )
+            block: dict[str, Any] = {"layer": layer, "outputs": outputs, "entries": entries}
+            matrix = jacobian_block(program, Floats(), given, columns, **block)
         size, told = matrix.shape, numeric_rank(matrix)
+        more = told.rank is not None and told.rank + rest > found.rank
+        unsure = more and more_by_rounding(program, given, columns, **block)
     except FloatingPointError:  # out of float64's range: no contradiction, no answer
-        pass
-    rest = (layer.outputs - outputs) * layer.width if layer else 0
-    if rest and len(found.token_pivots) < (layer.width if layer else 0):
+        unsure = True
+    if unsure or (rest and len(found.token_pivots) < (layer.width if layer else 0)):
         told = NumericRank(rank=None, gap=told.gap, candidate=told.candidate)
     rank = None if told.rank is None else told.rank + rest
     gap = told.gap if math.isfinite(told.gap) else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import lcm
 from pathlib import Path
 from typing import Any
@@ -169,10 +170,14 @@ class AlgebraicPoint:
             return [root.real for root, _ in roots if root.imag == 0]
 
     def sturm_count(self) -> int:
-        """The number of real roots once more, by Sturm's theorem in SymPy."""
-        import sympy
-
-        return int(sympy.Poly(self._integral[::-1], sympy.Symbol("u")).count_roots())
+        """The number of real roots once more: changes of sign along Sturm's sequence, at minus and at plus infinity."""
+        first = flint.fmpq_poly([_fmpq(c) for c in self.modulus])
+        sequence = [first, first.derivative()]
+        while sequence[-1]:
+            sequence.append(-(sequence[-2] % sequence[-1]))
+        leading = [(bool(f[f.degree()] > 0), f.degree() % 2 == 1) for f in sequence[:-1]]
+        right, left = [sign for sign, _ in leading], [sign != odd for sign, odd in leading]
+        return sum(int(a != b) for a, b in pairwise(left)) - sum(int(a != b) for a, b in pairwise(right))
 
     def intervals(self, root: flint.arb) -> list[list[str]]:
         """For each weight an interval of fractions that contains its value at the root, as texts."""
@@ -217,12 +222,11 @@ def least_distance(model: Model, values: Sequence[Fraction], rng: np.random.Gene
     scale = 1 + float(np.linalg.norm(goal))
 
     def residuals(flat: np.ndarray) -> np.ndarray:
-        images = [model.coordinates(model.unflatten(w)) for w in flat]
-        return np.array([np.asarray(image, dtype=float).ravel() - goal for image in images])
+        return np.asarray(model.coordinates(model.unflatten(flat)) - goal, dtype=float)
 
     def jacobian(flat: np.ndarray) -> np.ndarray:
-        found = [model.coordinate_jacobian(model.unflatten(w)) for w in flat]
-        return np.array([np.asarray(J, dtype=float).T for J in found])
+        found = model.coordinate_jacobian(model.unflatten(flat))
+        return np.swapaxes(np.asarray(found, dtype=float), 1, 2)
 
     starts = np.array([model.flatten(model.draw_real_weights(rng)) for _ in range(_STARTS)])
     floor = (REACHED * scale * 1e-2) ** 2
