@@ -30,14 +30,14 @@ import re
 import sys
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property, reduce
 from hashlib import sha256
 from itertools import chain, combinations, combinations_with_replacement, pairwise
-from math import comb, factorial, gcd, prod
+from math import ceil, comb, factorial, gcd, prod
 from operator import mul
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ Numbers = list[Any]
 
 MOST_BYTES = 16 * 2**20
 MOST_ENTRIES = 4 * 2**20  # of all arrays of a program together
-MOST_WORK = 10**10  # multiplications for one document, counted from shapes before anything is evaluated
+MOST_WORK = 6 * 10**8  # of one document, in tenths of a microsecond: about a minute
 MOST_TERMS = 10**7  # products of terms in one expansion of polynomials
 LARGE = 10**4000
 BIG = 2**61 - 1  # a prime
@@ -74,9 +74,12 @@ def limit(size: float, most: float) -> None:
 
 
 def afford(work: float) -> None:
-    """Pay for multiplications out of what one document may cost."""
+    """Pay for work out of what one document may cost, before it is done. The unit is a tenth of a microsecond of plain Python,
+    about one product in a long sum modulo a prime; prices were measured (``benchmarks/RESULTS-checker.md``). No clock is asked,
+    so that the outcome is the same everywhere.
+    """
     limit(work, work_left[0])
-    work_left[0] -= work
+    work_left[0] -= ceil(work)
 
 
 # == 1. Documents ========================================================================================
@@ -173,6 +176,7 @@ def stream(seed: int, number: int, count: int) -> Iterator[int]:
 def point(value: Any, count: int, p: int, bits: int = 0) -> list[int]:
     """A POINT: residues modulo p or, with `bits`, integers of either sign that will be divided by 2^bits."""
     limit(count, MOST_ENTRIES)
+    afford(10 * count)
     shift, modulus = (1 << bits - 1, 1 << bits) if bits else (0, p)
     low, high = (-(1 << bits + 32), 1 << bits + 32) if bits else (0, p - 1)
     if type(value) is dict and set(value) == {"entries"}:
@@ -252,19 +256,24 @@ class Circuit:
     outputs: list[int] = field(default_factory=list)
     unknowns_up_to: list[int] = field(default_factory=list)  # where the last field was seen to be a symmetry
 
-    def named(self, operation: str) -> dict[str, int]:
-        return {g.words[0]: k for k, g in enumerate(self.gates) if g.operation == operation}
+    @cached_property
+    def weights(self) -> dict[str, int]:
+        return {g.words[0]: k for k, g in enumerate(self.gates) if g.operation == "weight"}
+
+    @cached_property
+    def inputs(self) -> dict[str, int]:
+        return {g.words[0]: k for k, g in enumerate(self.gates) if g.operation == "input"}
 
     def size(self, *places: int) -> int:
         return sum(prod(self.gates[k].shape) for k in places)
 
     @cached_property
     def parameters(self) -> int:
-        return self.size(*self.named("weight").values())
+        return self.size(*self.weights.values())
 
     @cached_property
     def input_size(self) -> int:
-        return self.size(*self.named("input").values())
+        return self.size(*self.inputs.values())
 
     @property
     def polynomial(self) -> bool:
@@ -272,21 +281,29 @@ class Circuit:
 
     @cached_property
     def work(self) -> int:
-        """Multiplications of one evaluation, about."""
-        products = [int(gate.plan[0].work) for gate in self.gates if gate.operation in BILINEAR]
-        return sum(products) + self.size(*range(len(self.gates)))
+        """What one evaluation modulo a prime costs; other kinds of numbers pay for their operations in addition."""
+        total = 10 * self.size(*range(len(self.gates)), *self.outputs)
+        for gate in self.gates:
+            if gate.operation in BILINEAR:
+                total += gate.plan[0].work
+            elif gate.operation == "constant":
+                total += sum(q.numerator.bit_length() + q.denominator.bit_length() for q in gate.words) // 16
+            elif gate.operation in ANALYTIC:
+                total += 50 * prod(gate.shape)
+        return total
 
     @cached_property
     def flat(self) -> dict[str, range]:
         """The flat weights of each weight."""
         found, start = {}, 0
-        for name, place in self.named("weight").items():
+        for name, place in self.weights.items():
             found[name] = range(start, start + self.size(place))
             start += self.size(place)
         return found
 
     def depends(self, places: set[int]) -> list[bool]:
         """For each instruction, whether its value depends on one of these places."""
+        afford(5 * sum(1 + len(gate.operands) for gate in self.gates))
         found: list[bool] = []
         for k, gate in enumerate(self.gates):
             found.append(k in places or any(found[j] for j in gate.operands))
@@ -318,7 +335,8 @@ def read_program(text: Any) -> Circuit:
     names += [gate.words[0] for gate in circuit.gates if gate.operation in ORDER]
     need(len(set(names)) == len(names), "a name is used twice")
     need(bool(circuit.outputs), "a program has an output")
-    seen = circuit.depends(set(circuit.named("input").values()))
+    limit(circuit.size(*circuit.outputs, *circuit.vanishing), MOST_ENTRIES)
+    seen = circuit.depends(set(circuit.inputs.values()))
     need(not any(seen[k] for k in circuit.vanishing), "a vanishing polynomial has inputs in it")
     return circuit
 
@@ -354,6 +372,7 @@ def naturals(text: str) -> Shape:
 def offsets(lengths: Sequence[int], steps: Sequence[int], start: int = 0) -> list[int]:
     """Flat places of a grid: a start plus the sums of index times step, last axis fastest."""
     limit(prod(lengths), MOST_ENTRIES)
+    afford(20 * prod(lengths))  # also for the memory
     found = [start]
     for n, step in zip(lengths, steps, strict=True):
         found = [place + i * step for place in found for i in range(n)]
@@ -369,8 +388,10 @@ class Contraction:
 
     def __init__(self, lengths: dict[str, int], x: str, y: str, kept: str) -> None:
         summed = "".join(c for c in lengths if c not in kept and c in x + y)
-        self.work = prod(lengths.values())
-        limit(self.work, MOST_ENTRIES)
+        products = prod(lengths.values())
+        limit(products, MOST_ENTRIES)
+        self.products = products
+        self.work = 3 * products // 2 + 7 * prod(lengths[c] for c in kept)
         self.sides = [[grid(lengths, term, letters) for letters in (kept, summed)] for term in (x, y)]
 
     def __call__(self, ring: Any, x: Numbers, y: Numbers) -> Numbers:
@@ -436,6 +457,7 @@ def typed(operation: str, own: list[str], shapes: list[Shape], what: str) -> tup
             lines = offsets(first[:axis] + first[axis + 1 :], steps[:axis] + steps[axis + 1 :])
             return [axis], shape, [range(o, o + first[axis] * steps[axis], steps[axis]) for o in lines]
         limit(prod(shape) * len(shapes), 4 * MOST_ENTRIES)
+        afford(prod(shape) * (3 + len(shapes)))
         blocks = [(side, prod(s[axis:])) for side, s in enumerate(shapes)]  # rows of the operands in turn
         read = [(side, o * n + i) for o in range(prod(first[:axis])) for side, n in blocks for i in range(n)]
         return [], shape, [[i if own == side else None for own, i in read] for side, _ in blocks]
@@ -506,8 +528,14 @@ class Symbols(ModP):
     """Integers modulo a random prime, with exp replaced by a random function: what is equal here is equal as an expression."""
 
     def __init__(self) -> None:
+        afford(10**4)
         super().__init__(next(n for n in iter(lambda: RANDOM.randrange(2**61, 2**63), 0) if is_prime(n)))
         self.key = RANDOM.randbytes(32)
+
+    def drawn(self, count: int) -> list[int]:
+        """Random numbers."""
+        afford(20 * count)
+        return [RANDOM.randrange(self.p) for _ in range(count)]
 
     def exp(self, x: int) -> int:
         return int.from_bytes(sha256(self.key + x.to_bytes(8, "little")).digest(), "little") % self.p
@@ -521,28 +549,25 @@ Polynomial = dict[Shape, Any]
 
 
 class Polynomials(Ring):
-    """Polynomials with rational coefficients. Products of terms are counted and limited."""
+    """Polynomials with rational coefficients. Products of terms are counted and limited, with the lengths of their monomials."""
 
     def __init__(self, most: int = MOST_TERMS) -> None:
-        self.count, self.terms, self.most = 0, 0, most
+        self.count, self.terms, self.length, self.most = 0, 0, 0, most
 
     def number(self, q: Fraction | int) -> Polynomial:
         return {(): q} if q else {}
 
     def variables(self, count: int) -> list[Polynomial]:
         self.count += count
+        limit(self.count, 2**20)
+        afford(5 * count)
         return [{(i,): 1} for i in range(self.count - count, self.count)]
 
     def add(self, x: Polynomial, y: Polynomial) -> Polynomial:
-        found = dict(x)
-        for e, c in y.items():
-            found[e] = found.get(e, 0) + c
-            if not found[e]:
-                del found[e]
-        return found
+        return self.dot([x, y], [{(): 1}] * 2) if x and y else x or y
 
     def minus(self, x: Polynomial) -> Polynomial:
-        return {e: -c for e, c in x.items()}
+        return self.multiply({(): -1}, x)
 
     def multiply(self, x: Polynomial, y: Polynomial) -> Polynomial:
         return self.dot([x], [y])
@@ -550,19 +575,36 @@ class Polynomials(Ring):
     def dot(self, xs: Numbers, ys: Numbers) -> Polynomial:
         pairs = [(x, y) for x, y in zip(xs, ys, strict=True) if x and y]
         products = sum(len(x) * len(y) for x, y in pairs)
-        self.terms += products
+        degree = max((len(max(x, key=len)) + len(max(y, key=len)) for x, y in pairs), default=0)
+        limit(degree, 10**4)
+        self.terms, self.length = self.terms + products, self.length + products * degree
         limit(self.terms, self.most)
-        afford(300 * products)  # a product of terms takes about as long as so many of residues
+        limit(self.length, 10 * MOST_TERMS)
+        coefficients = [c for pair in pairs for f in pair for c in f.values()]
+        whole = all(type(c) is int for c in coefficients)
+        bits = 2 * max(map(bit_size, coefficients), default=0)
+        limit(bits, 2**17)
+        afford(
+            50
+            + 4 * len(xs)
+            + 5 * len(coefficients)
+            + products * (10 + degree + (bits / 1200) ** 2 + 60 * (not whole))
+        )
         found: Polynomial = {}
         for x, y in pairs:
             for e, c in x.items():
                 for f, d in y.items():
                     both = tuple(sorted(e + f)) if e and f else e or f
                     found[both] = found.get(both, 0) + c * d
-        limit(max(map(len, found), default=0), 10**4)
-        lengths = (c.numerator.bit_length() + c.denominator.bit_length() for c in found.values())
-        limit(max(lengths, default=0), 2**16)
+                    if not whole:  # sums of fractions grow
+                        limit(bits := bit_size(found[both]), 2**16)
+                        afford((bits / 400) ** 2)
+        limit(max(map(bit_size, found.values()), default=0), 2**16)
         return {e: c for e, c in found.items() if c}
+
+
+def bit_size(q: Fraction | int) -> int:
+    return q.numerator.bit_length() + q.denominator.bit_length()
 
 
 class DegreeSets(Ring):
@@ -575,6 +617,7 @@ class DegreeSets(Ring):
         return x | y
 
     def multiply(self, x: int, y: int) -> int:
+        afford(20 + 4 * y.bit_length() * (1 + x.bit_length() / 10**4))
         return reduce(int.__or__, (x << k for k in range(y.bit_length()) if y >> k & 1), 0)
 
 
@@ -596,12 +639,19 @@ class Enclosures(Ring):
     def multiply(self, x: Enclosure, y: Enclosure) -> Enclosure:
         return self.dot([x], [y])
 
+    def pay(self, numbers: Iterable[Enclosure], base: float) -> None:
+        """For products of numbers of this size; what is too large is refused."""
+        values = [x for number in numbers for x in number]
+        bits = max(map(int.bit_length, values), default=0)
+        need(bits < 2**13, "a number of the point's orbit is too large")
+        afford(base + len(values) * (4 + (bits / 500) ** 2))
+
     def dot(self, xs: list[Enclosure], ys: list[Enclosure]) -> Enclosure:
+        self.pay(chain(xs, ys), 20)
         middle = radius = 0
         for (a, r), (b, s) in zip(xs, ys, strict=True):
             middle += a * b
             radius += abs(a) * s + r * (abs(b) + s)
-        need(middle.bit_length() < 2**14, "a number of the point's orbit is too large")
         # both shifts round down: by less than 2 together
         return middle >> self.bits, (radius >> self.bits) + 2
 
@@ -609,12 +659,15 @@ class Enclosures(Ring):
         """By the standard library, whose exponential is correctly rounded, with 20 digits more than e^x 2^bits has."""
         (m, r), one = x, 1 << self.bits
         need(r <= one and m < one << 10, "an exponential is too large or too uncertain")
-        with localcontext(prec=20 + (31 * self.bits + 44 * max(0, m >> self.bits)) // 100):
+        digits = 20 + (31 * self.bits + 44 * max(0, m >> self.bits)) // 100
+        self.pay([x], 300 + digits**3 / 7000)
+        with localcontext(prec=digits):
             m = int((Decimal(m) / one).exp() * one)
         # m is wrong by less than 2: by rounding down, and in the last digits
         return m, 2 + ((m + 2) * 2 * r >> self.bits) + 1  # e^r - 1 <= 2 r for r <= 1
 
     def reciprocal(self, x: Enclosure) -> Enclosure:
+        self.pay([x], 100)
         (m, r), square = x, 1 << 2 * self.bits
         need(abs(m) > r, "a number that is divided by may be zero")
         return square // m, r * square // (abs(m) * (abs(m) - r)) + 2
@@ -630,9 +683,10 @@ class Enclosures(Ring):
 # == 4. The evaluator ====================================================================================
 
 
-# the value of an entrywise instruction with constant n at x, and its derivative: at x, or for exp and reciprocal at the value y
+# the value of an entrywise instruction at x, and its derivative: at x, or for exp and reciprocal at the value y; n is an
+# exponent, and for scale the factor as a number of the ring
 ENTRYWISE: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "scale": (lambda ring, n, x: ring.multiply(ring.number(n), x), lambda ring, n, x: ring.number(n)),
+    "scale": (lambda ring, n, x: ring.multiply(n, x), lambda ring, n, x: n),
     "power": (
         lambda ring, n, x: ring.power(x, n),
         lambda ring, n, x: ring.multiply(ring.number(n), ring.power(x, n - 1)),
@@ -646,14 +700,24 @@ ENTRYWISE: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 Values = Callable[[int], Numbers]  # the flat value of an instruction, by its number
 
 
-class Run:
+class Evaluation:
     """A program over one kind of numbers: values of all instructions, and derivatives in both directions."""
 
     def __init__(self, circuit: Circuit, ring: Any) -> None:
         self.circuit, self.ring = circuit, ring
+        self.constants: dict[int, Numbers] = {}  # of instructions, in the ring
+
+    def constant(self, k: int) -> Numbers:
+        """The constants of an instruction; an exponent stays an integer."""
+        if k not in self.constants:
+            gate = self.circuit.gates[k]
+            read = self.ring.number if gate.operation in ("constant", "scale") else int
+            self.constants[k] = list(map(read, gate.words)) or [None]
+        return self.constants[k]
 
     def values(self, weights: Numbers, inputs: Numbers) -> list[Numbers]:
         """The flat values of all instructions, for flat weights and inputs."""
+        afford(self.circuit.work)
         given, at = [*weights, *inputs], 0
         found: list[Numbers] = []
         for k, gate in enumerate(self.circuit.gates):
@@ -676,11 +740,11 @@ class Run:
         if operation in ANALYTIC and not hasattr(ring, "exp"):
             raise Unknown(f"a program with {operation} is not polynomial")
         if operation == "constant":
-            return [ring.number(q) for q in gate.words]
+            return self.constant(k)
         if operation in BILINEAR:
             return list(plan[0](ring, *xs, *[[ring.number(1)]] * (2 - len(xs))))
         if operation in ENTRYWISE:
-            value, n = ENTRYWISE[operation][0], (*gate.words, None)[0]
+            value, n = ENTRYWISE[operation][0], self.constant(k)[0]
             return [value(ring, n, x) for x in xs[0]]
         if operation == "softmax":
             found: dict[int, Any] = {}
@@ -712,7 +776,7 @@ class Run:
         if not back:
             moved = [zero if i is None else moved[i] for i in plan[side]]
         if operation in ENTRYWISE:
-            slope, n = ENTRYWISE[operation][1], (*gate.words, None)[0]
+            slope, n = ENTRYWISE[operation][1], self.constant(k)[0]
             at = value(k if operation in ANALYTIC else gate.operands[0])
             moved = [ring.multiply(slope(ring, n, x), c) for x, c in zip(at, moved, strict=True)]
         if not back:
@@ -723,10 +787,21 @@ class Run:
                 found[i] = ring.add(found[i], c)
         return found
 
+    def gradient_work(self, wanted: list[bool]) -> int:
+        total = 10 * len(wanted)
+        for gate in self.circuit.gates:
+            for side, j in enumerate(gate.operands):
+                if wanted[j]:
+                    bilinear = gate.operation in BILINEAR
+                    total += gate.plan[1 + side].work if bilinear else 15 * prod(gate.shape)
+                    total += 5 * self.circuit.size(j)
+        return total
+
     def gradient(
         self, values: list[Numbers], seeds: dict[int, Numbers], wanted: list[bool]
     ) -> dict[int, Numbers]:
         """Derivatives, by each weight, of the sum of seeds times values; places not wanted are passed over."""
+        afford(self.gradient_work(wanted))
         found = dict(seeds)
         for k in reversed(range(max(seeds) + 1)):
             operands = self.circuit.gates[k].operands
@@ -754,6 +829,7 @@ class Echelon:
 
     def reduced(self, row: list[int]) -> list[int]:
         """What is left of a row after subtracting multiples of the rows before."""
+        afford(6 * self.width + len(self.rows) * (5 + self.width * self.bytes / 90))
         p, size, mask = self.p, self.bytes, (1 << 8 * self.bytes) - 1
         packed = int.from_bytes(b"".join(x.to_bytes(size, "little") for x in row), "little")
         for shift, other in self.rows:
@@ -775,13 +851,14 @@ class Echelon:
 
 
 def rank(rows: Sequence[list[int]], p: int) -> int:
-    afford(len(rows) ** 2 * len(rows[0]) / 8 if rows else 0)
+    limit(len(rows) ** 2 * len(rows[0]) / 20 if rows else 0, work_left[0])
     echelon = Echelon(p, len(rows[0]) if rows else 0)
     return sum(echelon.add(row) for row in rows)
 
 
 def sparse_rank(vectors: list[dict[Any, int]], p: int) -> int:
     """Rank of sparse vectors. A vector with a place of its own is independent of the others and is put aside first."""
+    afford(10 * sum(map(len, vectors)))
     users: dict[Any, set[int]] = {}
     for v, vector in enumerate(vectors):
         for place in vector:
@@ -797,12 +874,15 @@ def sparse_rank(vectors: list[dict[Any, int]], p: int) -> int:
                     waiting.append(place)
     rest = [vector for v, vector in enumerate(vectors) if v not in aside]
     columns = list({place: 0 for vector in rest for place in vector})
+    limit(len(rest) * len(columns), 4 * MOST_ENTRIES)
+    afford(len(rest) * len(columns))
     return len(aside) + rank([[vector.get(place, 0) for place in columns] for vector in rest], p)
 
 
 def kernel(matrix: list[list[int]], p: int) -> list[list[int]]:
     """A basis of the vectors v with matrix v = 0: combinations of columns, read off an elimination beside the identity."""
     columns, height = list(zip(*matrix, strict=True)), len(matrix)
+    afford(len(columns) * (height + len(columns)))
     echelon, found = Echelon(p, height + len(columns), height), []
     for k, column in enumerate(columns):
         row = [*column, *(int(i == k) for i in range(len(columns)))]
@@ -816,7 +896,7 @@ def independent_columns(table: list[list[Enclosure]], bits: int) -> None:
     inverse C of theirs; integers then show that the row sums of |1 - C T| are below 1, so that C T is not singular.
     """
     width, failed = len(table[0]) if table else 0, "the enclosure is not seen to be of full rank"
-    afford(width * width * (len(table) + width))
+    afford(width * (width + len(table)) * (20 + 2 * width))
     work = [[m / (1 << bits) for m, _ in row] for row in table]
     chosen: list[int] = []
     for _ in range(width):  # columns leave at the left, those of the inverse come in at the right
@@ -840,34 +920,39 @@ def independent_columns(table: list[list[Enclosure]], bits: int) -> None:
 
 # == 6. Lower bounds =====================================================================================
 
-Form = tuple[int, dict[int, Numbers]]
-"""The number of a sample, and the seeds of a linear form of the values there."""
+Form = tuple[int, int, int]
+"""An entry of a value: the number of a sample, the place of an instruction, the flat index in its value."""
 
 
 def jacobian(
-    run: Run, weights: Numbers, samples: list[Numbers], rows: list[Form], columns: list[int]
+    run: Evaluation, weights: Numbers, samples: list[Numbers], rows: list[Form], columns: list[int]
 ) -> list[Numbers]:
-    """Derivatives of linear forms of values by the flat weights in `columns`."""
-    circuit, zero = run.circuit, run.ring.number(0)
-    places = circuit.named("weight")
-    home = {c: (places[name], c - own.start) for name, own in circuit.flat.items() for c in own}
+    """Derivatives of entries of values by the flat weights in `columns`."""
+    circuit, ring = run.circuit, run.ring
+    home = {c: (circuit.weights[name], c - own.start) for name, own in circuit.flat.items() for c in own}
     homes = [home[c] for c in columns]
     wanted = circuit.depends({place for place, _ in homes})
-    used = {sample for sample, _ in rows}
-    afford(circuit.work * (len(used) + 2 * len(rows)))
-    values = {n: run.values(weights, samples[n]) for n in sorted(used)}
-    table = []
-    for n, seeds in rows:
-        found = run.gradient(values[n], seeds, wanted)
-        table.append([found[place][i] if place in found else zero for place, i in homes])
+    limit(len(rows) * len(columns), 4 * MOST_ENTRIES)
+    limit(len(rows) * run.gradient_work(wanted), work_left[0])
+    afford(5 * circuit.parameters + len(rows) * len(columns))
+    table, current, values = [Numbers()] * len(rows), -1, list[Numbers]()
+    for number in sorted(range(len(rows)), key=rows.__getitem__):
+        sample, place, index = rows[number]
+        if sample != current:
+            current, values = sample, run.values(weights, samples[sample])
+        seed = [ring.number(0)] * circuit.size(place)
+        seed[index] = ring.number(1)
+        found = run.gradient(values, {place: seed}, wanted)
+        table[number] = [found[j][i] if j in found else ring.number(0) for j, i in homes]
     return table
 
 
-def entry(circuit: Circuit, ring: Any, places: list[int], index: int) -> dict[int, Numbers]:
-    """The linear form that is one entry, by flat index, of the values at these places."""
+def entry(circuit: Circuit, places: list[int], index: int) -> tuple[int, int]:
+    """Place and flat index of one entry, by flat index, of the values at these places."""
+    afford(5 * len(places))
     for k in places:
         if index < circuit.size(k):
-            return {k: [ring.number(int(i == index)) for i in range(circuit.size(k))]}
+            return k, index
         index -= circuit.size(k)
     raise Rejected("there is no such entry")
 
@@ -886,8 +971,11 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
 
     Its rank modulo p at an integer point is at most the generic rank; so is that at a real point, by enclosures. Vanishing
     polynomials whose own rows are independent at a zero modulo p have a zero over the p-adic integers there (Hensel), and the
-    other rows are counted. Where the output is V Z, rows of V that stand in no row and no column of the minor are seen by their
-    own outputs only: with independent columns z of Z ("tokens") they add their number times that of the tokens.
+    other rows are counted: for the component of the source through this point. The source may have others. The dimension is
+    that of the whole image, and the upper bounds that know of vanishing polynomials (parameters, coordinates, span) bound all
+    components; all others refuse them, because they need an irreducible source. Where the output is V Z, rows of V that stand
+    in no row and no column of the minor are seen by their own outputs only: with independent columns z of Z ("tokens") they
+    add their number times that of the tokens.
     """
     kind = argument.get("kind") if type(argument) is dict else None
     need(type(kind) is str and kind in LOWER, "the lower bound is of no kind that the format knows")
@@ -900,12 +988,13 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
     if bits:
         need(not circuit.vanishing, "intervals are not known for weights that satisfy equations")
         layer = [] if layer == [None] else fields(layer[0], "a layer", "weight", "tokens", "rows")
-    run, size = Run(circuit, ring), circuit.input_size
+    run, size = Evaluation(circuit, ring), circuit.input_size
     count = integer(samples, 1, 10**6 if size else 1, "the number of samples")
     both = point(weights, circuit.parameters, p, bits), point(inputs, count * size, p, bits)
     at, flat = ([(x << ring.bits - bits, 0) for x in xs] if bits else xs for xs in both)
     given = [flat[n * size : (n + 1) * size] for n in range(count)]
     columns = integers(columns, 0, circuit.parameters - 1, "a column")
+    need(len(set(columns)) == len(columns), "the minor is zero: a column is listed twice")
     pairs = [integers(row, 0, 10**9, "a row", 2) for row in listed(rows, "rows")]
     conditions = range(circuit.size(*circuit.vanishing))
     need(len(pairs) + len(conditions) == len(columns), "a minor has as many rows as columns")
@@ -914,14 +1003,14 @@ def check_lower(circuit: Circuit, argument: Any) -> int:
         need(not any(x for k in circuit.vanishing for x in values[k]), "the point is not on the source")
     added = check_layer(run, at, given, layer, pairs, columns) if layer else 0
     need(all(n < count for n, _ in pairs), "there is no such sample")
-    forms = [(0, entry(circuit, ring, circuit.vanishing, e)) for e in conditions]
-    forms += [(n, entry(circuit, ring, circuit.outputs, e)) for n, e in pairs]
+    forms = [(0, *entry(circuit, circuit.vanishing, e)) for e in conditions]
+    forms += [(n, *entry(circuit, circuit.outputs, e)) for n, e in pairs]
     if forms:
         ring.need_independent(jacobian(run, at, given, forms, columns))
     return len(pairs) + added
 
 
-def check_layer(run: Run, at: Numbers, given: list[Numbers], layer: list[Any], pairs: list[list[int]],
+def check_layer(run: Evaluation, at: Numbers, given: list[Numbers], layer: list[Any], pairs: list[list[int]],
                 columns: list[int]) -> int:  # fmt: skip
     """For the output V Z, with independent tokens: what own rows of V add. They are listed by `intervals`. In a `last layer` they
     are those that do not occur: its rows (r, token) become outputs, together with (r, token) for all independent tokens, and the
@@ -931,21 +1020,21 @@ def check_layer(run: Run, at: Numbers, given: list[Numbers], layer: list[Any], p
     z, height, t = last_layer(circuit, name)
     width, flat = circuit.size(z) // t, circuit.flat[name]
     tokens = different(values, len(given) * t, "a token")
+    need(len(tokens) <= width, "there are more tokens than rows of Z")
     if heights:
-        own = different(heights[0], height, "a row of the last layer")
+        own = set(different(heights[0], height, "a row of the last layer"))
         need(not any(e // t in own for _, e in pairs), "a row is an output of the last layer's own rows")
         inside = any(c in flat and (c - flat.start) // width in own for c in columns)
         need(not inside, "a column is in those rows")
     else:
         need(not any(c in flat for c in columns), "a column is in the last layer")
         need(not {x for _, x in pairs} & set(tokens), "a row's token is one of the independent ones")
-        used = sorted({r for r, _ in pairs})
+        used = {r for r, _ in pairs}
         need(all(r < height for r in used), "there is no such row")
         every = [*((r, x) for r in used for x in tokens), *pairs]
         pairs[:] = [[x // t, r * t + x % t] for r, x in every]
         columns += [flat.start + r * width + b for r in used for b in range(width)]
-        own = [r for r in range(height) if r not in used]
-    afford(circuit.work * len(tokens))
+        own = set(range(height)) - used
     found = {n: run.values(at, given[n])[z] for n in {x // t for x in tokens}}
     if tokens:
         run.ring.need_independent([found[x // t][x % t :: t] for x in tokens])
@@ -955,7 +1044,7 @@ def check_layer(run: Run, at: Numbers, given: list[Numbers], layer: list[Any], p
 def last_layer(circuit: Circuit, name: Any) -> tuple[int, int, int]:
     """For a program with the one output V Z: the place of Z, and the numbers of rows of V and of columns of Z."""
     need(type(name) is str and name in circuit.flat, "the last layer is not a weight")
-    place, gate = circuit.named("weight")[name], circuit.gates[circuit.outputs[0]]
+    place, gate = circuit.weights[name], circuit.gates[circuit.outputs[0]]
     form = gate.operation == "einsum" and gate.words in (["ab", "bc", "ac"], ["ab", "b", "a"])
     users = [g for g in circuit.gates for j in g.operands if j == place]
     alone = form and gate.operands[0] == place and len(users) == len(circuit.outputs) == 1
@@ -971,14 +1060,15 @@ Field = list[tuple[int, int, Monomial]]
 
 
 def symmetry_vectors(
-    circuit: Circuit, at: list[int], p: int, groups: Any, vector_fields: Any = None
+    circuit: Circuit, at: list[int], p: int, groups: Any, vector_fields: Any = ()
 ) -> list[dict[int, int]]:
     """Verify groups and vector fields; the directions at the point, modulo p, in which they move the weights."""
     need(not circuit.vanishing, "symmetries are not known for weights that satisfy equations")
-    own = [] if vector_fields is None else listed(vector_fields, "fields")
+    own = [] if vector_fields == () else listed(vector_fields, "fields")
     bundles = [group_fields(circuit, group) for group in listed(groups, "groups")]
     found, ring = [], ModP(p)
     for unverified, vector_field in chain(*bundles, ((True, read_field(circuit, value)) for value in own)):
+        afford(30 * len(vector_field))
         if unverified:
             check_field(circuit, vector_field)
         found.append({i: x for i, x in field_at(vector_field, ring, at).items() if x})
@@ -1056,7 +1146,7 @@ def read_axes(circuit: Circuit, axes: Any, size: Any, linear: bool) -> tuple[Axe
     need(known, "axes names weights of the program")
     tables, copies = Axes(), set()
     for name, labels in axes.items():
-        shape = circuit.gates[circuit.named("weight")[name]].shape
+        shape = circuit.gates[circuit.weights[name]].shape
         listed(labels, "the labels of a weight", len(shape))
         stars = [axis for axis, label in enumerate(labels) if label == "*"]
         plain = [0 if label == "*" else integer(label, -most, most, "a label") for label in labels]
@@ -1066,6 +1156,7 @@ def read_axes(circuit: Circuit, axes: Any, size: Any, linear: bool) -> tuple[Axe
         copies.add(shape[stars[0]] if stars else 0)
         steps = row_major(shape)
         for axis in [axis for axis, label in enumerate(plain) if label]:
+            afford(20 * len(circuit.flat[name]))
             table: dict[tuple[int, int], list[int]] = {}
             for k, place in enumerate(circuit.flat[name]):
                 copy = k // steps[stars[0]] % shape[stars[0]] if stars else 0
@@ -1106,21 +1197,21 @@ def check_field(circuit: Circuit, vector_field: Field) -> None:
     for number, last in enumerate(order):
         ring = Polynomials(MOST_TERMS if last < 0 else MOST_TERMS // 50)
         try:
-            if not moves(Run(circuit, ring), ring.variables(size), vector_field, last):
+            if not moves(Evaluation(circuit, ring), ring.variables(size), vector_field, last):
                 circuit.unknowns_up_to = [last]
                 return
         except Unknown as reason:
             too_large = reason if last < 0 else too_large
         if circuit.polynomial and number == 0:
             symbols = Symbols()
-            drawn = [RANDOM.randrange(symbols.p) for _ in range(size)]
-            need(not moves(Run(circuit, symbols), drawn, vector_field, -1), changes)
+            drawn = symbols.drawn(size)
+            need(not moves(Evaluation(circuit, symbols), drawn, vector_field, -1), changes)
     if too_large:
         raise too_large
     raise Rejected(f"{changes}, or is not seen to keep it")
 
 
-def moves(run: Run, given: Numbers, vector_field: Field, last: int) -> bool:
+def moves(run: Evaluation, given: Numbers, vector_field: Field, last: int) -> bool:
     """Whether an output moves when the weights move along a field. Up to instruction number `last`, values that do not move, or
     of which each entry moves by a multiple of an entry, are unknowns that do the same. Values of exp, reciprocal and softmax are
     always unknowns; a line of softmax adds up to one.
@@ -1155,14 +1246,14 @@ def moves(run: Run, given: Numbers, vector_field: Field, last: int) -> bool:
                 found = part if found is None else list(map(ring.add, found, part))
         slopes.append(found if found is not None and any(t != zero for t in found) else None)
         if (t := slopes[k]) is not None and k <= last and gate.operands:
-            linear = multiples(t, value(k))
+            linear = multiples(ring, t, value(k))
             if linear is not None:
                 values[k] = ring.variables(len(t))
                 slopes[k] = [ring.multiply(ring.number(c), values[k][j]) for c, j in linear]
     return any(slopes[k] is not None for k in circuit.outputs)
 
 
-def multiples(slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:
+def multiples(ring: Polynomials, slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:
     """For each slope a number c and a place j, so that it is c times value number j; None if there are no such."""
     places, found = {min(v): j for j, v in enumerate(values) if v}, []
     for slope in slopes:
@@ -1170,7 +1261,7 @@ def multiples(slopes: Numbers, values: Numbers) -> list[tuple[Any, int]] | None:
         j = places.get(first, 0)
         c = Fraction(slope.get(first, 0)) / (values[j].get(first) or 1)
         c = c.numerator if c.denominator == 1 else c
-        if slope != {e: c * d for e, d in values[j].items() if c}:
+        if slope != ring.multiply(ring.number(c), values[j]):
             return None
         found.append((c, j))
     return found
@@ -1201,28 +1292,32 @@ def check_upper(circuit: Circuit, argument: Any, network: Network | None = None)
     return int(function(circuit, *values))
 
 
-def symmetries_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vector_fields: Any = None) -> int:
+def symmetries_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vector_fields: Any = ()) -> int:
     """Symmetries are in the kernel of the differential; their rank at one point modulo p is at most the generic one."""
     return circuit.parameters - sparse_rank(symmetry_vectors(circuit, at, p, groups, vector_fields), p)
 
 
 def highest_degree(circuit: Circuit) -> int:
-    """A bound of the degrees of all values, in weights, inputs, and exponentials together."""
+    """A bound of the degrees of all values, in weights, inputs, and exponentials together, as far as 2^40. Sums of fractions with
+    different denominators, behind a reciprocal, have the sum of their degrees.
+    """
     found: list[int] = []
-    for gate in circuit.gates:
-        parts = [found[k] for k in gate.operands] or [int(gate.operation != "constant")]
+    fraction = circuit.depends({k for k, gate in enumerate(circuit.gates) if gate.operation == "reciprocal"})
+    for k, gate in enumerate(circuit.gates):
+        parts = [found[j] for j in gate.operands] or [int(gate.operation != "constant")]
         factor = gate.words[0] if gate.operation == "power" else 1
         factor = prod(gate.shape) if gate.operation in ANALYTIC else factor
-        found.append(factor * (sum(parts) if gate.operation in ("multiply", "einsum") else max(parts)))
+        if fraction[k] and gate.operation in BILINEAR:
+            factor = gate.plan[0].products // prod(gate.shape)
+        added = fraction[k] or gate.operation in BILINEAR
+        found.append(min(2**40, factor * (sum(parts) if added else max(parts))))
     return max(found)
 
 
 def degree_sets(circuit: Circuit) -> list[int]:
     """For each output the set of degrees in the inputs that can occur."""
-    degree = max(1, highest_degree(circuit))
-    limit(degree, 10**4)
-    afford(circuit.work * degree * 100)
-    found = Run(circuit, DegreeSets()).outputs([1] * circuit.parameters, [2] * circuit.input_size)
+    limit(highest_degree(circuit), 10**4)
+    found = Evaluation(circuit, DegreeSets()).outputs([1] * circuit.parameters, [2] * circuit.input_size)
     return [int(mask) for mask in found]
 
 
@@ -1231,13 +1326,19 @@ def coordinates_bound(circuit: Circuit) -> int:
     n = circuit.input_size
     if not n:
         return circuit.size(*circuit.outputs)
-    masks = degree_sets(circuit)
-    return sum(comb(n + k - 1, k) for mask in masks for k in range(mask.bit_length()) if mask >> k & 1)
+    masks, total, monomials = Counter(degree_sets(circuit)), 0, 1
+    highest = max(masks).bit_length()
+    afford(highest * (5 * len(masks) + highest / 4))
+    for k in range(highest):
+        total += monomials * sum(count for mask, count in masks.items() if mask >> k & 1)
+        monomials = monomials * (n + k) // (k + 1)
+    return total
 
 
 def span_bound(circuit: Circuit) -> int:
     """A last linear layer V z: the m outputs are combinations of the n entries of z, so that the m x M matrix of their
-    coefficients has rank at most n; such matrices have dimension n (m + M - n).
+    coefficients has rank at most n; such matrices have dimension n (m + M - n). V may be used in z too. All outputs have the
+    same degrees, because V is a whole weight.
     """
     last = circuit.gates[circuit.outputs[0]]
     linear = len(circuit.outputs) == 1 and last.operation == "einsum" and last.words == ["ab", "b", "a"]
@@ -1262,7 +1363,7 @@ def composition_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vect
     parts = [part(circuit, [cut], None), part(circuit, circuit.outputs, cut)]
     bound = check_upper(parts[0][0], first)
     if second == {"kind": "hypersurface"}:
-        bound += hypersurface_bound(parts[0][0], parts.pop()[0])
+        bound += hypersurface_bound(parts[0][0], parts.pop()[0], cut_name(circuit))
     else:
         bound += check_upper(parts[1][0], second)
     vectors = symmetry_vectors(circuit, at, p, groups, vector_fields)
@@ -1270,11 +1371,13 @@ def composition_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vect
     for number, (own, places) in enumerate(parts if vectors else ()):
         if not own.polynomial:
             continue  # fewer rows make k smaller
-        run, count = Run(own, ModP(p)), samples if own.input_size else 1
+        run, count = Evaluation(own, ModP(p)), samples if own.input_size else 1
+        height = count * own.size(*own.outputs)
+        limit(height, MOST_ENTRIES)
+        afford(height * (10 + sum(map(len, vectors))) + 10 * count * own.input_size)
         drawn = [[x % p for x in stream(number, n, own.input_size)] for n in range(count)]
-        rows = [(n, e) for n in range(count) for e in range(own.size(*own.outputs))]
-        afford(len(rows) * sum(map(len, vectors)))
-        forms = [(n, entry(own, run.ring, own.outputs, e)) for n, e in rows]
+        places_of = [entry(own, own.outputs, e) for e in range(own.size(*own.outputs))]
+        forms = [(n, *place) for n in range(count) for place in places_of]
         table = jacobian(run, [at[i] for i in places], drawn, forms, list(range(own.parameters)))
         column = {i: c for c, i in enumerate(places)}
         for vector, found in zip(vectors, moved, strict=True):
@@ -1284,40 +1387,46 @@ def composition_bound(circuit: Circuit, p: int, at: list[int], groups: Any, vect
     return bound - sparse_rank(moved, p)
 
 
-def hypersurface_bound(first: Circuit, second: Circuit) -> int:
+def hypersurface_bound(first: Circuit, second: Circuit, cut: str) -> int:
     """How many coefficients of a second part matter behind n + 1 forms of degree d in n variables. Their image lies in a
     hypersurface of degree D = d^(n-1) (Bezout); second parts of degree e that differ by a multiple of its equation give
-    one function.
+    one function. The cut must be the one input of the second part.
     """
     n = first.input_size
     need(n >= 2 and second.input_size == n + 1, "the cut is not of one entry more than the inputs")
-    need(len(second.named("input")) == 1 and first.size(*first.outputs) == n + 1, "inputs bypass the cut")
+    need(list(second.inputs) == [cut] and first.size(*first.outputs) == n + 1, "inputs bypass the cut")
     degrees = []
     for own in (first, second):
         masks = set(degree_sets(own))
         mask = masks.pop() if len(masks) == 1 else 0
         need(mask.bit_count() == 1 and mask > 1, "a part is not homogeneous of one degree")
         degrees.append(mask.bit_length() - 1)
+    limit(n * degrees[0].bit_length(), 10**3)
     d, e = degrees[0] ** (n - 1), degrees[1]
     need(d <= e, "the second part has too small a degree for the equation")
     return second.size(*second.outputs) * (comb(e + n, n) - comb(e - d + n, n))
 
 
+def cut_name(circuit: Circuit) -> str:
+    """A name that no input has."""
+    return max(["", *circuit.inputs], key=len) + "%"
+
+
 def part(circuit: Circuit, outputs: list[int], cut: int | None) -> tuple[Circuit, list[int]]:
     """The program of what these outputs use, with an input in the place of the cut; and the flat weights that it has."""
+    afford(20 * len(circuit.gates))
     used = set(outputs)
     for k in reversed(range(len(circuit.gates))):
         used |= set(circuit.gates[k].operands) if k in used and k != cut else set()
     gates = {k: circuit.gates[k] for k in sorted(used)}
     if cut in gates:
-        name = max(["", *circuit.named("input")], key=len) + "%"  # a name that is not there yet
-        gates[cut] = Gate("input", [name], [], gates[cut].shape)
+        gates[cut] = Gate("input", [cut_name(circuit)], [], gates[cut].shape)
     order = sorted(gates, key=lambda k: ORDER.get(gates[k].operation, 2))
     place = {k: n for n, k in enumerate(order)}
     own = Circuit(outputs=[place[k] for k in outputs])
     for g in map(gates.__getitem__, order):
         own.gates.append(Gate(g.operation, g.words, [place[j] for j in g.operands], g.shape, g.plan))
-    return own, [i for name in own.named("weight") for i in circuit.flat[name]]
+    return own, [i for name in own.weights for i in circuit.flat[name]]
 
 
 # == 9. Equations ========================================================================================
@@ -1334,7 +1443,7 @@ def coordinates(circuit: Circuit, ring: Polynomials) -> list[Polynomial]:
     need(not circuit.vanishing, "this is not known for weights that satisfy equations")
     n, found = circuit.parameters, []
     given = ring.variables(n + circuit.input_size)
-    for f in Run(circuit, ring).outputs(given[:n], given[n:]):
+    for f in Evaluation(circuit, ring).outputs(given[:n], given[n:]):
         parts: dict[Shape, Polynomial] = {} if circuit.input_size else {(): {}}
         for monomial, c in f.items():
             cut = bisect_left(monomial, n)
@@ -1345,7 +1454,7 @@ def coordinates(circuit: Circuit, ring: Polynomials) -> list[Polynomial]:
 
 def evaluated(polynomials: list[Polynomial], p: int, points: Sequence[list[int]]) -> list[list[int]]:
     """The values of polynomials at points modulo p."""
-    afford(20 * len(points) * sum(map(len, polynomials)))
+    afford(2 * (5 + len(points)) * sum(5 + len(monomial) for f in polynomials for monomial in f))
     number = ModP(p).number
     reduced = [[(number(c), monomial) for monomial, c in f.items()] for f in polynomials]
     return [[sum(c * prod(at[i] for i in m) for c, m in f) % p for f in reduced] for at in points]
@@ -1364,7 +1473,8 @@ def read_equation(value: Any, coordinates: int) -> Equation:
 
 def substituted(ring: Any, f: Equation, values: Numbers) -> Any:
     """An equation with these values in the places of the coordinates."""
-    return reduce(ring.add, (evaluate_term(ring, c, monomial, values) for c, monomial in f), ring.number(0))
+    terms = [evaluate_term(ring, c, monomial, values) for c, monomial in f]
+    return ring.dot(terms, [ring.number(1)] * len(terms))
 
 
 def check_equations(circuit: Circuit, values: Any) -> tuple[list[Equation], list[Polynomial]]:
@@ -1379,13 +1489,15 @@ def check_equations(circuit: Circuit, values: Any) -> tuple[list[Equation], list
 
 def equations_bound(circuit: Circuit, p: int, weights: list[int], values: Any) -> int:
     """The tangent space of the image's closure at an image point is inside that of the equations, and the closure is
-    irreducible: its dimension is at most N minus the rank of the equations' differentials, also modulo p.
+    irreducible (`coordinates` refuses vanishing polynomials): its dimension is at most N minus the rank of the equations'
+    differentials, also modulo p.
     """
     equations, own = check_equations(circuit, values)
     y, rows = evaluated(own, p, [weights])[0], []
     for f in equations:
         row = [0] * len(y)
         for c, monomial in f:
+            afford(20 * len(monomial) ** 2)
             for i, e in monomial:
                 others = prod(pow(y[j], n, p) for j, n in monomial if j != i)
                 row[i] = (row[i] + c * e * pow(y[i], e - 1, p) * others) % p
@@ -1396,7 +1508,8 @@ def equations_bound(circuit: Circuit, p: int, weights: list[int], values: Any) -
 def flattening_bound(circuit: Circuit, p: int, at: list[int], name: Any) -> int:
     """For y = W_2 (W_1 x)^r, a sum of k terms c (x) l^r with l linear: a flattening, linear in the coefficients, has rank at
     most k times that of one term. Where this is met, the left kernel times the right kernel are differentials that vanish on the
-    image's tangent space. All ranks modulo p are at most those over QQ, and the first is known to be equal.
+    image's tangent space. All ranks modulo p are at most those over QQ. The first is k times that of one term, which that over QQ
+    does not exceed: both are equal, and kernels modulo p are those over QQ, reduced.
     """
     form = [(gate.operation, gate.operands) for gate in circuit.gates]
     layers = [gate.words for gate in circuit.gates if gate.operation == "einsum"]
@@ -1408,6 +1521,7 @@ def flattening_bound(circuit: Circuit, p: int, at: list[int], name: Any) -> int:
     limit(r, 60)
     limit(comb(n + r - 1, r) * m, 10**4)
     table, height, width = flattening(name, n, m, r)
+    afford(comb(n + r - 1, r) * (10 * k * n + m * k))
     rows, outer = nested(at[: k * n], (k, n)), nested(at[k * n :], (m, k))
     powers = [
         [prod(pow(x, d, p) for x, d in zip(row, e, strict=True)) for row in rows] for e in monomials(n, r)
@@ -1428,7 +1542,8 @@ def flattening_bound(circuit: Circuit, p: int, at: list[int], name: Any) -> int:
             matrix[a][b] = (matrix[a][b] + s * y[c]) % p
     need(rank(matrix, p) == k * len(single), "the flattening does not have the rank that its terms allow")
     right, left = kernel(matrix, p), kernel(transposed(matrix), p)
-    afford(len(left) * len(right) * sum(map(len, table.values())))
+    limit(len(left) * len(right) * len(y), 4 * MOST_ENTRIES)
+    afford(5 * len(left) * len(right) * (len(y) + sum(map(len, table.values()))))
     entries = [table.get(c, []) for c in range(len(y))]
     forms = [[sum(u[a] * v[b] * s for a, b, s in each) % p for each in entries] for u in left for v in right]
     return len(y) - rank(forms, p)
@@ -1456,7 +1571,9 @@ def flattening(name: Any, n: int, m: int, r: int) -> tuple[dict[int, list[tuple[
     derived = int(name == ["koszul"])
     index = {e: i for i, e in enumerate(monomials(n, r))}
     operators, forms = monomials(n, s), monomials(n, r - s - derived)
-    limit(space * comb(space, q) * len(operators) * len(forms), 2 * 10**6)
+    size = space * comb(space, q) * len(operators) * len(forms)
+    limit(size, 2 * 10**6)
+    afford(10 * size * (5 + n))
     small, large = list(combinations(range(space), q)), list(combinations(range(space), q + 1))
     table: dict[int, list[tuple[int, int, int]]] = {}
     for c, chosen in enumerate(small):
@@ -1536,6 +1653,24 @@ class Network:
         return found
 
     @property
+    def work(self) -> int:
+        """What one evaluation by definition costs; no matrix may be too large."""
+        w, t = self.widths, self.tokens
+        limit(max(w) ** 2 if self.ranks else 0, MOST_ENTRIES)
+        if self.family == "convolution":
+            return sum((20 + k) * prod(self.input_shape) for k in w)
+        total = 10 * sum(w) + (0 if self.ranks else 2 * sum(m * n for m, n in pairwise(w)))
+        for a, heads, d, e in self.layers:
+            n, inner = (
+                (w[0], 0) if "L" in self.weights else (d, a)
+            )  # virtual matrices are those of the first width
+            total += (
+                heads * 2 * (n * n * (inner + t + 10) + n * t * (2 * t + 20) + e * n * (t + 5) + 30 * t * t)
+            )
+            total += heads * 20 * e * d * comb(d + 1, 2) if self.segre else 0
+        return total
+
+    @property
     def input_shape(self) -> Shape:
         if self.family != "convolution":
             return (self.widths[0], self.tokens) if self.ranks else (self.widths[0],)
@@ -1606,7 +1741,7 @@ def nested(values: Numbers, shape: Shape) -> Any:
 
 def arrays(circuit: Circuit, weights: Numbers) -> dict[str, Any]:
     """Weights by their names, as nested lists."""
-    shapes = {name: circuit.gates[place].shape for name, place in circuit.named("weight").items()}
+    shapes = {name: circuit.gates[place].shape for name, place in circuit.weights.items()}
     return {name: nested([weights[i] for i in own], shapes[name]) for name, own in circuit.flat.items()}
 
 
@@ -1667,11 +1802,11 @@ Definition = tuple[str, Callable[[Any, Numbers, Numbers], Numbers]]
 
 def by_network(circuit: Circuit, network: Network) -> Definition:
     """The definition of a built-in network, for a program that has its weights and inputs."""
-    places = circuit.named("weight")
+    places = circuit.weights
     shapes = [(name, circuit.gates[place].shape) for name, place in places.items()]
     need(shapes == list(network.weights.items()), "the program has other weights than its spec")
     need(not circuit.vanishing, "the program's weights satisfy equations that the spec does not have")
-    inputs = [circuit.gates[place].shape for place in circuit.named("input").values()]
+    inputs = [circuit.gates[place].shape for place in circuit.inputs.values()]
     segre = network.segre and not inputs
     need(segre or inputs == [network.input_shape], "the program has other inputs than its spec")
 
@@ -1686,6 +1821,7 @@ def by_network(circuit: Circuit, network: Network) -> Definition:
 
 def by_map(circuit: Circuit, spec: str) -> Definition | None:
     """The polynomials in a spec ``map:x,y->x^2;x*y``, with those that vanish after a bar; None for other specs."""
+    limit(len(spec), 10**6)
     match = re.fullmatch(r"map:([^>|]+)->([^|]+)(?:\|([^|]+))?", spec)
     symbol = r"[A-Za-z][A-Za-z0-9']*(?:_(?:[0-9]+|[A-Za-z][A-Za-z0-9]*|\([0-9]+(?:,[0-9]+)*\)))?"
     power = rf"{symbol}(?:\^[1-9][0-9]{{0,5}})?"
@@ -1697,6 +1833,9 @@ def by_map(circuit: Circuit, spec: str) -> Definition | None:
         return None
     names = [found[0] for found in re.finditer(rf"{symbol}(?=,|$)", match[1])]
     need(len(set(names)) == len(names) == circuit.parameters, "the program has other variables than its spec")
+    need(not circuit.inputs, "the program has inputs, and its spec has none")
+    count = len(match[2].split(";"))
+    need(circuit.size(*circuit.outputs) == count, "the program has another number of outputs than its spec")
 
     def values(ring: Any, weights: Numbers, _: Numbers) -> Numbers:
         at, found = dict(zip(names, weights, strict=True)), []
@@ -1722,13 +1861,13 @@ def compare(circuit: Circuit, spec: str, network: Network | None) -> str:
     if definition is None:
         return f"The spec {shown(spec)} is not known to me: nothing is said about it."
     words, values = definition
-    afford(circuit.work * 8 * REPEATS)
+    afford(REPEATS * (network.work if network else 20 * len(spec)))
     limit(highest_degree(circuit), 2**30)
     for _ in range(REPEATS):
         ring = Symbols()
-        drawn = [RANDOM.randrange(ring.p) for _ in range(circuit.parameters + circuit.input_size)]
+        drawn = ring.drawn(circuit.parameters + circuit.input_size)
         flat, given = drawn[: circuit.parameters], drawn[circuit.parameters :]
-        found = Run(circuit, ring).values(flat, given)
+        found = Evaluation(circuit, ring).values(flat, given)
         own = [x for place in (*circuit.outputs, *circuit.vanishing) for x in found[place]]
         need(own == values(ring, flat, given), "the program is not that of its spec")
     return f"The program {words} of {shown(spec)}: {EQUAL}."
@@ -1765,6 +1904,7 @@ def orbit_dim(network: Network, symmetric: list[bool]) -> int:
     """
     w, ring, circuit, at = network.widths, ModP(BIG), Circuit(), list[int]()
     limit(sum(d * d * (2 * d + 2 * max(w)) for d in w[1:-1]), MOST_ENTRIES)
+    afford(sum(d * d * (min(a, d) + 40) + 10 * d * (e + 2 * min(a, d)) for a, _, d, e in network.layers))
     numbers = (x % BIG for x in stream(1, 1, 10**9))
     for i, (a, _, d, e) in enumerate(network.layers):
         for name, shape in ((f"A{i}", (d, d)), (f"V{i}", (e, d))):
@@ -1779,14 +1919,17 @@ def orbit_dim(network: Network, symmetric: list[bool]) -> int:
     ]
     if network.family != "softmax":
         groups += [{"group": "scaling", "weights": {f"A{k}": 1, f"V{k}": -1}} for k in range(len(w) - 1)]
-    vectors = [field_at(v, ring, at) for group in groups for _, v in group_fields(circuit, group)]
+    every = [v for group in groups for _, v in group_fields(circuit, group)]
+    afford(30 * sum(map(len, every)))
+    vectors = [field_at(v, ring, at) for v in every]
     return sparse_rank([{i: x for i, x in vector.items() if x} for vector in vectors], BIG)
 
 
 def layers_bound(network: Network | None) -> int:
     """A layer of lightning attention is linear in sum_h A_h (x) V_h, a d^2 x d e matrix of rank <= the number of heads; it is
     seen in the products of columns of A with rows of V in Sym^2 only. With one output row these products lie in the ideal of
-    as many linear forms as there are heads. A network has at most the sum of the dimensions of its layers.
+    as many linear forms as there are heads. A network has at most the sum of the dimensions of its layers. With one token,
+    which all layers keep, A is seen by its symmetric part.
     """
     if network is None or not network.ranks or network.family == "softmax":
         raise Rejected("a bound by layers rests on a spec of lightning attention")
@@ -1880,10 +2023,11 @@ def check_closure(circuit: Circuit, _: Network | None, values: Any, k: Any, argu
             low.append((degree, [(c % p, tuple(i for i, e in powers for _ in range(e))) for c, powers in f]))
             need(len({block(m) for _, m in low[-1][1]}) == 1, "an equation is not homogeneous for a grading")
     low.sort()
-    afford(300 * len(low) * comb(len(own) + k, k))
+    afford(10 * comb(len(own) + k, k) * (k + 1) * (1 + len(grades)))
     monomials = [list(combinations_with_replacement(range(len(own)), degree)) for degree in range(k + 1)]
     sizes = Counter(block(m) for each in monomials for m in each)
-    afford(sum(n * n * (k + n / 8) for n in sizes.values()))
+    limit(sum(n * n * (k + n / 20) for n in sizes.values()), work_left[0])
+    afford(sum(n * n * (k + 5) for n in sizes.values()) + 10 * (max(sizes.values()) + 4) * circuit.parameters)
     drawn = [[x % p for x in stream(0, i, circuit.parameters)] for i in range(max(sizes.values()) + 4)]
     points = evaluated(own, p, drawn)
     places: dict[Shape, dict[Shape, int]] = {key: {} for key in sizes}
@@ -1897,9 +2041,10 @@ def check_closure(circuit: Circuit, _: Network | None, values: Any, k: Any, argu
             seen[key].add([prod(y[i] for i in m) % p for y in points[: sizes[key] + 4]])
         for own_degree, terms in low:
             for factor in monomials[degree - own_degree] if own_degree <= degree else ():
+                afford(20 + 3 * degree * len(grades))
                 key = block((*factor, *terms[0][1]))
                 if len(seen[key].rows) + len(multiples[key].rows) < len(places[key]):
-                    afford(len(places[key]) ** 2 / 8)
+                    afford(len(terms) * (10 + 2 * degree))
                     row = [0] * sizes[key]
                     for c, m in terms:
                         row[places[key][tuple(sorted((*factor, *m)))]] = c
@@ -1917,6 +2062,7 @@ def check_closure(circuit: Circuit, _: Network | None, values: Any, k: Any, argu
 def coordinate_degrees(circuit: Circuit, own: list[Polynomial], value: Any) -> list[int]:
     """The degree of each coordinate when weights have these degrees; all must be homogeneous."""
     degrees = integers(value, -100, 100, "a degree of a weight", circuit.parameters)
+    afford(2 * sum(5 + len(monomial) for f in own for monomial in f))
     found = [{sum(degrees[i] for i in monomial) for monomial in f} or {0} for f in own]
     need(all(len(each) == 1 for each in found), "a coordinate is not homogeneous for a grading")
     return [each.pop() for each in found]
@@ -1945,12 +2091,13 @@ def check_outside(circuit: Circuit, _: Network | None, point: Any, value: Any) -
 
 def check_singular(circuit: Circuit, network: Network | None, weights: Any, argument: Any) -> Shown:
     """An arc w(t) of weights that passes through the point at t = 0 gives an arc of the image; its first coefficient that is
-    not zero is a tangent vector. More independent ones than the dimension show that the point is singular.
+    not zero is a tangent vector. More independent ones than the dimension show that the point is singular: the image is
+    irreducible, without vanishing polynomials, so that all of it has this dimension there.
     """
     p, upper, arcs = fields(argument, "the argument", "prime", "upper", "arcs")
     p, ring = prime(p), Polynomials()
     need(not circuit.vanishing, "this is not known for weights that satisfy equations")
-    run, inputs = Run(circuit, ring), ring.variables(1 + circuit.input_size)[1:]  # variable 0 is t
+    run, inputs = Evaluation(circuit, ring), ring.variables(1 + circuit.input_size)[1:]  # variable 0 is t
     at = [ring.number(x) for x in exact(weights, "weights", circuit.parameters)]
     y, vectors = run.outputs(at, inputs), []
     for arc in listed(arcs, "arcs"):
@@ -1969,7 +2116,9 @@ def check_singular(circuit: Circuit, network: Network | None, weights: Any, argu
 
 
 def check_smooth(circuit: Circuit, _: Network | None, weights: Any, argument: Any) -> Shown:
-    """Equations whose differentials have rank N - n at a point of an n-dimensional image show that it is smooth there."""
+    """Equations whose differentials have rank N - n at a point of an n-dimensional image show that it is smooth there. It is
+    irreducible, which `equations_bound` sees to.
+    """
     p, lower, equations = fields(argument, "the argument", "prime", "lower", "equations")
     p = prime(p)
     at = [ModP(p).number(x) for x in exact(weights, "weights", circuit.parameters)]
@@ -1981,8 +2130,9 @@ def check_smooth(circuit: Circuit, _: Network | None, weights: Any, argument: An
 def check_symmetry(circuit: Circuit, _: Network | None, groups: Any, own: Any) -> Shown:
     """Groups and vector fields; the dimension of their generic orbits is at least their rank at one point modulo a prime."""
     need(bool(groups or own), "at least one symmetry is named")
-    at = [x % BIG for x in stream(0, 0, circuit.parameters)]
-    orbit = sparse_rank(symmetry_vectors(circuit, at, BIG, groups, own), BIG)
+    ring = Symbols()  # at a point that was known before, fields might have been made to have a smaller rank
+    at = ring.drawn(circuit.parameters)
+    orbit = sparse_rank(symmetry_vectors(circuit, at, ring.p, groups, own), ring.p)
     all_of_them = f"{len(groups)} groups and {len(own)} vector fields do not change its function, identically"
     said = f"{all_of_them}; their generic orbits have dimension at least {orbit}."
     return Shown([said], {"symmetry_dim": orbit})
@@ -1993,7 +2143,7 @@ def check_same_function(circuit: Circuit, _: Network | None, pair: Any) -> Shown
     ring = Polynomials()
     inputs = ring.variables(circuit.input_size)
     points = [exact(weights, "weights", circuit.parameters) for weights in listed(pair, "weights", 2)]
-    values = [Run(circuit, ring).values([ring.number(x) for x in at], inputs) for at in points]
+    values = [Evaluation(circuit, ring).values([ring.number(x) for x in at], inputs) for at in points]
     on_it = not any(x for each in values for k in circuit.vanishing for x in each[k])
     need(on_it, "a point is not on the source")
     need(points[0] != points[1], "the two weights are one")
@@ -2031,14 +2181,16 @@ def check_record(record: dict[str, Any], certificates: list[Shown]) -> list[str]
             follows |= {"analysis": "dimension", "certainty": "proved"}
         elif kind in ("same function", "singular", "smooth"):
             if analysis in ("same", "canonical", "singular-point"):
-                follows |= about_points(record, own)
+                follows |= about_points(record, own, partly)
             elif analysis == "singular-locus":
                 partly.setdefault("strata", []).extend(about_strata(record, own))
         elif kind == "symmetry" and analysis == "symmetries":
             partly.setdefault("fields", []).extend(about_fields(record, own))
         elif kind == "closure" and analysis == "closure":
             follows |= about_closure(record, own, partly)
-        elif kind in ("inside", "outside") and analysis == "membership" and numbered_alike(record, own):
+        elif (
+            kind in ("inside", "outside") and "point" in record and numbered_alike(record, own, "membership")
+        ):
             follows |= dict.fromkeys(("closure", "complex_image", "real_image"), kind == "inside")
             follows["point"] = texts(own.claims[kind == "inside"])
         if record.get("field", "QQ") != "QQ":
@@ -2062,8 +2214,8 @@ def texts(value: Any) -> list[str]:
     return [text for item in value for text in texts(item)] if type(value) is list else [str(value)]
 
 
-def about_points(record: dict[str, Any], own: Shown) -> dict[str, Any]:
-    """The weights that a record is about are those of its certificate; and its verdict."""
+def about_points(record: dict[str, Any], own: Shown, partly: dict[str, list[str]]) -> dict[str, Any]:
+    """The weights that a record is about are those of its certificate, whatever else it says of them; and its verdict."""
     places, verdict, shows = {
         "same": (["first", "second"], "verdict", "same"),
         "canonical": (["at", "moved"], "same_function", True),
@@ -2072,10 +2224,14 @@ def about_points(record: dict[str, Any], own: Shown) -> dict[str, Any]:
     points = own.claims[0] if own.kind == "same function" else own.claims
     need(len(points) == len(places), "the record and its certificate are about different things")
     for name, weights in zip(places, points, strict=True):
-        flat = [text for weight in own.circuit.flat for text in texts(record[name]["weights"][weight])]
-        need(flat == texts(weights), f"{name} is not what the certificate is about")
+        named = record[name]["weights"]
+        flat = [text for weight in own.circuit.flat for text in texts(named[weight])]
+        alike = set(named) == set(own.circuit.flat) and flat == texts(weights)
+        need(alike, f"{name} is not what the certificate is about")
+        if any(record[name][key] is not None for key in set(record[name]) - {"kind", "weights"}):
+            partly[name] = ["the weights"]
     need(verdict in record, "the record has no verdict")
-    return {verdict: shows, **{name: record[name] for name in places}}
+    return {verdict: shows, **{name: record[name] for name in places if name not in partly}}
 
 
 def about_strata(record: dict[str, Any], own: Shown) -> list[str]:
@@ -2102,8 +2258,12 @@ def about_fields(record: dict[str, Any], own: Shown) -> list[str]:
     return [f"the identities of {len(found)} of {len(given)}"]
 
 
-def numbered_alike(record: dict[str, Any], own: Shown) -> bool:
-    """Whether a record numbers coordinates as the certificate: they are outputs, or all coefficients of forms in a vector."""
+def numbered_alike(record: dict[str, Any], own: Shown, analysis: str) -> bool:
+    """Whether a record of this question, over QQ, numbers coordinates as the certificate: they are outputs, or all coefficients
+    of forms in a vector.
+    """
+    if record.get("analysis") != analysis or record.get("field", "QQ") != "QQ":
+        return False
     vector = own.network is not None and len(own.network.input_shape) == 1
     count = len(record["point"]) if "point" in record else record.get("coordinate_count")
     return not own.circuit.input_size or (vector and identical(count, own.coordinates))
@@ -2116,13 +2276,14 @@ def about_closure(record: dict[str, Any], own: Shown, partly: dict[str, list[str
         return {}
     if "generators" in record:
         shows = {str(degree): n for degree, n in own.generators.items() if n and degree > 1}
-        higher = {d: n for d, n in record["generators"].items() if d not in map(str, range(k + 1))}
+        need(all(re.fullmatch(NATURAL, d) for d in record["generators"]), "a degree is not written like this")
+        higher = {d: n for d, n in record["generators"].items() if int(d) > k}
         if integer(record.get("degree_bound"), 0, 100, "a degree") <= k:
             follows = {"generators": shows, "degree_bound": record["degree_bound"]}
         else:
             need(identical(record["generators"], shows | higher), "the closure has other generators")
             partly["generators"] = [f"those of degree at most {k}"]
-    if equations and numbered_alike(record, own):
+    if equations and numbered_alike(record, own, "closure"):
         found = []
         for f in equations:
             degree, coefficients, monomials = fields(f, "an equation", "degree", "coefficients", "monomials")
@@ -2148,6 +2309,7 @@ def verify(text: str) -> tuple[int, list[str]]:
             return 8, [f"Not proved: there is no certificate in this record. {nothing}{claims}"]
         several = given if type(given) is list else [given]
         limit(len(several), 1000)
+        afford(len(text) * (5 + len(several) / 4))
         found = [check_certificate(certificate) for certificate in several]
         said = list(dict.fromkeys(sentence for own in found for sentence in own.said))
         return 0, ["Verified.", *said, *([] if bare else check_record(document, found))]

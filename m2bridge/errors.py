@@ -32,15 +32,18 @@ if TYPE_CHECKING:
     from m2bridge.engine.base import Run
 
 
-def visible(text: str) -> str:
-    """A text for a terminal: what is not printable is written out, so that nothing in a message steers the terminal.
+def visible(text: str, but: str = "") -> str:
+    """A text for a terminal: what is not printable is written out, `but` for these, so that nothing in it steers the terminal.
 
     >>> print(visible("red: " + chr(27) + "[31m"))
     red: \\x1b[31m
     """
-    if text.isprintable():
+    plain = text
+    for character in but:
+        plain = plain.replace(character, "")
+    if plain.isprintable():
         return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() or c in but else c.encode("unicode_escape").decode() for c in text)
 
 
 _IN_ASCII = str.maketrans({

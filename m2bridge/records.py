@@ -182,8 +182,10 @@ def write_atomically(path: Path, content: str | bytes, temporary: Path | None = 
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         name.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)
         raise
     sync_directory(path.parent)
 

@@ -377,6 +377,12 @@ class Result:
         """Pairs of evidence that contradict each other; empty unless `agreement` is False."""
         return weigh(self.evidence).conflicts
 
+    @property
+    def sure(self) -> str:
+        """How sure the answer is, in one word: its certainty, or ``undecided`` where no witness said anything."""
+        silent = self.evidence and all(item.value is None for item in self.evidence)
+        return "undecided" if silent or not self.view().decided else self.certainty.value
+
     def view(self) -> View:
         """What a person reads of it; subclasses say it in their own words."""
         settled = settle(self.evidence)
@@ -390,7 +396,7 @@ class Result:
         """One line: type, model, the answer, how sure it is, whether the witnesses agree."""
         stopped = "" if self.limit is None else ", stopped by a limit"
         head = f"{cut(self.model, 80)!r}: {self.view().answer}"
-        return f"{type(self).__name__}({head}; {self.certainty.value}, {AGREEMENT_WORDS[self.agreement]}{stopped})"
+        return f"{type(self).__name__}({head}; {self.sure}, {AGREEMENT_WORDS[self.agreement]}{stopped})"
 
     def _repr_html_(self) -> str:
         """A box for notebooks: the answer, how sure it is, seed and witnesses, then what was found."""
@@ -400,7 +406,7 @@ class Result:
         own = f"your own network, {self.model.count(';') + 1} lines of program"
         return box(
             self.view(),
-            certainty=self.certainty.value,
+            certainty=self.sure,
             agreement=self.agreement,
             ground=ground,
             title=own if self.model.startswith("program:") else self.model,

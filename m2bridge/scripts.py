@@ -88,12 +88,13 @@ def declare(path: Path) -> None:
 
 
 @cache
-def _environment(own: Path | None, shipped: Path) -> jinja2.Environment:
+def _environment(own: tuple[Path, ...], shipped: Path) -> jinja2.Environment:
     """The sandbox in which templates are rendered: no attribute of Python's machinery, nothing that changes its arguments."""
-    loaders: list[jinja2.BaseLoader] = [jinja2.DictLoader(template_texts(shipped))]
-    if own is not None:
-        declared = jinja2.DictLoader(_DECLARED.setdefault(own, {}))
-        loaders = [declared, jinja2.FileSystemLoader(str(own)), *loaders]
+    loaders: list[jinja2.BaseLoader] = []
+    for folder in own:
+        loaders.append(jinja2.DictLoader(_DECLARED.setdefault(folder, {})))
+        loaders.append(jinja2.FileSystemLoader(str(folder)))
+    loaders.append(jinja2.DictLoader(template_texts(shipped)))
     return ImmutableSandboxedEnvironment(
         loader=jinja2.ChoiceLoader(loaders),
         undefined=jinja2.StrictUndefined,
@@ -123,7 +124,9 @@ def declared_parameters(source: str) -> frozenset[str]:
     return frozenset(_DEFAULT.findall(source[: marker.start()])) - {_RENDERED}
 
 
-def render(template: str | Path, parameters: Mapping[str, object], *, partial: str | None = None) -> Script:
+def render(
+    template: str | Path, parameters: Mapping[str, object], *, partial: str | Path | None = None
+) -> Script:
     """Render a template with the caller's values.
 
     Parameters
@@ -134,19 +137,24 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
         Values for the parameters that the template (or the model partial) declares; each passes through
         :func:`m2bridge.literals.literal`.
     partial
-        The model partial to put in place of the one that the template loads when it runs as it stands.
+        The model partial, by its name or by the path of a file outside the package, to put in place of the one that the
+        template loads when it runs as it stands.
 
     Raises
     ------
     InputError
         For an unknown template, an undeclared parameter, or a value that is not allowed in a script.
     """
-    own, name = None, f"{template}{SUFFIX}"
+    name, outside = f"{template}{SUFFIX}", [t for t in (template, partial) if isinstance(t, Path)]
+    folders = tuple(path.resolve().parent for path in outside)
     if isinstance(template, Path):
-        own, name = template.resolve().parent, template.name
-        if name not in _DECLARED.get(own, {}) and not template.is_file():
+        name = template.name
+        if name not in _DECLARED.get(folders[0], {}) and not template.is_file():
             raise InputError(f"template {template} does not exist")
-    environment = _environment(own, template_directory())
+    if isinstance(partial, Path):
+        declare(partial)
+        partial = partial.name.removesuffix(SUFFIX)
+    environment = _environment(folders, template_directory())
     source = _source(environment, name)
     declared = declared_parameters(source)
     if partial is not None:
@@ -162,7 +170,7 @@ def render(template: str | Path, parameters: Mapping[str, object], *, partial: s
         text = environment.get_template(name).render(assignments=assignments, model_partial=model_partial)
     except Exception as error:  # a template of one's own may compute anything
         raise InputError(f"template {name} cannot be rendered: {error}") from error
-    return Script(name=name.removesuffix(SUFFIX), text=text, preload=isinstance(template, Path))
+    return Script(name=name.removesuffix(SUFFIX), text=text, preload=bool(outside))
 
 
 def line_in_template(source: str, text: str, line: int) -> int | None:

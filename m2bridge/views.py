@@ -35,7 +35,7 @@ class View:
     tables: what is better read in rows.
     notes: whole sentences that follow.
     details: sentences that only an explanation prints.
-    to_prove: what would make the answer proved; shown only when it is not.
+    to_prove: what would make the answer proved; shown only when it is not. Every question says it, if only that nothing is known.
     decided: False where there is no answer, so that nothing is proved or probable.
     """
 
@@ -44,7 +44,7 @@ class View:
     tables: tuple[Rows, ...] = ()
     notes: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
-    to_prove: str = ""
+    to_prove: str = "no argument for it is known to this question"
     decided: bool = True
 
     def sentences(self) -> list[str]:

@@ -114,7 +114,7 @@ def _fits(kind: Any, value: Any) -> bool:
 def script_sha256(question: Question[Any, Any], model: Model) -> str:
     """A hash of every template that the answer may come from: the question's own and the model's."""
     try:
-        partial: str | None = model.m2_partial
+        partial: str | Path | None = model.m2_partial
     except M2BridgeError:
         partial = None
     return _templates_sha256((*question.templates, *_ALWAYS, *([partial] if partial is not None else [])))

@@ -16,7 +16,7 @@ from m2bridge.batch.jobfile import COMMON, NAME, JobFile, Section
 from m2bridge.batch.policy import JobLimits
 from m2bridge.engine.base import parse_bytes, parse_seconds
 from m2bridge.errors import InputError, OutOfReachError, ParseError, SpecError
-from m2bridge.models import FAMILIES, Model, parse_spec
+from m2bridge.models import Model, catalogue, parse_spec
 from m2bridge.models.code import is_code, parts_of
 from m2bridge.models.spec import Arguments, read, suggestion, written
 
@@ -272,7 +272,7 @@ def _check_plain(name: str, value: Any) -> None:
 
 def families() -> list[str]:
     """The families that a grid may name."""
-    return [family.name for family in FAMILIES.values() if family.build is not None]
+    return [family.name for family in catalogue.families().values() if family.build is not None]
 
 
 @cache
@@ -282,7 +282,7 @@ def arguments_of(family: str) -> tuple[str, ...]:
     >>> arguments_of("mlp")
     ('widths', 'r', 'bias')
     """
-    build = FAMILIES[family].build
+    build = catalogue.families()[family].build
     asked = _Asked("", family, {}, {})
     try:
         if build is not None:

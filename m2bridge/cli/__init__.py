@@ -77,8 +77,11 @@ def listing() -> str:
     return "\n".join([*lines, "", textwrap.fill(EXIT_CODES, width)])
 
 
-def build_app(names: Iterable[str] | None = None) -> typer.Typer:
-    """The application with the commands of these names; with all of them, whose import takes a second, unless they are given."""
+def build_app(names: Iterable[str] | None = None, *, for_help: bool = False) -> typer.Typer:
+    """The application with the commands of these names; with all of them, whose import takes a second, unless they are given.
+
+    `for_help` questions are read and not imported.
+    """
     import typer
 
     from m2bridge.questions import sentences
@@ -97,13 +100,14 @@ def build_app(names: Iterable[str] | None = None) -> typer.Typer:
         importlib.import_module(f"m2bridge.cli.{module}").register(app)
     for name in wanted:
         if name not in COMMANDS:
-            importlib.import_module("m2bridge.cli.questions").register(app, name)
+            importlib.import_module("m2bridge.cli.questions").register(app, name, for_help=for_help)
     return app
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; 141 when a reader has closed the pipe, as for other programs."""
-    streams = sys.stdout, sys.stderr
+    nowhere = open(os.devnull, "w")  # noqa: SIM115 # in place of a closed stream, until the end
+    sys.stdout, sys.stderr = streams = sys.stdout or nowhere, sys.stderr or nowhere
     codecs.register_error("m2bridge", in_ascii)
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "backslashreplace"):
@@ -153,6 +157,9 @@ def _run(given: list[str]) -> int:
             return _complain_of_usage(error)
         if os.environ.get("M2BRIDGE_DEBUG"):
             raise
+        if isinstance(error, OSError) and error.strerror:  # a full disk, a directory that is gone
+            _complain(": ".join(map(str, filter(None, (error.filename, error.strerror)))))
+            return 1
         what = f"{type(error).__name__}: {error}"
         _complain(f"unexpected error: {what} (set M2BRIDGE_DEBUG=1 for the traceback)")
         return 1
@@ -180,11 +187,16 @@ def _dispatch(given: list[str]) -> int:
         raise InputError(f"No such command {named[0]!r}; {suggestion(named[0], known)} (see m2bridge --help)")
     import typer
 
-    command = typer.main.get_command(build_app(None if completing else named))
+    command = typer.main.get_command(build_app(None if completing else named, for_help=_asks_help(given)))
     code = command.main(args=given, prog_name="m2bridge", standalone_mode=False)
     if code == 130:  # the option parser turns an interrupt into this code, without a word
         _complain("interrupted")
     return code if isinstance(code, int) else 0
+
+
+def _asks_help(given: list[str]) -> bool:
+    """Whether nothing is asked but the help of a command; more words could make ``--help`` the value of an option."""
+    return given[1:] in (["-h"], ["--help"])
 
 
 def _complain_of_usage(error: Exception) -> int:
@@ -194,7 +206,7 @@ def _complain_of_usage(error: Exception) -> int:
         print(message)
         return 2
     where = "m2bridge" if context is None else context.command_path
-    if message.startswith("No such command") and context is not None:
+    if message.startswith("No such command") and "Did you mean" not in message and context is not None:
         message = f"{message.rstrip('.')}; there are: {', '.join(context.command.list_commands(context))}"
     _complain(f"{message.rstrip('.')} (see {where} --help)")
     return int(getattr(error, "exit_code"))  # noqa: B009
@@ -219,10 +231,14 @@ def entry() -> None:
         first_process.stay_in_charge()
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
-    if not all(word.startswith("-") for word in sys.argv[1:]):
-        from m2bridge.engine.keeping.sandbox import hide_environment
+    try:
+        if not all(word.startswith("-") for word in sys.argv[1:]) and not _asks_help(sys.argv[1:]):
+            from m2bridge.engine.keeping.sandbox import hide_environment
 
-        hide_environment()
-    code = main()
+            hide_environment()
+        code = main()
+    except KeyboardInterrupt:  # before or after everything that a command does
+        _complain("interrupted")
+        code = 130
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # now it would only turn the exit code into a death
     sys.exit(code)

@@ -20,7 +20,7 @@ from m2bridge.batch.store import Store
 from m2bridge.cli import common
 from m2bridge.engine import find_engine
 from m2bridge.engine.machine import allowed_cores
-from m2bridge.errors import InputError, NoEngineError, ParseError, visible
+from m2bridge.errors import InputError, NoEngineError, ParseError
 from m2bridge.models.code import allowing
 
 _MOST_JOBS_EVER = 10_000_000
@@ -154,7 +154,7 @@ def register(app: typer.Typer) -> None:
 
 def _say(text: str) -> None:
     for line in text.splitlines():
-        common.console(stderr=True).print(visible(line), markup=False, soft_wrap=True)
+        common.console(stderr=True).print(line, markup=False, soft_wrap=True)
 
 
 def _plan(path: Path, **options: Any) -> Plan:
@@ -167,7 +167,7 @@ def _plan(path: Path, **options: Any) -> Plan:
             raise
         err = common.console(stderr=True)
         for line in lines:
-            err.print(visible(f"{path}, {line}"), markup=False, soft_wrap=True)
+            err.print(f"{path}, {line}", markup=False, soft_wrap=True)
         count = len(error.fields["mistakes"])
         raise InputError(f"{path} has {count} mistake{'s' * (count > 1)}; nothing was run") from None
 

@@ -1,27 +1,31 @@
-"""CLI: what the commands share: options, the model that is meant, consoles, printing of results, exit codes."""
+"""CLI: what the commands share: options, the model that is meant, consoles, exit codes, how a result is printed for people."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.segment import Segment
+from rich.table import Table
 from typer.core import TyperGroup
 
 from m2bridge import records
-from m2bridge.engine import machine
-from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
-from m2bridge.errors import InputError
-from m2bridge.models import Lightning, Model, parse_spec
-from m2bridge.models.code import is_code, model_from_code
-from m2bridge.questions.asking import terminal_steps
-from m2bridge.results import Result
+from m2bridge.errors import InputError, M2BridgeError, visible
+from m2bridge.results import RELATION_SIGNS, Certainty, Evidence, Result, by_quantity, strongest
+from m2bridge.views import Rows, View, cut
+
+if TYPE_CHECKING:  # what only an answer needs is imported where it is needed: help is read at once
+    from m2bridge.engine.base import Limits
+    from m2bridge.models import Model
 
 # -- options that commands share -----------------------------------------------------------------------------------------------
 
@@ -98,6 +102,9 @@ def read_model(spec: str) -> Model:
     if Path(spec).suffix in (".toml", ".json", ".py") and ":" not in spec:
         own = f"python:{spec}:NAME, or torch:{spec}:NAME" if spec.endswith(".py") else f"file:{spec}"
         raise InputError(f"{spec} is the name of a file: write {own}")
+    from m2bridge.models import parse_spec
+    from m2bridge.models.code import is_code, model_from_code
+
     return model_from_code(spec) if is_code(spec) else parse_spec(spec)
 
 
@@ -116,6 +123,8 @@ def model_from(spec: str | None, d: int | None, dp: int | None, a: int | None, t
     for name, value in sizes.items():
         if value is not None and value < 1:
             raise InputError(f"{name} {value}: a size is a positive integer")
+    from m2bridge.models import Lightning
+
     return Lightning(d=d, dp=dp, a=d if a is None else a, t=2 if t is None else t)
 
 
@@ -128,6 +137,9 @@ def parse_limits(timeout: str, memory: str) -> Limits:
     More memory than :func:`m2bridge.engine.machine.memory_share` is not granted: the kernel would end the whole container where a
     limit of ours ends one run and says so.
     """
+    from m2bridge.engine import machine
+    from m2bridge.engine.base import Limits, parse_bytes, parse_seconds
+
     size = parse_bytes(memory, "--memory")
     return Limits(
         wall_seconds=parse_seconds(timeout, "--timeout"),
@@ -148,7 +160,15 @@ def check_directories(*, save: Path | None = None, keep: Path | None = None) -> 
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to the command, which ends as other programs do then."""
+    """A console that leaves a closed pipe to the command, which ends as other programs do then.
+
+    It writes out what would steer the terminal, wherever a text comes from: a record, a file, Macaulay2.
+    """
+
+    def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            plain = segment.control or segment.text.replace("\n", "").isprintable()
+            yield segment if plain else Segment(visible(segment.text, but="\n"), segment.style)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -180,8 +200,12 @@ def finish(
     name: str | None = None,
 ) -> None:
     """Print a result (JSON, or `show` for people), save its record, and exit 3 when the witnesses disagree, 5 at a limit."""
-    # the record first: who reads the output may close it
-    path = None if save is None else records.save(result, save, name=name)
+    path, trouble = None, ""
+    if save is not None:  # the record first: who reads the output may close it
+        try:
+            path = records.save(result, save, name=name)
+        except OSError as error:  # the answer is told before
+            trouble = f"--save {save}: the record could not be written: {error.strerror}"
     if as_json:
         print_json(records.to_document(result))
     else:
@@ -189,6 +213,8 @@ def finish(
     err = console(stderr=True)
     if path is not None:
         err.print(f"record: {path}", markup=False, soft_wrap=True)
+    if trouble:
+        raise M2BridgeError(trouble)
     if result.agreement is False:
         for conflict in result.conflicts:
             err.print(f"witnesses disagree: {conflict}", style="bold red", markup=False, soft_wrap=True)
@@ -201,9 +227,140 @@ def finish(
 @contextmanager
 def shown_steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Who is told each step of a long computation: on a terminal, standard error shows the one that runs."""
+    from m2bridge.questions.asking import terminal_steps
+
     steps = None if quiet else terminal_steps()
     try:
         yield steps or (lambda step: None)
     finally:
         if steps is not None:
             steps.close()
+
+
+# -- results for people ---------------------------------------------------------------------------------------------------------
+
+_STYLES = {
+    "proved": "green", "probable": "yellow", "numeric": "cyan", "singular": "red", "smooth": "blue", "undecided": "yellow",
+    "identifiable-up-to-symmetry": "green", "finite-up-to-symmetry": "blue", "open-orbit": "cyan", "not-identifiable": "red",
+    "image": "blue", "boundary": "yellow", "closure-only": "magenta", "outside": "red", "fails": "red", "agrees": "green",
+}  # fmt: skip
+"""Colours of words that stand alone in a cell."""
+_NUMBERED = re.compile(r"(:.*|(?<!=) \(?\d+(,\d+)*\)?)$")
+"""What tells one point or orbit from another in the name of a quantity."""
+_AGREEMENT = {
+    True: "[green]witnesses agree[/]",
+    False: "[bold red]witnesses disagree[/]",
+    None: "no second witness",
+}
+
+
+def styled(word: str) -> str:
+    """A word with its colour, if it has one, as Rich markup."""
+    return f"[{_STYLES[word]}]{word}[/]" if word in _STYLES else escape(word)
+
+
+def show(
+    result: Result, console: Console, *, title: str, quantities: Mapping[str, str], evidence: bool
+) -> None:
+    """Print a result: its answer first, its reasons after."""
+    view = result.view()
+    sure = styled(result.sure)
+    console.print(f"[bold]{escape(view.answer)}[/]; {sure}")
+    console.print(escape(title), style="dim")
+    _print_view(view, console)
+    console.print()
+    if evidence or result.conflicts:
+        _show_evidence(result, console)
+    else:
+        console.print(_grounds(result, quantities))
+    if result.certainty is not Certainty.PROVED:
+        console.print(f"to prove it: {view.to_prove}", markup=False)
+    console.print(closing_line(result, sure))
+
+
+def _print_view(view: View, console: Console) -> None:
+    if view.facts:
+        table = grid()
+        for name, text in view.facts:
+            table.add_row(name, styled(text))
+        console.print(table)
+    for rows in view.tables:
+        console.print()
+        console.print(_table(rows))
+    for note in view.notes:
+        console.print(note, markup=False)
+
+
+def grid() -> Table:
+    """A table of two columns without lines: names, and texts that are folded."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _table(rows: Rows) -> Table:
+    table = Table(title=rows.title, title_justify="left", show_edge=False, pad_edge=False)
+    for place, name in enumerate(rows.columns):
+        numbers = rows.cells and rows.has_numbers(place)
+        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
+    for row in rows.cells:
+        table.add_row(*map(styled, row))
+    return table
+
+
+def _grounds(result: Result, quantities: Mapping[str, str]) -> Table:
+    """What the answer rests on: for each reported quantity its strongest statements, one line each."""
+    table = grid()
+    said = by_quantity(result.evidence)
+    for name in (name for name in said if name in quantities):
+        for item in strongest(said[name]):
+            how = f"{item.witness}: {item.how} ({item.certainty.value})"
+            table.add_row(escape(f"{name} {_value(item)}"), escape(how))
+    others = dict.fromkeys(_NUMBERED.sub("", name) for name in said if name not in quantities)
+    silent = [name for name in said if name in quantities and not strongest(said[name])]
+    for word, names in (("compared", others), ("undecided", silent)):
+        if names:
+            table.add_row(word, escape(", ".join(names)))
+    return table
+
+
+def _value(item: Evidence) -> str:
+    if item.value is None:
+        return "undecided"
+    return ("" if item.relation == "=" else f"{RELATION_SIGNS[item.relation]} ") + cut(item.value)
+
+
+def closing_line(result: Result, sure: str) -> str:
+    """Whether witnesses agree, how sure the answer is, which engine, seed and time; as Rich markup."""
+    prime, field = result.options.get("prime"), result.options.get("field")
+    over = f"p={prime}, " if prime else f"{field}, " if field else ""
+    ground = f"{engine_text(result)}, {over}seed={result.seed}, {result.seconds:.1f} s"
+    if result.agreement is None and result.certainty is Certainty.PROVED:
+        return f"{sure} without a second witness; {escape(ground)}"
+    return f"{_AGREEMENT[result.agreement]}; {sure}; {escape(ground)}"
+
+
+def engine_text(result: Result) -> str:
+    """Which Macaulay2 a result used, or why none."""
+    if result.macaulay2:
+        return f"Macaulay2 {result.macaulay2}"
+    silent = (item.method for item in result.evidence if item.witness == "macaulay2" and item.value is None)
+    reason = next(silent, "not asked")
+    if reason.startswith("not asked"):
+        _, colon, why = reason.partition(": ")
+        return f"Macaulay2 not asked ({why})" if colon else "Macaulay2 not asked"
+    return reason.partition(";")[0]
+
+
+def _show_evidence(result: Result, console: Console) -> None:
+    """Every piece of evidence, quantity by quantity: value, who says it and how, how sure, how long."""
+    console.print("Evidence", style="bold")
+    for quantity, items in by_quantity(result.evidence).items():
+        console.print(quantity, style="bold", markup=False)
+        table = grid()
+        for item in items:
+            sure = "" if item.value is None else f"{item.certainty.value}, "
+            said = f"{item.witness}: {item.how} ({sure}{item.seconds:.2f} s)"
+            table.add_row(escape(f"  {_value(item)}"), escape(said))
+        console.print(table)

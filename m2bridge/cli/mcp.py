@@ -75,9 +75,11 @@ def inputs(asked: Question[Any, Any]) -> dict[str, Any]:
     for name, own in asked.options.items():
         properties[name] = {**schema_of(own.kind), "description": own.option.help}
         if own.option.least is not None:
-            properties[name]["description"] += f" At least {own.option.least}."
+            properties[name]["minimum"] = own.option.least
         if own.default is Parameter.empty:
             required.append(name)
+        elif own.default is None or isinstance(own.default, (bool, int, float, str)):
+            properties[name]["default"] = own.default
     if asked.takes_prime:
         properties["prime"] = schema_of(int | None)
     properties |= _COMMON

@@ -11,10 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from m2bridge.cli.common import JsonOption, console, print_json, read_model
-from m2bridge.cli.showing import grid
-from m2bridge.models import FAMILIES
-from m2bridge.models.catalogue import describe
+from m2bridge.cli.common import JsonOption, console, grid, print_json, read_model
+from m2bridge.models.catalogue import describe, families
 from m2bridge.views import cut, known
 
 
@@ -24,14 +22,14 @@ def register(app: typer.Typer) -> None:
         """List the families of models by kind, with an example of each."""
         if as_json:
             told = ("name", "kind", "example", "summary")
-            print_json([{name: getattr(family, name) for name in told} for family in FAMILIES.values()])
+            print_json([{name: getattr(family, name) for name in told} for family in families().values()])
             return
         table = Table(show_edge=False, pad_edge=False)
         table.add_column("example", no_wrap=True)
         table.add_column("what it is")
-        for kind, families in groupby(FAMILIES.values(), key=lambda family: family.kind):
+        for kind, group in groupby(families().values(), key=lambda family: family.kind):
             table.add_row(f"[bold]{kind}[/bold]", "")
-            for family in families:
+            for family in group:
                 table.add_row(escape(family.example), escape(family.summary))
             table.add_section()
         out = console()

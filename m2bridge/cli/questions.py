@@ -9,28 +9,27 @@ import types
 import typing
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 import typer
 
-from m2bridge.cli import common, showing
-from m2bridge.engine import open_engine
-from m2bridge.engine.discovery import VARIABLE
+from m2bridge.cli import common
 from m2bridge.errors import InputError
-from m2bridge.models import Model
-from m2bridge.questions import find
-from m2bridge.questions.kernel import MODEL, OwnOption, Question
+from m2bridge.questions import SPEC, Declared, OwnOption, declared, find
+
+if TYPE_CHECKING:
+    from m2bridge.questions.kernel import Question
 
 _LAYER = ("d", "dp", "a", "t")
 _COMMON = ("seed", "timeout", "memory", "engine", "as_json", "save", "keep", "evidence", "script", "estimate")
 
 
-def register(app: typer.Typer, name: str) -> None:
-    """Add the command of the question of this name."""
-    question = find(name)
+def register(app: typer.Typer, name: str, *, for_help: bool = False) -> None:
+    """Add the command of the question of this name; `for_help` it is not imported, if that can be."""
+    question = declared(name) if for_help else find(name)
 
     def command(**given: Any) -> None:
-        _run(question, given)
+        _run(find(name), given)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     listed = [
@@ -43,10 +42,10 @@ def register(app: typer.Typer, name: str) -> None:
     app.command(question.name, help=question.asks + example)(command)
 
 
-def _parameters(question: Question[Any, Any]) -> dict[str, tuple[Any, Any]]:
+def _parameters(question: Question[Any, Any] | Declared) -> dict[str, tuple[Any, Any]]:
     """What the command takes: annotation and default of each."""
     about = question.subject
-    model = about is MODEL
+    model = about.help == SPEC.help
     kind: Any = str | None if model else str
     argument: Any = Annotated[kind, typer.Argument(metavar=about.metavar, help=about.help)]
     found = {"subject": (argument, None if model else inspect.Parameter.empty)}
@@ -85,6 +84,8 @@ def _plain(kind: Any) -> type | None:
 
 
 def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
+    from m2bridge.models import Model
+
     subject = _subject(question, given)
     options = {name: _value(own, given[name]) for name, own in question.options.items()}
     options |= {"seed": given["seed"], "limits": common.parse_limits(given["timeout"], given["memory"])}
@@ -109,7 +110,7 @@ def _run(question: Question[Any, Any], given: dict[str, Any]) -> None:
             print(result.written(form), end="")
         else:
             title = subject.title if isinstance(subject, Model) else result.title
-            showing.show(
+            common.show(
                 result, console, title=title, quantities=question.quantities, evidence=given["evidence"]
             )
 
@@ -135,6 +136,9 @@ def _show_estimate(
 def _answered(
     question: Question[Any, Any], subject: Any, given: dict[str, Any], options: dict[str, Any], *, quiet: bool
 ) -> Any:
+    from m2bridge.engine import open_engine
+    from m2bridge.engine.discovery import VARIABLE
+
     if given.get("no_engine") and given["engine"] is not None:
         raise InputError("give either --engine or --no-engine, not both")
     with ExitStack() as opened:
@@ -146,7 +150,7 @@ def _answered(
 
 
 def _subject(question: Question[Any, Any], given: dict[str, Any]) -> Any:
-    if question.subject is MODEL:
+    if question.subject.help == SPEC.help:
         return common.model_from(given["subject"], *(given[name] for name in _LAYER))
     return question.subject.read(given["subject"])
 

@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
         """
         from m2bridge.report.explain import explain
 
-        result = scripts_beside(record, load(record))
+        result = scripts_beside(record, _read(record))
         text = explain(result, form="latex" if latex else "markdown")
         _verified(record, result, "explained")
         typer.echo(text, nl=False)
@@ -64,7 +64,7 @@ def register(app: typer.Typer) -> None:
         """
         from m2bridge.report.cite import bibliography, sentence
 
-        result, version = load(record), _version(record)
+        result, version = _read(record), _version(record)
         verified = _verified(record, result, "cited")
         if not bibtex or latex:
             typer.echo(sentence(result, version=version, verified=verified), nl=False)
@@ -118,7 +118,7 @@ def register(app: typer.Typer) -> None:
 
         Example: m2bridge check dimension-lightning-d-2-dp-1.json
         """
-        if not record.exists():  # a pipe is read like a file
+        if not record.exists() or record.is_dir():  # a pipe is read like a file
             raise InputError(f"there is no file {record}: give a record that --save wrote, or a certificate")
         code, said = verify_file(str(record))
         if as_json:
@@ -138,6 +138,16 @@ def register(app: typer.Typer) -> None:
         from m2bridge.schemas import schema
 
         common.print_json(schema(analysis))
+
+
+def _read(path: Path) -> Result:
+    """The result in a file, if it can be shown."""
+    result = load(path)
+    try:
+        result.view()
+    except Exception as error:  # each field is of its type, but no answer has these values
+        raise RecordError(f"{path} holds what {result.ANALYSIS} never writes: {error!r}") from None
+    return result
 
 
 def _verified(record: Path, result: Result, verb: str) -> bool:
@@ -176,7 +186,7 @@ def _entries(source: Path) -> Iterator[PageEntry]:
 
 
 def _of_file(path: Path) -> PageEntry:
-    result = scripts_beside(path, load(path))
+    result = scripts_beside(path, _read(path))
     named = re.fullmatch(rf"{result.ANALYSIS}-(.+)-[0-9a-f]{{12}}\.json", path.name)
     return _entry(path.name, result, _version(path), named[1].replace("-", " ") if named else "")
 

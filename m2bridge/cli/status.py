@@ -12,7 +12,6 @@ from m2bridge.batch.display import host_lines
 from m2bridge.batch.index import Index
 from m2bridge.batch.store import Store
 from m2bridge.cli import common
-from m2bridge.errors import visible
 
 
 def register(app: typer.Typer) -> None:
@@ -50,11 +49,11 @@ def _show(runner: dict[str, Any], console: Console) -> None:
             "  " + ", ".join(f"{count} {outcome}" for outcome, count in failed.items()), markup=False
         )
     for job in runner["running"]:
-        console.print(f"  {job['seconds']:.0f} s  {job['job']}  {visible(job['step'])}", markup=False)
+        console.print(f"  {job['seconds']:.0f} s  {job['job']}  {job['step']}", markup=False)
     for line in host_lines(runner.get("hosts", {})):
-        console.print(f"  {visible(line)}", markup=False)
+        console.print(f"  {line}", markup=False)
     for why in runner.get("excluded", ()):
-        console.print(f"  a worker is not used: {visible(why)}", markup=False)
+        console.print(f"  a worker is not used: {why}", markup=False)
     if runner.get("locks"):
         console.print(f"  locks of this store {runner['locks']}", markup=False)
     if runner["stopping"]:

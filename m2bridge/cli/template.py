@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from m2bridge.cli import common, showing
+from m2bridge.cli import common
 from m2bridge.engine import open_engine
 from m2bridge.models import parse_spec
 from m2bridge.questions.custom_template import parse_setting, run_template
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
         prime: common.PrimeOption = None,
         seed: common.SeedOption = 0,
         timeout: common.TimeoutOption = "10m",
-        memory: common.MemoryOption = "4G",
+        memory: common.MemoryOption = "6G",
         engine: common.EngineOption = None,
         as_json: common.JsonOption = False,
         save: common.SaveOption = None,
@@ -53,6 +53,6 @@ def register(app: typer.Typer) -> None:
             )  # fmt: skip
 
         def show(console: Console) -> None:
-            showing.show(result, console, title=result.title, quantities={}, evidence=False)
+            common.show(result, console, title=result.title, quantities={}, evidence=False)
 
         common.finish(result, as_json=as_json, save=save, show=show)

@@ -12,7 +12,6 @@ import logging
 import math
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -27,6 +26,7 @@ from typing import Any
 
 from m2bridge.engine.base import Engine, EngineInfo, Limits, Listener, Outcome, Run
 from m2bridge.engine.conversation import VERSION_LINE, Conversation, Fate, KeeperLostError, outcome
+from m2bridge.engine.keeping import warm
 from m2bridge.errors import InputError
 from m2bridge.scripts import Script
 
@@ -42,7 +42,6 @@ does not begin by collecting its parent's garbage."""
 _WARM_ENVIRONMENT = {"GC_INITIAL_HEAP_SIZE": str(_WARM_HEAP), "LD_BIND_NOW": "1"}
 """The functions of libraries are found before any child is forked: else each child finds those it calls, and copies the pages
 in which that is noted."""
-_PATIENCE = 5.0
 UNKNOWN = "unknown"
 """The version of a Macaulay2 that is still to be proved."""
 ATTEMPTS = 3
@@ -202,21 +201,7 @@ class KeeperProcess:
                 os.killpg(self.job_pid, signal.SIGKILL)
             self.job_pid = None
         if self.directory is not None and Path(self.directory).exists():
-            deadline = time.monotonic() + _PATIENCE
-            while _kill_all_in(f"{self.directory}/") and time.monotonic() < deadline:
-                time.sleep(0.001)  # one that was being forked is found next time
-            shutil.rmtree(self.directory, ignore_errors=True)
-
-
-def _kill_all_in(directory: str) -> int:
-    """Kill the processes that work in a directory (which ends with a slash); how many there were."""
-    found = 0
-    for link in Path("/proc").glob("[0-9]*/cwd"):
-        with contextlib.suppress(OSError):
-            if os.readlink(link).startswith(directory):
-                os.kill(int(link.parent.name), signal.SIGKILL)
-                found += 1
-    return found
+            warm.remove(Path(self.directory))
 
 
 def attempted(

@@ -29,19 +29,21 @@ while true do (
     (m2bridgeGates, m2bridgePackages) := toSequence m2bridgeWords;
     scan(m2bridgePackages, name -> try needsPackage name);
     if #m2bridgePackages > 0 then (@COLLECT@ @SEED@);
+    -- opened before the fork: whoever has them reads to the end at once when the keeper is gone
+    (m2bridgeAcknowledge, m2bridgeOpened) := (openIn "../acknowledge", apply(m2bridgeGates, gate -> openIn("../" | gate)));
     m2bridgeChild := fork();
     if m2bridgeChild == 0 then (
-        scan(m2bridgeGates, m2bridgeGate -> if fork() == 0 then (
+        scan(m2bridgeOpened, m2bridgeGate -> if fork() == 0 then (
             setGroupID(0, 0);
-            m2bridgeJob := get("../" | m2bridgeGate);
+            m2bridgeJob := get m2bridgeGate;
             if m2bridgeJob != "" then load m2bridgeJob;     -- nothing to do: the keeper is gone
             flush stdio; flush stderr;
             try exec {"../end"};            -- gone at once; to take the heap apart costs milliseconds
             try exec {"/bin/true"};
             exit 0));
-        get "../acknowledge";       -- the one in between goes, and its children belong to the keeper
+        get m2bridgeAcknowledge;    -- the one in between goes, and its children belong to the keeper
         kill processID())
-    else wait m2bridgeChild)
+    else (scan(prepend(m2bridgeAcknowledge, m2bridgeOpened), file -> close file); wait m2bridgeChild))
 """
 
 COLLECT_SINCE = (1, 26)

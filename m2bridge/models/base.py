@@ -7,11 +7,13 @@ template partial that shares no code with it: these are the two definitions of t
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from math import comb, prod
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -19,7 +21,7 @@ import numpy as np
 from m2bridge.boxes import card
 from m2bridge.errors import NotPolynomialError, OutOfReachError, SpecError
 from m2bridge.models import evaluation
-from m2bridge.models.spec import WRITTEN, Arguments, suggestion, written
+from m2bridge.models.spec import WRITTEN, Arguments, suggestion, type_name, written
 from m2bridge.models.symmetries import Label, Symmetry
 from m2bridge.programs.coefficients import monomials
 from m2bridge.programs.gradings import gradings
@@ -94,10 +96,11 @@ class Model(ABC):
             value = getattr(self, item.name)
             if value is None:
                 value = self.defaults.get(item.name)
-            if "tuple[int" in str(item.type) and value is not None:
+            kind = type_name(item)
+            if "tuple[int" in kind and value is not None:
                 value = (value,) * self.list_length if isinstance(value, int) else tuple(value)
             object.__setattr__(self, item.name, value)
-            if item.type in ("int", "tuple[int, ...]") and value is not None and item.name not in self.signed:
+            if kind in ("int", "tuple[int, ...]") and value is not None and item.name not in self.signed:
                 self.check_sizes(item.name, value)
         self.check()
 
@@ -344,9 +347,13 @@ class Model(ABC):
     # -- the Macaulay2 twin ------------------------------------------------------------------------------
 
     @property
-    def m2_partial(self) -> str:
-        """Name of the template partial that defines the model in Macaulay2, e.g. ``_lightning``."""
-        return "_" + self._must_be_polynomial().replace("-", "_")
+    def m2_partial(self) -> str | Path:
+        """The template partial that defines the model in Macaulay2: ``_lightning``, or for a family of another package the file
+        beside its module."""
+        name, module = "_" + self._must_be_polynomial().replace("-", "_"), type(self).__module__
+        if module.startswith("m2bridge."):
+            return name
+        return Path(str(sys.modules[module].__file__)).with_name(f"{name}.m2.j2")
 
     def _must_be_polynomial(self) -> str:
         """The family, where Macaulay2 can compute with it."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from m2bridge.errors import SpecError
+from m2bridge.errors import InputError, SpecError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, given_numbers, prime_for
 from m2bridge.linear.residues import Mod
@@ -108,6 +113,30 @@ _LISTED = (
     ),
 )  # fmt: skip
 FAMILIES = {family.name: family for family in _LISTED}
+GROUP = "m2bridge.models"
+"""Of entry points: ``gated = "my_package.gated:Gated"``."""
+
+
+def imported(module: str) -> ModuleType:
+    """A module of another package; what goes wrong in it is said to be there."""
+    try:
+        return importlib.import_module(module)
+    except Exception as error:
+        raise InputError(f"{module}, of another package, cannot be imported: {error!r}") from error
+
+
+@cache
+def families() -> dict[str, Family]:
+    """Every family by name: ours, those of entry points, and the classes with a ``family`` in modules of ``M2BRIDGE_PLUGINS``."""
+    places = [point.module for point in entry_points(group=GROUP)]
+    places += filter(None, os.environ.get("M2BRIDGE_PLUGINS", "").split(","))
+    found = [item for name in dict.fromkeys(places) for item in vars(imported(name)).values()]
+    own = [
+        c
+        for c in found
+        if isinstance(c, type) and issubclass(c, Model) and c.__module__ in places and "family" in vars(c)
+    ]
+    return FAMILIES | {c.family: _family("other packages", c) for c in own if c.family not in FAMILIES}
 
 
 def parse_spec(text: str) -> Model:
@@ -138,9 +167,9 @@ def parse_spec(text: str) -> Model:
     if text.startswith("program:"):
         return read_program(text)
     arguments = read(text)
-    family = FAMILIES.get(arguments.family)
+    family = FAMILIES.get(arguments.family) or families().get(arguments.family)
     if family is None:
-        hint = suggestion(arguments.family, tuple(FAMILIES))
+        hint = suggestion(arguments.family, tuple(families()))
         raise SpecError(
             f"there is no family {arguments.family!r} (position 1); {hint}", text=text, position=1
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, Field, dataclass, fields, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
@@ -37,6 +37,12 @@ _KINDS: dict[str, tuple[Any, str]] = {
 }
 WRITTEN = {"coordinate_system": "coordinates"}
 """Fields of models that specs call otherwise."""
+
+
+def type_name(item: Field[Any]) -> str:
+    """The type of a field as it is written, with and without ``from __future__ import annotations``."""
+    kind: Any = item.type
+    return kind.__name__ if type(kind) is type else str(kind)
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:
@@ -80,7 +86,7 @@ class Arguments:
         self.only(*items)
         found: dict[str, Value] = {}
         for key, item in items.items():
-            kind, needed = str(item.type), item.default is MISSING
+            kind, needed = type_name(item), item.default is MISSING
             if key in self.values:
                 value = found[item.name] = self.values[key]
                 accepted, wanted = _KINDS[kind]

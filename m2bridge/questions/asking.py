@@ -11,16 +11,18 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from m2bridge import protocol, scripts
 from m2bridge.engine import Engine, Limits, Run, open_engine
-from m2bridge.errors import InputError, LimitError, NoEngineError, TimeLimitError
+from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError, TimeLimitError
+from m2bridge.linear.numeric import NumericRank
 from m2bridge.linear.primes import check_prime, is_prime
 from m2bridge.models import Model
 from m2bridge.protocol import Values
-from m2bridge.results import EngineUse, Evidence, Result, ScriptUse, Value, said, weigh
+from m2bridge.results import Certainty, EngineUse, Evidence, Result, ScriptUse, Value, said, weigh
 from m2bridge.scripts import Script
 
 if TYPE_CHECKING:
@@ -190,8 +192,11 @@ class Asking:
         if self.keep is not None:
             self.keep.mkdir(parents=True, exist_ok=True)
             stem = self.keep / f"{script.name}-{script.sha256[:12]}"
-            for ending, text in ((".m2", script.text), (".out", run.stdout), (".err", run.stderr)):
-                stem.with_suffix(ending).write_text(text, encoding="utf-8")
+            try:
+                for ending, text in ((".m2", script.text), (".out", run.stdout), (".err", run.stderr)):
+                    stem.with_suffix(ending).write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise M2BridgeError(f"--keep {self.keep} cannot be written to: {error.strerror}") from None
 
     def _listen(self, line: str) -> None:
         if self.progress is not None and (step := protocol.step_of(line)) is not None:
@@ -232,6 +237,31 @@ class Asking:
 
 def _peak_of_python() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+# -- what one witness says ------------------------------------------------------------------------------------------
+
+says = said
+"""What a witness computed, probable unless `more` says otherwise; with a prime, over F_p."""
+
+
+def proves(quantity: str, value: Value, witness: str, method: str, **more: Any) -> Evidence:
+    """What a witness proves."""
+    return says(quantity, value, witness, method, certainty=Certainty.PROVED, **more)
+
+
+def floats(
+    quantity: str, found: NumericRank, method: str, *, corank_of: int | None = None, **more: Any
+) -> Evidence:
+    """A rank in float64, or the corank of so many columns, with its gap; the value is None where floats do not decide."""
+    value = found.rank if found.rank is None or corank_of is None else corank_of - found.rank
+    gap = float(found.gap) if isfinite(found.gap) else None
+    return says(quantity, value, "numpy", method, certainty=Certainty.NUMERIC, detail={"gap": gap}, **more)
+
+
+def compared(quantity: str, *sayings: tuple[str, str, Value], **more: Any) -> list[Evidence]:
+    """One quantity from several witnesses, each with its method and its value."""
+    return [says(quantity, value, witness, method, **more) for witness, method, value in sayings]
 
 
 # -- what a person sees while a question takes long ------------------------------------------------------------------

@@ -77,7 +77,8 @@ class Canonical(Result):
         )
         if not self.left:
             notes.append("All weights on the orbit of the known symmetries have this normal form.")
-        return View(answer=answer, facts=tuple(facts), notes=tuple(notes))
+        to_prove = "all coefficients are too many to be compared, or the network is not polynomial"
+        return View(answer=answer, facts=tuple(facts), notes=tuple(notes), to_prove=to_prove)
 
 
 @question(

@@ -64,7 +64,8 @@ class TemplateValues(Result):
         end = "complete" if self.complete else "cut off before its last line"
         facts = tuple((tag, cut(json.dumps(value), 400)) for tag, value in self.values.items())
         note = "m2bridge has checked the form of these values and nothing else."
-        return View(answer=f"{len(self.values)} values, {end}", facts=facts, notes=(note,))
+        proof = "a template has no second witness; a question of your own has (CONTRIBUTING.md)"
+        return View(answer=f"{len(self.values)} values, {end}", facts=facts, notes=(note,), to_prove=proof)
 
     def repeated(self) -> list[str]:
         """How to run the template again: the record holds its name and the sha256 of the script, not its text."""

@@ -28,6 +28,7 @@ from m2bridge.views import View
 TEMPLATE = "hilbert_series"
 LEAST_PRIME = 1009  # over smaller fields, monomials that differ agree at too many points
 _SPARE_POINTS = 5
+_TO_PROVE = "equations that are complete over QQ (m2bridge closure --field QQ) determine the series"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +54,9 @@ class HilbertSeries(Result):
     def view(self) -> View:
         begins = f"{polynomial_text(self.hilbert_function)} + ..."
         if self.series is None:
-            return View(answer=f"the Hilbert series begins {begins}")
-        return View(answer=f"the Hilbert series is {self.series}", facts=(("begins", begins),))
+            return View(answer=f"the Hilbert series begins {begins}", to_prove=_TO_PROVE)
+        facts = (("begins", begins),)
+        return View(answer=f"the Hilbert series is {self.series}", facts=facts, to_prove=_TO_PROVE)
 
 
 @question(

@@ -87,7 +87,13 @@ class IdealSummary(Result):
             text = shown if len(shown) <= 200 else f"{len(part.generators)} generators"
             facts.append((f"component {number}", f"codimension {part.codim}, degree {part.degree}: {text}"))
         notes = tuple(f"- not shown: {sentence}" for sentence in self.not_shown)
-        return View(answer=answer, facts=tuple(facts), notes=notes, to_prove="--field QQ")
+        return View(
+            answer=answer,
+            facts=tuple(facts),
+            notes=notes,
+            to_prove="--field QQ",
+            decided=self.dim is not None,
+        )
 
 
 def _given(given: Any) -> GivenIdeal:
@@ -115,7 +121,7 @@ def _from_file(file: str) -> GivenIdeal:
             raise InputError(f"{file} is larger than {_LARGEST_FILE // 2**20} MB")
         text = sys.stdin.read(_LARGEST_FILE) if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
+        raise InputError(f"{file} cannot be read: {getattr(error, 'strerror', error)}") from None
     return read_ideal(text, source="standard input" if file == "-" else Path(file).name)
 
 

@@ -24,6 +24,7 @@ from m2bridge.errors import InputError, LimitError, NoEngineError
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
+from m2bridge.questions import SPEC, ForceOption, Option, OwnOption, Subject
 from m2bridge.questions.asking import Asking, LimitReached, Progress, prime_between, suitable_steps
 from m2bridge.questions.cost import Cost, Estimate, from_program
 from m2bridge.results import RESULT_TYPES, Result, register_result
@@ -41,39 +42,6 @@ _COMMON_OPTIONS = """Like every question it also takes `engine` (a Macaulay2, or
 `timeout` and `memory`, as "10m" and "4G"), `keep` (a directory for scripts and raw output) and `progress` (told each step)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """What stands beside a question's own option: ``degree: Annotated[int, Option("How far to look.")] = 2``.
-
-    On the command line it is called `flag`, `read` makes its value from the text, and `unasked` is its value when it is not
-    given, where these are not the option's name, its type, and its default in Python.
-    """
-
-    help: str
-    flag: str | None = None
-    least: int | None = None
-    read: Callable[[str], Any] | None = None
-    unasked: Any = None
-
-
-ForceOption = Annotated[bool, Option("Try even what is certainly out of reach.")]
-
-
-@dataclass(frozen=True, slots=True)
-class OwnOption:
-    """An option as declared: name, type, default and what :class:`Option` says."""
-
-    name: str
-    kind: Any
-    default: Any
-    option: Option
-
-    @property
-    def unasked(self) -> Any:
-        """The value on the command line when it is not given."""
-        return self.default if self.option.unasked is None else self.option.unasked
-
-
 def model_of(model: Model | str) -> Model:
     """A model, given as itself or by its spec string; anything else is an InputError."""
     if isinstance(model, str):
@@ -86,21 +54,11 @@ def model_of(model: Model | str) -> Model:
     raise InputError(f"a model or its spec, such as 'lightning(d=2,dp=1)', is needed here, not {what}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject(Generic[S]):
-    """What questions are about: how it is understood in Python, how a text of the command line is read, and what that says."""
-
-    of: Callable[[Any], S]
-    read: Callable[[str], S]
-    metavar: str
-    help: str
-
-
 MODEL = Subject(
     of=model_of,
     read=parse_spec,
-    metavar="SPEC",
-    help="A model, e.g. 'lightning(d=2,dp=1)'; see m2bridge models.",
+    metavar=SPEC.metavar,
+    help=SPEC.help,
 )
 
 

@@ -13,8 +13,8 @@ from m2bridge.linear.primes import LARGE_PRIME, check_prime, given_numbers, prim
 from m2bridge.models import Model
 from m2bridge.models.custom import PolynomialMap, in_variables, variables_in
 from m2bridge.programs.ranks import generic_rank
+from m2bridge.questions.asking import proves
 from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.questions.testimony import proves
 from m2bridge.results import Certainty, Evidence, Result, Value, register_result
 from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.exchanges import exchanged_variables, exchanges, groups_of_swaps
@@ -129,7 +129,15 @@ class Symmetries(Result):
             verdict = {True: "verified", False: "no symmetry", None: "not decided"}[item.verified]
             facts.append(("named", f"{item.name}: {verdict}{again}"))
         sizes = f"dimension {self.symmetry_dim}, fibers of dimension {self.generic_fiber_dim}"
-        return View(answer=f"generic orbits of {sizes}", facts=tuple(facts), notes=(self.statement,))
+        to_prove = (
+            "a bound on the image from above that meets its rank: m2bridge dimension knows more of them"
+        )
+        return View(
+            answer=f"generic orbits of {sizes}",
+            facts=tuple(facts),
+            notes=(self.statement,),
+            to_prove=to_prove,
+        )
 
 
 def _read_declared(text: str) -> list[Mapping[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 from m2bridge import latex
 from m2bridge._version import __version__
 from m2bridge.claims.ledger import Ledger
-from m2bridge.errors import DisagreementError, InputError, M2BridgeError
+from m2bridge.errors import DisagreementError, InputError, M2BridgeError, visible
 from m2bridge.models import parse_spec
 from m2bridge.questions import find
 from m2bridge.report.templates import asset, written
@@ -75,7 +75,7 @@ def bibliography(result: Result, *, version: str = __version__) -> str:
     keys = {"m2bridge", *(["macaulay2"] if result.macaulay2 else [])}
     keys |= {key for _, named in _sources(result) for key in named.split(",") if key}
     text = "\n".join(entry for key, entry in _entries().items() if key in keys)
-    return text.replace("@VERSION@", version).replace("@MACAULAY2@", str(result.macaulay2))
+    return text.replace("@VERSION@", visible(version)).replace("@MACAULAY2@", visible(str(result.macaulay2)))
 
 
 def title_of(result: Result) -> str:

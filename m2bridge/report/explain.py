@@ -15,7 +15,7 @@ from m2bridge.models import parse_spec
 from m2bridge.questions.custom_template import TemplateValues
 from m2bridge.report.ledger import ledger_markdown
 from m2bridge.report.templates import written
-from m2bridge.results import RELATION_WORDS, Result, altered
+from m2bridge.results import RELATION_WORDS, Certainty, Result, altered
 from m2bridge.views import cut
 
 Format = Literal["markdown", "latex"]
@@ -87,10 +87,13 @@ def _question(result: Result) -> list[str]:
 
 
 def _findings(result: Result) -> list[str]:
-    lines = result.view().sentences()
+    view = result.view()
+    lines = view.sentences()
     if not isinstance(result, TemplateValues):
-        sure = f"{result.certainty.value}: {WORDS[result.certainty]}"
-        lines += [f"As a whole this is {sure}.", _AGREEMENT[result.agreement]]
+        means = f": {WORDS[result.sure]}" if result.sure in WORDS else ""
+        lines += [f"As a whole this is {result.sure}{means}.", _AGREEMENT[result.agreement]]
+        if result.certainty is not Certainty.PROVED:
+            lines.append(f"To prove it: {view.to_prove}.")
     return lines if result.limit is None else [*lines, f"A limit was reached: {result.limit}."]
 
 

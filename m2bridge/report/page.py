@@ -80,7 +80,7 @@ def page(entries: Iterable[PageEntry], *, title: str) -> str:
 
 
 def _tally(results: Sequence[Result], listed: Sequence[PageEntry]) -> list[tuple[str, int]]:
-    found: Counter[str] = Counter(result.certainty.value for result in results)
+    found: Counter[str] = Counter(result.sure for result in results)
     found["witnesses disagree"] = sum(result.agreement is False for result in results)
     found["stopped by a limit"] = sum(result.limit is not None for result in results)
     found["without an answer"] = sum(entry.result is None and not entry.damaged for entry in listed)
@@ -131,12 +131,12 @@ def _row(
         "number": number,
         "model": _called(entry, result),
         "answer": boxes.typeset(cut(view.answer, _LONGEST)),
-        "certainty": result.certainty.value,
+        "certainty": result.sure,
         "agreement": _AGREEMENT[result.agreement],
         "cells": ["" if value is None else str(value) for value in values],
         "seed": result.seed,
         "seconds": f"{result.seconds:.2f}",
-        "body": boxes.head(view.answer, result.certainty.value, result.agreement)
+        "body": boxes.head(view.answer, result.sure, result.agreement)
         + boxes.body(replace(view, tables=()) if brief else view),
         "picture": orbits.svg(result) if drawn and isinstance(result, SingularLocus) else "",
         "evidence": _evidence(result),

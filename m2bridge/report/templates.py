@@ -9,6 +9,7 @@ from typing import Any
 import jinja2
 
 from m2bridge import latex
+from m2bridge.errors import visible
 
 
 def asset(name: str) -> str:
@@ -17,8 +18,11 @@ def asset(name: str) -> str:
 
 
 def written(name: str, **values: Any) -> str:
-    """The template of this name with its values. A page escapes what it is given; LaTeX has ``tex`` for that."""
-    return _environment(name.partition(".")[2]).get_template(f"{name}.j2").render(values)
+    """The template of this name with its values. A page escapes what it is given; LaTeX has ``tex`` for that.
+
+    A record may come from anybody: what would steer a terminal is written out.
+    """
+    return visible(_environment(name.partition(".")[2]).get_template(f"{name}.j2").render(values), but="\n\t")
 
 
 @cache

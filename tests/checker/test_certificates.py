@@ -481,8 +481,8 @@ def test_backward_derivatives_agree_with_forward_ones() -> None:
     weights, inputs = [rng.randrange(M.P) for _ in range(9)], [rng.randrange(M.P) for _ in range(2)]
     expected = M.jacobian(program, weights, [inputs], M.P)
     read = checker.read_program(program)
-    run = checker.Run(read, checker.ModP(M.P))
-    forms = [(0, checker.entry(read, run.ring, read.outputs, e)) for e in range(len(expected))]
+    run = checker.Evaluation(read, checker.ModP(M.P))
+    forms = [(0, *checker.entry(read, read.outputs, e)) for e in range(len(expected))]
     assert checker.jacobian(run, weights, [inputs], forms, list(range(9))) == expected
 
 
@@ -500,11 +500,11 @@ def test_softmax_by_its_gate_and_by_hand() -> None:
         else:
             program = text.done(text("softmax 1", scores))
         read = checker.read_program(program)
-        run = checker.Run(read, checker.Enclosures(120))
+        run = checker.Evaluation(read, checker.Enclosures(120))
         real = [
             [(n << 110, 0) for n in numbers] for numbers in ([300, -700, 911, 5, 1999, -1024], [512, 3, -777])
         ]
-        forms = [(0, checker.entry(read, run.ring, read.outputs, e)) for e in range(6)]
+        forms = [(0, *checker.entry(read, read.outputs, e)) for e in range(6)]
         runs.append([run.outputs(*real), *checker.jacobian(run, real[0], real[1:], forms, list(range(6)))])
         assert (
             outcome(M.document(program, None, 6, M.real_minor(program, 6)[0], {"kind": "parameters"}))[0] == 0
@@ -526,7 +526,7 @@ def test_softmax_along_any_axis(axis: int) -> None:
     text = f"m2bridge program 1\n%0 = weight w [2,3,2]\n%1 = softmax {axis} %0\noutput y %1\n"
     values = [Fraction(n, 4) for n in range(12)]
     ring = checker.Enclosures(100)
-    found = checker.Run(checker.read_program(text), ring).outputs([ring.number(x) for x in values], [])
+    found = checker.Evaluation(checker.read_program(text), ring).outputs([ring.number(x) for x in values], [])
     powers = np.exp(np.array([float(x) for x in values]).reshape(shape))
     expected = (powers / powers.sum(axis=axis, keepdims=True)).reshape(-1)
     assert all(abs(m / 2**100 - y) < 1e-12 for (m, _), y in zip(found, expected, strict=True))

@@ -38,7 +38,7 @@ def starts(text: str) -> dict[str, int]:
     """The first flat weight of each weight."""
     program = checker.read_program(text)
     found, at = {}, 0
-    for name, place in program.named("weight").items():
+    for name, place in program.weights.items():
         found[name], at = at, at + program.size(place)
     return found
 
@@ -294,11 +294,9 @@ def test_layers_by_composition() -> None:
     places = [
         k for k, item in enumerate(program.gates) if item.shape == (2, 2) and item.words == ["ab", "bc", "ac"]
     ]
-    first_cut = next(k for k in places if program.gates[k].operands[0] == program.named("weight")["V1"])
+    first_cut = next(k for k in places if program.gates[k].operands[0] == program.weights["V1"])
     rest, _ = checker.part(program, program.outputs, first_cut)
-    second_cut = next(
-        k for k, item in enumerate(rest.gates) if item.operands[:1] == [rest.named("weight")["V2"]]
-    )
+    second_cut = next(k for k, item in enumerate(rest.gates) if item.operands[:1] == [rest.weights["V2"]])
     inner["cut"] = second_cut
     whole = composition_bound(
         first_cut, single[0], inner, prime=M.P, weights=POINT, groups=between[:1], samples=6
@@ -374,20 +372,18 @@ def test_deep_nests_of_cuts_end() -> None:
 def test_parts_are_programs_of_their_own() -> None:
     text = M.attention_text([2, 3, 2], [2, 1], 2)
     program = checker.read_program(text)
-    cut = next(
-        k for k, item in enumerate(program.gates) if item.operands[:1] == [program.named("weight")["V1"]]
-    )
+    cut = next(k for k, item in enumerate(program.gates) if item.operands[:1] == [program.weights["V1"]])
     first, one = checker.part(program, [cut], None)
     second, two = checker.part(program, program.outputs, cut)
-    assert list(first.named("weight")) == ["Q1", "K1", "V1"]
-    assert list(second.named("weight")) == ["Q2", "K2", "V2"]
+    assert list(first.weights) == ["Q1", "K1", "V1"]
+    assert list(second.weights) == ["Q2", "K2", "V2"]
     assert [*one, *two] == list(range(program.parameters))
     assert all(j < k for own in (first, second) for k, item in enumerate(own.gates) for j in item.operands)
     weights, x = [7 * i % 11 for i in range(program.parameters)], [3, 1, 4, 1]
     ring = checker.ModP(101)
-    whole = checker.Run(program, ring).outputs(weights, x)
-    middle = checker.Run(first, ring).outputs([weights[i] for i in one], x)
-    end = checker.Run(second, ring).outputs([weights[i] for i in two], middle)
+    whole = checker.Evaluation(program, ring).outputs(weights, x)
+    middle = checker.Evaluation(first, ring).outputs([weights[i] for i in one], x)
+    end = checker.Evaluation(second, ring).outputs([weights[i] for i in two], middle)
     assert whole == end
     assert all(a < b for a, b in pairwise(one))
 
@@ -395,14 +391,17 @@ def test_parts_are_programs_of_their_own() -> None:
 def test_entries_that_move_by_multiples_of_entries() -> None:
     """2 a + 3 b moves by 4 a + 6 b: twice itself; 4 a + 5 b is no multiple, and nothing is zero times anything."""
     first, second = {(0,): 2, (1,): 3}, {(0, 1): 2}
-    assert checker.multiples([{(0,): 4, (1,): 6}, {}], [first, second]) == [(2, 0), (0, 0)]
-    assert checker.multiples([{(0, 1): -1}, {(0,): 2, (1,): 3}], [first, second]) == [
+    assert checker.multiples(checker.Polynomials(), [{(0,): 4, (1,): 6}, {}], [first, second]) == [
+        (2, 0),
+        (0, 0),
+    ]
+    assert checker.multiples(checker.Polynomials(), [{(0, 1): -1}, {(0,): 2, (1,): 3}], [first, second]) == [
         (Fraction(-1, 2), 1),
         (1, 0),
     ]
     for wrong in ({(0,): 4, (1,): 5}, {(0,): 4}, {(2,): 1}, {(): 1}, {(0,): 2, (1,): 3, (2,): 1}):
-        assert checker.multiples([wrong, {}], [first, second]) is None
-    assert checker.multiples([{(0,): 4}], [{}]) is None
+        assert checker.multiples(checker.Polynomials(), [wrong, {}], [first, second]) is None
+    assert checker.multiples(checker.Polynomials(), [{(0,): 4}], [{}]) is None
 
 
 def test_a_symmetry_inside_one_part_does_not_count() -> None:

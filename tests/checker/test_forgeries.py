@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -625,13 +626,13 @@ def test_a_point_is_in_the_image_exactly() -> None:
 def test_huge_powers_of_huge_numbers_are_answered_in_seconds() -> None:
     """A coordinate that is zero to the power 10^6 is an equation; its value at a number of 4000 digits is not computed."""
     text = "m2bridge program 1\n%0 = weight w [1]\n%1 = scale 0 %0\n%2 = concatenate 0 %0 %1\noutput y %2\n"
-    began = time.perf_counter()
+    began = time.process_time()
     for x in (10**3999, "1/" + "7" * 3999):
         document = M.outside_certificate(text, {(0, 1): 1}, [1, 1])
         assert outcome(document)[0] == 0
         document["statement"] |= {"equation": [[1, [[1, 10**6]]]], "point": [1, x]}
         assert outcome(document)[0] == 8
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_a_prime_that_divides_a_denominator_is_refused() -> None:
@@ -677,6 +678,327 @@ def test_a_program_that_differs_at_special_weights_only_is_seen() -> None:
         assert outcome(document)[0] == code
 
 
+# -- more forgeries: hypotheses that somebody leaves out ---------------------------------------------------------
+
+
+POINT = {"seed": 1, "stream": 1, "fixed": []}
+EMPTY = {"entries": []}
+
+
+def lines_of(*lines: str, tail: str = "") -> str:
+    """A program with these instructions and last lines; by default the last instruction is the output."""
+    body = "".join(f"%{k} = {line}\n" for k, line in enumerate(lines))
+    return f"m2bridge program 1\n{body}" + (tail or f"output y %{len(lines) - 1}\n")
+
+
+def by_minor(rows: Any, columns: Any, weights: Any = POINT, p: int = 101) -> dict[str, Any]:
+    own = {"prime": p, "weights": weights, "samples": 1, "inputs": EMPTY, "rows": rows, "columns": columns}
+    return {"kind": "minor", **own}
+
+
+def cut_at(k: Any, first: Any, second: Any, **changes: Any) -> dict[str, Any]:
+    whole = {"groups": [], "fields": [], "prime": 101, "weights": POINT, "samples": 2}
+    return {"kind": "composition", "cut": k, "first": first, "second": second, **whole, **changes}
+
+
+SPLIT = lines_of(
+    "weight w [3]", "gather [1] 0 %0", "slice 1:2:1 %0", tail="vanishing %2\noutput y %1\n"
+)  # on y = z = 0 the function x
+
+
+def test_what_vanishes_is_not_an_output() -> None:
+    """x; y | z has dimension 2. A program with the output x, and with y and z that vanish, has the same polynomials in a row."""
+    lower = by_minor([[0, 0]], [1, 2, 0], {"entries": [1, 0, 0]})
+    document = M.document(SPLIT, "map:x,y,z->x|y;z", 1, lower, {"kind": "coordinates"})
+    assert outcome(document)[0] == 0
+    rejected({**document, "spec": "map:x,y,z->x;y|z"}, "another number of outputs")
+    rejected({**document, "spec": "map:x,y,z->x;y;z"}, "another number of outputs")
+
+
+def test_a_map_has_no_inputs() -> None:
+    text = lines_of("weight w [1]", "input x [1]", "scale 0 %1", "add %0 %2")
+    lower, n = M.minor(text)
+    assert outcome(M.document(text, None, n, lower, PARAMETERS))[0] == 0
+    rejected(M.document(text, "map:w->w", n, lower, PARAMETERS), "has inputs")
+
+
+QUADRICS = ["einsum a,b->ab %1 %1", "gather [3] 0,1,3 %3"]  # all three quadrics in two variables, from %4
+
+
+def test_a_hypersurface_is_in_the_cut() -> None:
+    """Quadrics in z have six coefficients, also when three quadrics in x, which lie on a conic, are computed beside them."""
+    quadrics = ["einsum a,b->ab %2 %2", "gather [6] 0,1,2,4,5,8 %5", "einsum a,a-> %0 %6"]
+    text = lines_of("weight G [6]", "input x [2]", "input z [3]", *QUADRICS, *quadrics)
+    assert M.generic_rank(text) == 6
+    lower, _ = M.minor(text)
+    fewer = {**lower, "rows": lower["rows"][:5], "columns": lower["columns"][:5]}
+    upper = cut_at(4, PARAMETERS, {"kind": "hypersurface"})
+    rejected(M.document(text, None, 5, fewer, upper), "bypass the cut")
+    behind = lines_of(
+        "weight G [6]", "input x [2]", "scale 1 %1", *QUADRICS,
+        "einsum a,b->ab %4 %4", "gather [6] 0,1,2,4,5,8 %5", "einsum a,a-> %0 %6",
+    )  # fmt: skip
+    assert M.generic_rank(behind) == 5
+    assert outcome(M.document(behind, None, 5, M.minor(behind)[0], upper))[0] == 0
+
+
+def test_names_of_cuts_do_not_collide() -> None:
+    """A second part is cut again: its two inputs, of the same length, are both there."""
+    text = lines_of(
+        "weight u [2]", "weight v [2]", "weight w [2]", "input x [2]", "multiply %0 %3", "multiply %1 %3", "multiply %2 %5",
+        "multiply %4 %6",
+    )  # fmt: skip
+    truth = M.generic_rank(text)
+    assert truth == 2  # u v w
+    inner = cut_at(4, {"kind": "coordinates"}, {"kind": "coordinates"})
+    program = checker.read_program(text)
+    assert checker.check_upper(program, cut_at(4, {"kind": "coordinates"}, inner)) >= truth
+    _, second = (checker.part(program, k, c)[0] for k, c in (([4], None), ([7], 4)))
+    again = checker.part(second, second.outputs, 4)[0]
+    assert again.input_size == sum(again.size(k) for k, g in enumerate(again.gates) if g.operation == "input")
+
+
+def test_the_rank_of_symmetries_is_not_that_at_a_known_point() -> None:
+    """Two fields have rank two. One of them has a factor that is zero at the point that was used once."""
+    text = lines_of("weight w [3]", "gather [1] 2 %0")
+    known = next(checker.stream(0, 0, 1)) % checker.BIG
+    fields = [[[0, 1, []]], [[1, 1, [[0, 1]]], [1, -known, []]]]
+    own = M._document(text, {"kind": "symmetry", "groups": [], "fields": fields}, None, None)
+    record = {"analysis": "symmetries", "certificate": own, "fields": []}
+    rejected({**record, "symmetry_dim": 1}, "the certificate shows 2")
+    assert outcome({**record, "symmetry_dim": 2})[0] == 0
+
+
+def test_degrees_behind_reciprocals_are_added() -> None:
+    """x -> 1/x + 1/(x + 1) doubles the degree; forty times are out of reach for random points."""
+    lines, last = ["weight W1 [1,1]", "input x [1]", "einsum ab,b->a %0 %1", "constant [1] 1"], 2
+    for _ in range(40):
+        k = len(lines)
+        lines += [f"add %{last} %3", f"reciprocal %{k}", f"reciprocal %{last}", f"add %{k + 1} %{k + 2}"]
+        last = k + 3
+    circuit = checker.read_program(lines_of(*lines))
+    assert checker.highest_degree(circuit) > 2**30
+    assert (
+        outcome(M.document(lines_of(*lines), "linear(widths=[1,1])", 1, by_minor([], []), PARAMETERS))[0] == 8
+    )
+    plain = lines_of(*lines[:3], "power 3 %2", "add %3 %2")
+    assert checker.highest_degree(checker.read_program(plain)) == 6  # (W x)^3
+
+
+@pytest.mark.parametrize(
+    ("tail", "weights", "reason"),
+    [
+        ("vanishing %1\nvanishing %1\noutput y %0\n", [0, 0], "minor is zero"),  # an equation that is listed twice
+        ("vanishing %2\noutput y %0\n", [0, 0], "minor is zero"),  # a p-fold multiple is zero modulo p at every point
+        ("vanishing %3\noutput y %0\n", [0, 0], "minor is zero"),  # two lines x y = 0, where they meet
+        ("vanishing %4\noutput y %0\n", [0, 0], "not on the source"),  # 1 = 0: an empty source
+        ("vanishing %5\noutput y %0\n", [0, 0], "minor is zero"),  # p = 0: empty, but not modulo p
+        ("vanishing %6\noutput y %0\n", [0, 0], "minor is zero"),  # x^2 = 0: a double line
+    ],
+)  # fmt: skip
+def test_sources_that_are_empty_reducible_or_not_reduced(tail: str, weights: list[int], reason: str) -> None:
+    """Hensel's lemma needs independent differentials of all equations; none of these points has them."""
+    lines = [
+        "weight w [2]", "gather [] 0 %0", "scale 101 %1", "gather [] 1 %0", "constant [] 1", "constant [] 101", "power 2 %1",
+    ]  # fmt: skip
+    text = lines_of(*lines, tail=tail).replace("%3 = gather [] 1 %0", "%3 = einsum a-> %0")
+    text = text.replace("%3 = einsum a-> %0\n", "%3 = constant [] 0\n") if "vanishing %3" in tail else text
+    conditions = tail.count("vanishing")
+    for rows in ([], [[0, 0]], [[0, 1]]):
+        columns = [0, 1][: len(rows) + conditions]
+        if len(columns) == len(rows) + conditions:
+            document = M.document(
+                text, None, len(rows), by_minor(rows, columns, {"entries": weights}), {"kind": "coordinates"}
+            )
+            rejected(document, reason)
+
+
+def test_the_larger_component_of_a_source_is_not_overlooked() -> None:
+    """x y = 0 with the functions x and x z, y: a line and a plane; the line's dimension is not that of the image."""
+    text = lines_of(
+        "weight w [3]", "gather [1] 0 %0", "gather [1] 1 %0", "gather [1] 2 %0", "multiply %1 %2", "multiply %1 %3",
+        "concatenate 0 %1 %5 %2", tail="vanishing %4\noutput y %6\n",
+    )  # fmt: skip
+    line = by_minor([[0, 2]], [0, 1], {"entries": [0, 1, 1]})
+    plane = by_minor([[0, 0], [0, 1]], [1, 0, 2], {"entries": [1, 0, 1]})
+    program = checker.read_program(text)
+    assert (checker.check_lower(program, line), checker.check_lower(program, plane)) == (1, 2)
+    for upper in ({"kind": "coordinates"}, PARAMETERS, {"kind": "span"}, cut_at(6, PARAMETERS, PARAMETERS)):
+        for n, lower in ((1, line), (2, plane)):
+            rejected(M.document(text, None, n, lower, upper))
+
+
+FORM = M.mlp_text([2, 2, 1], 3)
+TORUS = {"group": "torus", "size": 2, "axes": {"W1": [1, 0], "W2": [0, -3]}}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cut": 0}, {"cut": 2}, {"cut": 5}, {"cut": True}, {"cut": -1}, {"samples": 0}, {"samples": 1.0}, {"fields": None},
+        {"second": {"kind": "hypersurface"}}, {"second": {"kind": "virtual"}}, {"first": {"kind": "layers"}},
+        {"groups": [{**TORUS, "axes": {"W1": [1, 0], "W2": [0, -2]}}]}, {"groups": [{**TORUS, "axes": {"W1": [1, 0]}}]},
+        {"fields": [[[0, 1, []]]]}, {"fields": [[[0, 1, [[0, 1]]]]]}, {"first": {"kind": "parameters", "x": 1}},
+        {"second": {"kind": "hypersurface", "degree": 1}}, {"first": None}, {"weights": {"entries": [0] * 5}},
+    ],
+)  # fmt: skip
+def test_compositions_that_leave_something_out(changes: dict[str, Any]) -> None:
+    """Cuts at weights, inputs and outputs, symmetries of a part, bounds that need a spec."""
+    upper = cut_at(3, {"kind": "coordinates"}, PARAMETERS, groups=[TORUS])
+    program = checker.read_program(FORM)
+    assert checker.check_upper(program, upper) == M.generic_rank(FORM) == 4  # 4 + 2 - 2 of 4 coefficients
+    with pytest.raises((checker.Rejected, TypeError, AttributeError)):
+        checker.check_upper(program, {**upper, **changes})
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["weight V [2,2]", "weight W [2,2]", "input x [2]", "einsum ab,b->a %1 %2", "slice 0:2:1,0:2:1 %0",
+         "einsum ab,b->a %4 %3"],
+        ["weight V [2,2]", "weight W [2,2]", "input x [2]", "einsum ab,b->a %0 %2", "einsum ab,b->a %0 %3"],
+        ["weight V [2,2]", "weight W [2,2]", "input x [2]", "einsum ab,b->a %1 %2", "einsum ab,a->b %0 %3"],
+        ["weight V [2,2]", "weight W [2,2]", "input x [2]", "einsum ab,b->a %1 %2", "einsum ab,b->a %0 %3", "scale 1 %4"],
+        ["weight V [2,2]", "weight W [2,2]", "input x [2]", "einsum ab,b->a %1 %2", "multiply %0 %3"],
+        ["weight W [2,2]", "input V [2,2]", "einsum ab,bc->ac %1 %0"],
+    ],
+)  # fmt: skip
+def test_last_layers_that_are_none(lines: list[str]) -> None:
+    """V is sliced, used twice, transposed, or an input; or something comes after it."""
+    with pytest.raises(checker.Rejected, match=r"not V Z|not a weight"):
+        checker.last_layer(checker.read_program(lines_of(*lines)), "V")
+
+
+def test_more_tokens_than_rows_are_not_independent() -> None:
+    document = certificate("wide")
+    document["lower"]["tokens"] = list(range(4))
+    rejected(document, "more tokens than rows")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"analysis": "Dimension"}, {"analysis": "dimension "}, {"analysis": "fiber"}, {"certainty": "certain"},
+        {"image_dim": 5.0}, {"image_dim": True}, {"lower_bound": 4}, {"upper_bound": 6}, {"parameters": 9},
+        {"generic_fiber_dim": 4},
+        {"model": "lightning(d=2,dp=1,a=2,t=2) "}, {"model": "lightning(d=2,dp=1,a=2,t=2)\u200b"}, {"model": None},
+    ],
+)  # fmt: skip
+def test_records_that_contradict_their_certificate(change: dict[str, Any]) -> None:
+    own = certificate("lightning")
+    record = {"analysis": "dimension", "model": own["spec"], "image_dim": 5, "certificate": own}
+    assert outcome(record)[0] == 0
+    rejected({**record, **change})
+
+
+def test_records_of_points_say_no_more_than_the_weights() -> None:
+    """Another weight, a field, or a description beside the weights; a point that is not named; a field that is not QQ."""
+    own = certificate("same")
+    names = checker.read_program(own["program"]).flat
+    given = [
+        {n: [str(ws[i]) for i in place] for n, place in names.items()} for ws in own["statement"]["weights"]
+    ]
+    first, second = ({"kind": "weights", "weights": each} for each in given)
+    record = {
+        "analysis": "same",
+        "model": own["spec"],
+        "verdict": "same",
+        "first": first,
+        "second": second,
+        "certificate": own,
+    }
+    assert outcome(record)[1].endswith("Not covered by the certificate: analysis.")
+    more = {**first, "detail": "rank_a=1"}
+    assert outcome({**record, "first": more})[1].endswith("analysis, first but for the weights.")
+    rejected({**record, "first": {"weights": given[0] | {"B": ["1"]}}})
+    rejected({**record, "verdict": "different"})
+    member = member_record("inside matrix")
+    nowhere = {key: value for key, value in member.items() if key != "point"} | {"coordinate_count": 4}
+    for changed in (nowhere, {**member, "field": "F_7"}):
+        assert " closure" in outcome(changed)[1].rpartition("Not covered")[2]
+    rejected(closure_record(degree_bound=6, generators={"4": 1, "04": 2}), "is not written like this")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("lower", "prime"), 101.0), (("lower", "prime"), "101"), (("lower", "weights"), {"entries": [True] * 10}),
+        (("lower", "weights", "entries", 0), 1.0), (("lower", "weights"), {"seed": True, "stream": 0, "fixed": []}),
+        (("lower", "weights"), {"seed": 0, "stream": 0, "fixed": [[0, []]]}),
+        (("lower", "weights"), {"seed": 0, "stream": 0, "fixed": [[4, [1]], [2, [1]]]}),
+        (("lower", "weights"), {"entries": [1] * 10, "seed": 0}), (("lower", "rows"), {}), (("lower", "columns"), "01234"),
+        (("upper", "groups", 0, "size"), True), (("upper", "\uff4bind"), "symmetries"), (("upper", "Kind"), "symmetries"),
+        (("lower", "kind"), "minor\u0000"), (("version",), 2.0), (("version",), True), (("spec",), "\u2113ightning(d=2)"),
+        (("spec",), " lightning(d=2,dp=1,a=2,t=2)"), (("spec",), "lightning\u00a0(d=2,dp=1,a=2,t=2)"),
+        (("program",), ["m2bridge program 1"]), (("statement", "dimension"), 5.0), (("statement", "dimension"), -5),
+    ],
+)  # fmt: skip
+def test_values_in_another_dress(path: tuple[Any, ...], value: Any) -> None:
+    """Floats, booleans, letters that look alike: none of these is verified as what it looks like."""
+    document = certificate("lightning")
+    target: Any = document
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = value
+    code, said = outcome(document)
+    assert code != 0 or "is not known to me: nothing is said about it" in said
+
+
+@pytest.mark.parametrize(
+    ("lines", "n"),
+    [
+        (["weight A [3]", "input x [2]", "einsum a,b->ba %0 %1"], 3),
+        (["weight A [3]", "input x [2]", "einsum a,b-> %0 %1"], 1), (["weight A [1,3]", "weight B [3,1]", "multiply %0 %1"], 5),
+        (["weight A [1,3]", "weight B [2,1]", "add %0 %1"], 4), (["weight A [4]", "slice 3:2:-3 %0"], 2),
+        (["weight A [2,3]", "slice 1:2:-1,0:1:1 %0"], 2), (["weight A [1]", "gather [3] 0,0,0 %0"], 1),
+        (["weight A [2]", "einsum a->a %0", "einsum a,a->a %1 %0"], 2), (["weight A [2,1]", "einsum ab,cb->ac %0 %0"], 2),
+        (["weight A [1,1,1]", "input x [1]", "multiply %0 %1"], 1), (["weight A [2]", "scale 0 %0"], 0),
+        (["weight A [2]", "constant [2] 0 7", "multiply %0 %1"], 1), (["weight A [2]", "concatenate 0 %0 %0 %0"], 2),
+        (["weight A [3]", "einsum a-> %0", "input x [1]"], -1),
+    ],
+)  # fmt: skip
+def test_odd_shapes_have_the_dimension_of_another_program(lines: list[str], n: int) -> None:
+    """Empty terms, axes of length one, repeated and reversed entries: n is counted by hand, and found by dual numbers."""
+    text = lines_of(*lines)
+    if n < 0:
+        with pytest.raises(checker.Rejected):
+            checker.read_program(text)
+        return
+    assert M.generic_rank(text) == n
+    lower, _ = M.minor(text)
+    program = checker.read_program(text)
+    assert checker.check_lower(program, lower) == n
+    for upper in (PARAMETERS, {"kind": "coordinates"}):
+        assert checker.check_upper(program, upper) >= n
+    code, _ = outcome(M.document(text, None, n + 1, lower, PARAMETERS))
+    assert code == 7
+
+
+def test_certificates_of_other_networks_do_not_join() -> None:
+    """Two networks of dimensions 5 and 3 in one record without a model, and one with a closure of another."""
+    own, other = certificate("lightning"), certificate("linear")
+    assert other["statement"]["dimension"] != 5
+    rejected({"analysis": "dimension", "image_dim": 5, "certificate": [own, other]})
+    rejected(
+        {
+            "analysis": "dimension",
+            "image_dim": 5,
+            "model": own["spec"],
+            "certificate": [own, certificate("closure")],
+        }
+    )
+
+
+def test_an_equation_that_vanishes_modulo_the_prime_is_none() -> None:
+    document = certificate("equations")
+    document["upper"]["equations"] = [[[document["upper"]["prime"], [[0, 1]]]]]
+    rejected(document, "does not vanish identically")
+    arcs = certificate("singular matrix")
+    arcs["argument"]["prime"] = 2
+    arcs["argument"]["arcs"] = [[[2 * c for c in path] for path in arc] for arc in arcs["argument"]["arcs"]]
+    rejected(arcs, "span 0 dimensions")
+
+
 # -- hostile documents ------------------------------------------------------------------------------------
 
 
@@ -697,10 +1019,10 @@ def _nested(depth: int) -> str:
     ],
 )  # fmt: skip
 def test_hostile_texts(text: str, code: int) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     found, said = checker.verify(text)
     assert found == code, said
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert all(" " <= c <= "~" for line in said for c in line)
 
 
@@ -764,7 +1086,7 @@ def test_programs_are_read_strictly(lines: list[str]) -> None:
 def test_programs_that_are_too_large_are_answered_in_seconds(lines: list[str]) -> None:
     text = sum_of(*lines)
     moving = {"kind": "symmetry", "groups": [], "fields": [[[0, 0, 1]]]}
-    began = time.perf_counter()
+    began = time.process_time()
     for document in (
         {**certificate("lightning"), "program": text, "spec": None, "upper": {"kind": "coordinates"}},
         {**certificate("closure"), "program": text, "spec": None},
@@ -773,7 +1095,120 @@ def test_programs_that_are_too_large_are_answered_in_seconds(lines: list[str]) -
         {**certificate("softmax"), "program": text, "spec": None},
     ):  # fmt: skip
         assert outcome(document)[0] in (7, 8)
-    assert time.perf_counter() - began < 30
+    assert time.process_time() - began < 30
+
+
+def of_symmetries(text: str, groups: Any, fields: Any) -> dict[str, Any]:
+    return M._document(text, {"kind": "symmetry", "groups": groups, "fields": fields}, None, None)
+
+
+def of_dimension(text: str, upper: Any = PARAMETERS, spec: str | None = None, **lower: Any) -> dict[str, Any]:
+    return M.document(text, spec, len(lower.get("rows", [0])), {**by_minor([[0, 0]], [0]), **lower}, upper)
+
+
+def worst_documents() -> dict[str, Any]:
+    """Short documents that take minutes, hours or all memory where their work is not counted before it is done."""
+    square, wide = lines_of("weight W [300,300]", "einsum ab,ab-> %0 %0", "scale 0 %1"), {"inputs": POINT}
+    layers = lines_of("weight W [40]", *(f"multiply %{k} %{k // 2}" for k in range(290)), "exp %290")
+    reals = {"kind": "intervals", "bits": 256, "layer": None}
+    del_prime = {key: value for key, value in by_minor([[0, 0]], [0]).items() if key != "prime"}
+    exponentials = M.document(
+        lines_of("weight W [999]", "exp %0"), None, 1, {**del_prime, **reals, "weights": {"entries": [999 << 256] * 999}},
+        PARAMETERS,
+    )  # fmt: skip
+    ones = lines_of("weight W [1]", "constant [500] " + " ".join(["1"] * 500))
+    products = [[[1, [[i, 1] for i in range(500)]], [-1, []]]] * 20
+    zeros = [[[1, [[0, a], [1, b]]] for a in range(1, 150) for b in range(1, 150)]]
+    attention = [f"weight {name}1 [1,1500]" for name in "QKV"]
+    perceptron = [
+        "weight A [9999,20]", "weight B [1,9999]", "input x [20]", "einsum ab,b->a %0 %2", "power 3 %3", "einsum ab,b->a %1 %4",
+    ]  # fmt: skip
+    flat = {"prime": 101, "weights": POINT}
+    still = of_symmetries(lines_of("weight W [1]", "scale 0 %0"), [], [[[0, 1, []]]])
+    fractions = [f"1/{10**80 + 2 * k + 1}" for k in range(40)]
+    return {
+        "contractions": of_dimension(lines_of("weight W [999,999]", *["einsum ab,ab-> %0 %0"] * 2000)),
+        "outputs": of_dimension(
+            lines_of("weight W [99999]", tail="".join(f"output y{k} %0\n" for k in range(9999)))
+        ),
+        "concatenations": of_dimension(lines_of("weight W [1]", *["concatenate 0" + " %0" * 999] * 200)),
+        "a large minor": of_dimension(
+            lines_of("weight W [3000]"), rows=[[0, k] for k in range(3000)], columns=list(range(3000))
+        ),
+        "large constants": of_dimension(
+            lines_of("weight W [9999]", *(f"scale {'7' * 3990} %{k}" for k in range(30)), "einsum a-> %30"),
+        ),
+        "samples": of_dimension(
+            lines_of("weight W [200]", "input x [40]", "einsum a,b->ab %0 %1"), samples=1000, **wide,
+            rows=[[k, 37 * k] for k in range(200)], columns=list(range(200)),
+        ),
+        "exponentials": exponentials,
+        "degrees": of_dimension(
+            lines_of("weight W [99]", "input x [99]", "add %0 %1", "power 9998 %2"), {"kind": "coordinates"}, **wide
+        ),
+        "a torus": of_symmetries(square, [{"group": "torus", "size": 300, "axes": {"W": [1, -1]}}], []),
+        "many axes": of_symmetries(
+            lines_of("weight W [" + "1," * 18 + "100000]"),
+            [{"group": "torus", "size": 1, "axes": {"W": [1] * 18 + [0]}}] * 200, [],
+        ),
+        "many tries": of_symmetries(layers, [], [[[0, 1, [[1, 1]]]]] * 50),
+        "sums of fractions": M._document(
+            lines_of("weight W [40]", "input x [1]", "einsum a-> %0", "power 30 %2", "multiply %3 %1"),
+            {"kind": "same function", "weights": [fractions, [2] * 40]}, None, None,
+        ),
+        "long monomials": of_dimension(ones, {"kind": "equations", **flat, "equations": products}, rows=[], columns=[]),
+        "powers of zero": of_dimension(
+            lines_of("weight W [1]", "scale 0 %0", "concatenate 0 %1 %1"), {"kind": "equations", **flat, "equations": zeros},
+            rows=[], columns=[],
+        ),
+        "gradings": M._document(
+            lines_of("weight W [12]"), {"kind": "closure", "equations": [], "degree": 4},
+            {"prime": 101, "gradings": [[1] * 12] * 2000}, None,
+        ),
+        "a definition": of_dimension(
+            lines_of(*attention, "input X [1500,1500]", "einsum ab,bc->ac %2 %3"), {"kind": "virtual"},
+            "deep-lightning(d=[1500,1],a=[1],t=1500)", **wide,
+        ),
+        "a large matrix": of_dimension(
+            lines_of(*(line.replace("1500", "40000") for line in attention), "input X [40000,1]", "einsum ab,bc->ac %2 %3"),
+            {"kind": "virtual"}, "deep-lightning(d=[40000,1],a=[1],t=1)", **wide,
+        ),
+        "a polynomial": of_dimension(
+            lines_of("weight w [1]", "scale 200000 %0"), PARAMETERS, "map:x->" + "+".join(["x"] * 200000)
+        ),
+        "a flattening": of_dimension(
+            lines_of(*perceptron), {"kind": "flattening", "flattening": ["catalecticant", 1], **flat}, **wide
+        ),
+        "arcs": M._document(
+            lines_of("weight W [3]", "input x [999]", "einsum a-> %0", "multiply %2 %1"),
+            {"kind": "singular", "weights": [0] * 3},
+            {"prime": 101, "upper": PARAMETERS, "arcs": [[[0, 1], [0], [0]]] * 500}, None,
+        ),
+        "a record": {"analysis": "symmetries", "fields": [{"coefficients": []}] * 9999, "certificate": [still] * 999},
+        "tokens": of_dimension(
+            lines_of("weight W [999]", "weight V [999,999]", "input x [999]", "einsum ab,b->a %1 %2"), **wide,
+            kind="last layer", layer="V", tokens=list(range(999)), samples=999, columns=list(range(999)),
+            rows=[[k, 1000 + k] for k in range(999)],
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", worst_documents())
+def test_work_is_counted_before_it_is_done(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a sixtieth of the work, a second, all of these are not known. The clock only ends a test that has failed."""
+
+    def late(*_: Any) -> None:
+        raise KeyboardInterrupt(name)  # the checker makes an outcome of other exceptions
+
+    monkeypatch.setattr(checker, "MOST_WORK", checker.MOST_WORK / 60)
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 60)
+    try:
+        code, said = outcome(worst_documents()[name])
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    assert (code, said[:35]) == (8, "Not known to me: this has a size of"), said
 
 
 def test_vanishing_polynomials_have_no_inputs_and_arrays_are_added_up() -> None:
@@ -817,14 +1252,14 @@ def test_a_very_large_file_is_not_read(tmp_path: Path) -> None:
         file.write(b"[")
         file.seek(100 * 2**20)
         file.write(b"]")
-    began = time.perf_counter()
+    began = time.process_time()
     assert checker.verify_file(str(path))[0] == 8
     path.write_text('{"a": [' + "1," * (2 * 2**20) + "1]}")
     assert checker.verify_file(str(path))[0] == 8  # 4 MB are read; there is no certificate
     path.write_bytes(b"\xff\xfe{}")
     assert checker.verify_file(str(path))[0] == 7
     assert checker.verify_file(str(tmp_path))[0] == 8
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 JSON = st.recursive(

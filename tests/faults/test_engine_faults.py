@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.engine import EngineInfo, ForkServerEngine, Limits, Outcome
+from m2bridge.engine import EngineInfo, ForkServerEngine, Limits, Outcome, ProcessEngine
 from m2bridge.scripts import Script
 
 pytestmark = pytest.mark.faults
@@ -70,10 +71,13 @@ def descendants(pid: int) -> list[int]:
 
 
 def waits_at_a_gate(pid: int) -> bool:
-    """Whether a process is a spare child of the warm Macaulay2; a job, and what it started, has left its gate."""
+    """Whether a process is a spare child of the warm Macaulay2: what it waits for is a gate. A job, and what it started, may
+    have inherited gates of others, but does not read them.
+    """
     try:
-        return any(link.readlink().name.startswith("gate") for link in Path(f"/proc/{pid}/fd").iterdir())
-    except OSError:
+        file = int(Path(f"/proc/{pid}/syscall").read_text().split()[1], 16)
+        return Path(f"/proc/{pid}/fd/{file}").readlink().name.startswith("gate")
+    except (OSError, IndexError):
         return False
 
 
@@ -197,6 +201,59 @@ def killed_with_nothing_left(
     while (remains := what_remains(below, directory)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert remains == []
+
+
+@pytest.mark.parametrize("moment", range(8))
+def test_nothing_is_left_when_the_keepers_are_killed_with_their_caller(
+    engine_info: EngineInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    """All are stopped first, so that none can act on the end of another; children are being forked meanwhile."""
+    caller = start_caller(engine_info, tmp_path)
+    time.sleep(random.Random(moment).uniform(0.0, 4.0))
+    killed: set[int] = set()
+    while new := {caller.pid, *keepers(caller.pid)} - killed:
+        for pid in new:
+            os.kill(pid, signal.SIGSTOP)
+        killed |= new
+    below = descendants(caller.pid)
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    caller.wait(10)
+    assert caller.stdout is not None
+    caller.stdout.close()
+    deadline = time.monotonic() + 5.0
+    while (left := working_in(tmp_path, below)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert [
+        command for command in left if "sleep\0007655" not in command
+    ] == []  # a script's, in a session of its own
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with ProcessEngine(engine_info) as engine:  # whoever starts next finds what was left
+        assert engine.run(Script(name="next", text="<< 2;")).stdout == "2"
+    assert working_in(tmp_path, below) == []
+    assert leftovers(tmp_path) == []
+
+
+def keepers(pid: int) -> list[int]:
+    found = []
+    for child in descendants(pid):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if "/keeping\0" in Path(f"/proc/{child}/cmdline").read_text():
+                found.append(child)
+    return found
+
+
+def working_in(directory: Path, known: list[int]) -> list[str]:
+    """The command lines of living processes that are known, or that work in a directory."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            here = str((process / "cwd").readlink()).startswith(str(directory))
+            if (here or int(process.name) in known) and alive(int(process.name)):
+                found.append((process / "cmdline").read_text())
+        except OSError:
+            continue
+    return found
 
 
 def what_remains(below: list[int], directory: Path) -> list[str]:

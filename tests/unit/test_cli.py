@@ -18,7 +18,7 @@ import typer
 
 from m2bridge import cli
 from m2bridge._version import __version__
-from m2bridge.cli import common, main, showing
+from m2bridge.cli import common, main
 from m2bridge.cli.common import model_from
 from m2bridge.errors import (
     CertificateError,
@@ -372,4 +372,4 @@ def test_a_pipe_has_no_colour_and_a_known_width(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_certainties_have_a_colour_each() -> None:
-    assert len({showing.styled(certainty.value) for certainty in Certainty}) == 3
+    assert len({common.styled(certainty.value) for certainty in Certainty}) == 3

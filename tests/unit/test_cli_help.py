@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 import typer
 
 from m2bridge.cli import build_app, main
+from m2bridge.questions import Declared, declared, sentences
 
 
 def helps(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:
@@ -41,3 +44,28 @@ def test_the_help_of_ideal_shows_a_ring(
     monkeypatch.setenv("COLUMNS", "300")
     assert main(["ideal", "--help"]) == 0
     assert "A ring QQ[x,y,z] or" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("name", sentences())
+def test_help_that_is_read_is_that_of_the_question(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Help is made from the file of a question, which is not imported; it says what the imported question says."""
+    assert isinstance(declared(name), Declared)
+    told = []
+    for for_help in (True, False):
+        app: Any = typer.main.get_command(build_app([name], for_help=for_help))
+        app.main(args=[name, "--help"], prog_name="m2bridge", standalone_mode=False)
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]
+    assert "--seed" in told[0]
+
+
+def test_help_imports_nothing_that_computes() -> None:
+    for name in ("dimension", "closure"):
+        code = (
+            f"import sys; from m2bridge.cli import main; main(['{name}', '--help']); "
+            "print(sorted({'numpy', 'sympy', 'flint', 'jinja2', 'm2bridge.models'} & set(sys.modules)))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        )
+        assert done.stdout.endswith("[]\n"), name

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from m2bridge.cli import common, main, showing
+from m2bridge.cli import common, main
 from m2bridge.results import Certainty, Evidence, Result
 
 NAMES = ("x [/foo]", "my [bold]map[/bold]", "[link=a]", "a\\[b]", "I :heart: it", "[/]")
@@ -121,8 +121,8 @@ def result(*evidence: Evidence) -> Result:
 )
 def test_why_macaulay2_said_nothing(method: str, says: str) -> None:
     silent = Evidence(quantity="image_dim", witness="macaulay2", method=method, value=None)
-    assert showing.engine_text(result(silent)) == says
-    assert showing.engine_text(result()) == "Macaulay2 not asked"
+    assert common.engine_text(result(silent)) == says
+    assert common.engine_text(result()) == "Macaulay2 not asked"
 
 
 def test_a_quantity_that_nobody_decided_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,9 +131,56 @@ def test_a_quantity_that_nobody_decided_is_named(capsys: pytest.CaptureFixture[s
         Evidence(quantity=name, witness="macaulay2", method="m", value=None) for name in ("codim", "degree")
     ]
     words = {"title": "m", "quantities": {"codim": "", "degree": ""}}
-    showing.show(result(decided, *silent), common.console(), **words, evidence=False)
+    common.show(result(decided, *silent), common.console(), **words, evidence=False)
     printed = capsys.readouterr().out
     assert "macaulay2" not in printed
     assert "undecided  degree" in printed
-    showing.show(result(decided, *silent), common.console(), **words, evidence=True)
+    common.show(result(decided, *silent), common.console(), **words, evidence=True)
     assert capsys.readouterr().out.count("macaulay2: m") == 2
+
+
+def test_closed_streams_are_no_error() -> None:
+    """A service may start a command without standard output and standard error."""
+    words = ["dimension", "lightning(d=2,dp=1)", "--no-engine", "--json"]
+    command = f'"{sys.executable}" -m m2bridge "$@" >&- 2>&-'
+    assert subprocess.run(["sh", "-c", command, "sh", *words], timeout=60, check=False).returncode == 0
+
+
+def test_an_answer_that_cannot_be_saved_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A disk that is full at the end of a long computation costs the record, not the answer."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["dimension", "lightning(d=2,dp=1)", "--no-engine", "--save", str(tmp_path)]) == 1
+    told = capsys.readouterr()
+    assert told.out.startswith("dimension 5, affine; proved")
+    assert "the record could not be written: No space left on device" in told.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_that_cannot_be_written_names_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dimension", "lightning(d=2,dp=1)", "--no-engine", "--save", str(tmp_path)]) == 0
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "page.html")]) == 1
+    assert capsys.readouterr().err.endswith("page.html: No space left on device\n")
+
+
+def test_a_console_sends_no_escape_sequence_of_others(capsys: pytest.CaptureFixture[str]) -> None:
+    console = common.console()
+    console.print("a \x1b]0;title\x07 b", markup=False)
+    table = common.grid()
+    table.add_row("name", "\x1b[2J")
+    console.print(table)
+    seen = capsys.readouterr().out
+    assert "\x1b" not in seen
+    assert "a \\x1b]0;title" in seen

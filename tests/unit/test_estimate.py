@@ -21,7 +21,7 @@ def _nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("an estimate opens no engine")
 
     monkeypatch.setattr("m2bridge.questions.kernel.open_engine", never)
-    monkeypatch.setattr("m2bridge.cli.questions.open_engine", never)
+    monkeypatch.setattr("m2bridge.engine.open_engine", never)
 
 
 @pytest.mark.parametrize("name", [name for name, asked in questions().items() if asked.subject is MODEL])

@@ -57,6 +57,13 @@ def test_a_migrated_result_is_written_in_the_present_version_and_stays_migrated(
     assert records.from_document(document) == result
 
 
+def test_values_that_no_answer_has_are_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each field is of its type, but no fiber is at such a place."""
+    (tmp_path / "x.json").write_text(json.dumps({**FIBER, "at": {**FIBER["at"], "kind": "nowhere"}}))
+    assert main(["explain", str(tmp_path / "x.json")]) == RecordError.exit_code == 2
+    assert "never writes: KeyError('nowhere')" in capsys.readouterr().err
+
+
 def test_it_is_shown_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "record.json"
     path.write_text(json.dumps(FIBER))

@@ -99,6 +99,25 @@ def assert_latex(text: str) -> None:
     assert body.isascii()
 
 
+@pytest.mark.parametrize(
+    "command", [["explain"], ["explain", "--latex"], ["cite"], ["report", "-o", "page.html"]]
+)
+def test_a_record_steers_no_terminal(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A record comes from anybody: its escape sequences are shown, not sent."""
+    monkeypatch.chdir(tmp_path)
+    document = records.to_document(dimension("lightning(d=2,dp=1)", engine=False))
+    title, told = "\x1b]0;title\x07", document["evidence"][0]
+    document["certificate"], document["package_version"] = None, f"0.2{title}"
+    document["options"]["note"] = told["method"] = f"seen{title}"
+    Path("record.json").write_text(json.dumps(document))
+    assert main([*command, "record.json"]) == 0
+    seen = capsys.readouterr().out + "".join(page.read_text() for page in tmp_path.glob("*.html"))
+    assert "\x1b" not in seen
+    assert "x1b" in seen
+
+
 def test_latex_escapes_what_is_special(record: Dimension) -> None:
     assert_latex(explain(record, form="latex"))
     nasty = Evidence(

@@ -18,8 +18,9 @@ from m2bridge.cli import main
 from m2bridge.engine import Engine, EngineInfo, open_engine
 from m2bridge.errors import InputError, OutOfReachError
 from m2bridge.models import Lightning, Softmax
-from m2bridge.questions.boundary import Boundary, boundary, check_model
+from m2bridge.questions.boundary import Boundary, boundary, check_model, quadratic_texts
 from m2bridge.questions.closure import Closure, closure
+from m2bridge.questions.membership import membership
 from m2bridge.results import Certainty
 from m2bridge.schemas import schema
 from m2bridge.scripts import template_directory
@@ -78,6 +79,19 @@ def test_places(engine: Engine, size: tuple[int, int, int], point: list[Any], wh
     assert result.point is not None
     assert result.point.where == where
     assert (result.point.weights is None) == (where == "outside")
+
+
+def test_one_script_finds_the_weights_of_all_points(engine: Engine) -> None:
+    # and a second one the cofactors of the one fiber that is empty
+    point = [1, 0, -2, 0, 0, 0]
+    result = boundary(Lightning(d=2, dp=1), point=point, engine=engine)
+    assert [script.name for script in result.scripts].count("membership") == 2
+    alone = membership(Lightning(d=2, dp=1), point=point, engine=engine)
+    assert alone.algebraic is not None
+    assert result.point is not None
+    assert result.point.weights is not None
+    found, _ = quadratic_texts(alone.algebraic) or ([], [])
+    assert found == [c for name in "AV" for row in result.point.weights[name] for c in row]
 
 
 @pytest.mark.slow

@@ -101,3 +101,18 @@ def test_elements_of_the_finite_group_change_no_output() -> None:
     for element in elements:
         assert (model.forward(model.unflatten(element(weights)), x) == expected).all()
     assert len(finite_group(parse_spec("map:a,b->a;b").program, most=24)) == 1
+
+
+def test_a_prime_of_bad_reduction_is_exchanged(engine: Engine) -> None:
+    """t^2 - 32005 t is -32004 at t = 1 and at t = 32004: two points, one modulo 32003, which divides no number of the map."""
+    answer = m2bridge.fiber("map:t->t^2-32005*t", at={"t": 1}, engine=engine, prime=32003)
+    assert (answer.fiber_dim, answer.degree, answer.component_count) == (0, 2, 2)
+    assert answer.agreement is True
+    assert any("F_32003 has bad reduction" in note for note in answer.notes)
+
+
+def test_components_that_do_not_decide_are_not_called_missing(engine: Engine) -> None:
+    """s t = 0 is two lines; that their point of intersection is the only other orbit is not looked for."""
+    answer = m2bridge.fiber("map:s,t->s*t", at={"s": 0, "t": 0}, engine=engine)
+    assert (answer.verdict, answer.component_count) == ("undecided", 2)
+    assert "were not computed" not in answer.explanation

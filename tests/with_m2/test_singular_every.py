@@ -100,6 +100,16 @@ def test_conjugate_nodes_are_counted_one_by_one(engine: Engine) -> None:
     assert (nodes.dim, nodes.degree, nodes.milnor_number, nodes.delta_invariant) == (0, 3, 1, 1)
 
 
+def test_a_prime_of_bad_reduction_is_no_contradiction(engine: Engine) -> None:
+    # x = t^2, y = t (x - 1)(x - 32004): a node at x = 1 and one at x = 32004, which come together modulo 32003; no number of
+    # the map, t^5 - 32005 t^3 + 32004 t, is divisible by 32003
+    result = singular_locus("map:t->t^2;t^5-32005*t^3+32004*t", engine=engine)
+    assert [(c.dim, c.degree, c.multiplicity) for c in result.components or ()] == [(0, 1, 2)] * 2
+    assert result.agreement is True, result.conflicts
+    sizes = {e.field: e.value for e in result.evidence if e.quantity == "singular components"}
+    assert sizes == {None: [[0, 2]], "F_32003": [[0, 1]]}
+
+
 def test_the_convolution_is_singular_along_a_line_of_its_middle_coefficient(engine: Engine) -> None:
     # (a x + b y)^2 c + (a y + b z)^2 d: dimension 3 in 5 coordinates. A multiple of y^2 comes from a = d = 0 and from b = c = 0:
     # on this line the closure has two sheets.

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import math
 import os
@@ -26,7 +27,6 @@ import shutil
 import signal
 import socket
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,12 +59,14 @@ class Keeper:
         self.warm = warm.WarmMacaulay2(self)
         self.group: int | None = None
         self.asked_to_kill = self.go = self.begun = False
-        self.root = Path(tempfile.mkdtemp(prefix="m2bridge-"))
+        self.root, self.lock = warm.own_directory()
         self.work = self.root / "work"
         self.work.mkdir()
         for name in warm.FIFOS:
             os.mkfifo(self.root / name, 0o600)
         warm.write_quick_end(self.root / "end")
+        self.lifeline, self.held = os.pipe()
+        os.set_inheritable(self.lifeline, True)
         self.wake, wake_write = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(wake_write, False)
@@ -147,10 +149,22 @@ class Keeper:
             time.sleep(0.001)
         self.group = None
 
+    def tie(self, group: int) -> None:
+        """Let the kernel kill a process group when this process is gone, which alone holds the other end of the lifeline.
+
+        Macaulay2 and all that it forks have inherited the reading end, on which a signal was asked for: it comes with the end.
+        """
+        if LINUX:
+            with contextlib.suppress(ProcessLookupError):
+                fcntl.fcntl(self.lifeline, fcntl.F_SETOWN, -group)
+            fcntl.fcntl(self.lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(self.lifeline, fcntl.F_SETFL, fcntl.FASYNC)
+
     def spawn(self, job: dict[str, Any], cpu_seconds: int | None) -> int:
+        keeper = os.getpid()
         pid = os.fork()
         if pid == 0:
-            sandbox.become(job["command"], job["environment"], self.work, cpu_seconds)
+            sandbox.become(job["command"], job["environment"], self.work, cpu_seconds, keeper)
         return pid
 
     def shutdown(self) -> None:
@@ -195,6 +209,7 @@ class Keeper:
         cpu_limit = None
         if gate is not None:
             cpu_limit = self.limit(pid, job)
+            self.tie(pid)
             self.report("ready", pid=pid)
             while not (self.go or self.must_end(pid)):
                 self.listen(self.time_left())

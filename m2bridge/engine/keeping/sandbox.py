@@ -154,9 +154,9 @@ def limits(most: int, present: tuple[int, int]) -> tuple[int, int]:
 
 
 def become(
-    command: list[str], environment: dict[str, str], directory: Path, cpu_seconds: int | None
+    command: list[str], environment: dict[str, str], directory: Path, cpu_seconds: int | None, parent: int
 ) -> NoReturn:
-    """Turn this freshly forked process into Macaulay2: own session, nothing inherited, no writing."""
+    """Turn this freshly forked process into Macaulay2: own session, no writing, and no life without its parent."""
     try:
         os.setsid()
         os.chdir(directory)
@@ -170,6 +170,8 @@ def become(
             )
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != parent:  # it died before the signal was asked for
+                os._exit(127)
             restrict()
             filter_system_calls()
             drop_capabilities()

@@ -9,9 +9,11 @@ import contextlib
 import fcntl
 import os
 import platform
+import shutil
 import signal
 import struct
 import sys
+import tempfile
 import termios
 import time
 from pathlib import Path
@@ -60,6 +62,49 @@ def state_of(pid: int) -> str:
         return "Z"
 
 
+def kill_all_in(directory: Path) -> int:
+    """Kill the processes that work below a directory; how many there were."""
+    found = 0
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            if os.readlink(link).startswith(f"{directory}/"):
+                os.kill(int(link.parent.name), signal.SIGKILL)
+                found += 1
+    return found
+
+
+def remove(directory: Path, patience: float = 5.0) -> None:
+    """Remove the directory of a keeper that was killed, and end what still works there."""
+    deadline = time.monotonic() + patience
+    while kill_all_in(directory) and time.monotonic() < deadline:
+        time.sleep(0.001)  # one that was being forked is found next time
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def own_directory() -> tuple[Path, int]:
+    """A new directory, and the lock on it that ends with this process; directories that nobody has locked are removed.
+
+    The host is in its name, because on some network file systems locks hold for one host alone.
+    """
+    prefix = f"m2bridge-{os.uname().nodename}-"
+    for stale in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):
+            lock = os.open(stale, os.O_RDONLY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove(stale)
+            finally:
+                os.close(lock)
+    while True:
+        own = Path(tempfile.mkdtemp(prefix=prefix))
+        with contextlib.suppress(FileNotFoundError):  # another keeper found it before it was locked
+            lock = os.open(own, os.O_RDONLY)
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if own.exists():
+                return own, lock
+
+
 def unread(descriptor: int) -> int:
     """How many bytes in a pipe nobody has read yet."""
     return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4), sys.byteorder)
@@ -95,9 +140,9 @@ class WarmMacaulay2:
         self.died = False
         self.gate = GATES[0]  # of the job that runs
         self.spares: list[Spare] = []
-        self.awaited: list[str] = []  # gates for children that are being forked
+        self.awaited: dict[str, int] = {}  # gates for children that are being forked, and the writing ends
+        self.acknowledge = -1  # the writing end for the process that forks them
         self.litter = 1
-        self.newborn: dict[int, str] = {}  # children that have not come to their gate yet
         self.dropped: set[int] = set()  # children of no use, not yet gone from their gates
         self.packages: set[str] = set()  # that scripts have asked for
         self.loaded: set[str] = set()  # before the last fork
@@ -110,7 +155,7 @@ class WarmMacaulay2:
             self.server = self.keeper.spawn(job, None)
         while time.monotonic() < deadline and not self.keeper.asked_to_kill:
             self.tend()
-            if self.spares:
+            if self.spares and os.getpgid(self.spares[0].pid) == self.spares[0].pid:
                 spare = self.spares.pop(0)
                 if self.packages <= spare.packages and state_of(spare.pid) in "SRD":
                     self.gate = spare.gate
@@ -130,41 +175,37 @@ class WarmMacaulay2:
         that scripts have asked for are loaded before the fork.
         """
         wanted = self.server is not None and len(self.spares) <= FEW_SPARES
-        if self.newborn:
-            self.look_at_gates()
-        elif wanted and not self.dropped:
-            fifo = self.keeper.writing_end("acknowledge" if self.awaited else "next")
-            if fifo is not None:
-                if self.awaited:
-                    self.meet_newborn()
-                else:
-                    os.write(fifo, self.order().encode())
-                os.close(fifo)
-        return bool(self.newborn) or wanted
+        if self.server is not None and self.awaited:
+            self.meet_newborn(self.server)
+        elif wanted and not self.dropped and (fifo := self.keeper.writing_end("next")) is not None:
+            os.write(fifo, self.order().encode())
+            os.close(fifo)
+        return wanted
 
     def order(self) -> str:
         """What the warm Macaulay2 is told: a gate for each child, and packages to load first."""
         taken = {self.gate, *(spare.gate for spare in self.spares)}
-        self.awaited = [gate for gate in GATES if gate not in taken][: self.litter]
+        gates = [gate for gate in GATES if gate not in taken][: self.litter]
+        self.awaited = {gate: self.held_open(gate) for gate in gates}
+        self.acknowledge = self.held_open("acknowledge")
         self.litter = min(2 * self.litter, MOST_FORKED) if LISTS_OF_CHILDREN else 1
         missing = sorted(self.packages - self.loaded)
         self.loaded.update(missing)
-        return f"{' '.join(self.awaited)};{' '.join(missing)}"
+        return f"{' '.join(gates)};{' '.join(missing)}"
 
-    def meet_newborn(self) -> None:
+    def held_open(self, fifo: str) -> int:
+        """A writing end of a FIFO that nobody reads yet; whoever opens it for reading does not wait."""
+        return os.open(self.keeper.root / fifo, os.O_RDWR)
+
+    def meet_newborn(self, server: int) -> None:
         """The children were forked in the order of their gates; those that died meanwhile are in the list too."""
-        assert self.server is not None
-        (between,) = children_of(self.server)
-        self.newborn = dict(zip(children_of(between), self.awaited, strict=True))
-        self.awaited = []
-
-    def look_at_gates(self) -> None:
-        """Open the gates at which a child reads."""
-        for pid, gate in list(self.newborn.items()):
-            end = self.keeper.writing_end(gate)
-            if end is not None:
-                self.spares.append(Spare(pid, gate, end, frozenset(self.loaded)))
-                del self.newborn[pid]
+        newborn = [child for between in children_of(server) for child in children_of(between)]
+        if len(newborn) == len(self.awaited):
+            packages = frozenset(self.loaded)
+            for pid, (gate, end) in zip(newborn, self.awaited.items(), strict=True):
+                self.spares.append(Spare(pid, gate, end, packages))
+            self.awaited = {}
+            os.close(self.acknowledge)
 
     def drop(self, spare: Spare) -> None:
         self.dropped.add(spare.pid)
@@ -176,7 +217,6 @@ class WarmMacaulay2:
         """A child of the keeper ended."""
         if pid == self.server:
             self.server, self.died = None, True
-        self.newborn.pop(pid, None)
         self.dropped.discard(pid)
         for spare in [spare for spare in self.spares if spare.pid == pid]:
             os.close(spare.writing_end)
@@ -191,9 +231,9 @@ class WarmMacaulay2:
             self.server = None
         for spare in self.spares:
             os.close(spare.writing_end)
-        self.spares, self.newborn = [], {}
+        self.spares = []
 
     @property
     def processes(self) -> set[int | None]:
         """What belongs to the warm Macaulay2 and not to the job."""
-        return {self.server, *self.newborn, *(spare.pid for spare in self.spares)}
+        return {self.server, *(spare.pid for spare in self.spares)}

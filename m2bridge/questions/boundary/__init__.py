@@ -15,17 +15,17 @@ import numpy as np
 
 from m2bridge.models import Lightning, Model
 from m2bridge.programs.arithmetics import elementwise
+from m2bridge.questions.asking import compared, proves, says
 from m2bridge.questions.boundary import parts as parts_of
 from m2bridge.questions.boundary.criterion import Criterion, Where, decide
 from m2bridge.questions.boundary.points import Coordinates, as_point, draw_examples
 from m2bridge.questions.boundary.result import Boundary, Matrix, OrbitPlace, PlacedPoint, Region
 from m2bridge.questions.closure import closure
 from m2bridge.questions.kernel import Asking, ForceOption, Option, question
-from m2bridge.questions.membership import ImageMembership, membership
+from m2bridge.questions.membership import ImageMembership, KnownFiber, known_fibers, membership
 from m2bridge.questions.membership.points import AlgebraicPoint
 from m2bridge.questions.orbits import exchanged
 from m2bridge.questions.singular_locus.layer import ask_dimension, layer_of
-from m2bridge.questions.testimony import compared, proves, says
 from m2bridge.results import Certainty, labelled, settle
 
 __all__ = ["Boundary", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
@@ -100,7 +100,10 @@ def boundary(
                 f"where: {example.name}", _coarse(example.where), "construction", "how the example was built"
             )
         )
-    placed = [_placed(ask, checked, name, values, i, z) for i, (name, z) in enumerate(asked.items())]
+    # one script for all fibers, among networks with any A: rk A is the rank of a flattening
+    any_rank = replace(checked, a=checked.d)
+    known = known_fibers(ask, any_rank, list(asked.values()), seconds=_EXAMPLE_SECONDS)
+    placed = [_placed(ask, checked, name, values, i, known[i]) for i, name in enumerate(asked)]
     settled = settle(ask.evidence)
     return ask.answer(
         Boundary, model=checked.spec, options={} if given is None else {"point": [str(c) for c in given]},
@@ -124,13 +127,14 @@ def _closure_values(ask: Asking, model: Lightning, points: Sequence[Coordinates]
 
 
 def _placed(
-    ask: Asking, model: Lightning, name: str, values: Mapping[str, Any], index: int, coordinates: Coordinates
+    ask: Asking, model: Lightning, name: str, values: Mapping[str, Any], index: int, known: KnownFiber
 ) -> PlacedPoint:
-    """A point placed by the criterion and by membership among networks with any A: rk A is the rank of a flattening."""
+    """A point placed by the criterion, and by membership among networks with any A."""
+    coordinates: Coordinates = known.point
     ours = decide(model, coordinates)
     ask.announce(f"weights of {name}")
     seconds = None if name == "point" else _EXAMPLE_SECONDS
-    answer = ask.also(membership, replace(model, a=model.d), point=coordinates, seconds=seconds)
+    answer = ask.also(membership, replace(model, a=model.d), point=known, seconds=seconds)
     ask.evidence += [item for c in answer.conflicts for item in (c.first, c.second)]
     theirs, method = place_of(answer), "ranks of flattenings and the sign of e2"
     if ours.rank_a <= model.attention_rank:

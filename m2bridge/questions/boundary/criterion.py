@@ -70,7 +70,8 @@ def decide(model: Lightning, coordinates: Sequence[Fraction]) -> Criterion:
     rank_v = over_q.rank(z.reshape(model.dp, -1))
     boundary: Where = "boundary" if model.d >= 2 else "image"
     if rank_a == 0:
-        reason = "the zero function, a limit of multiples of any point that is only in the closure"
+        limit = "a limit of multiples of any point that is only in the closure"
+        reason = f"the zero function, {limit if model.d >= 2 else 'which A = 0 gives'}"
         return Criterion(where=boundary, reason=reason)
     if rank_a * rank_v > 1:
         where: Where = "undecided" if rank_a <= model.attention_rank else "outside"

@@ -46,10 +46,9 @@ def _script(free: Model, probe: Probe) -> Script:
     inputs: list[object] = [
         np.concatenate([array[k].reshape(-1) for array in drawn]) for k in range(samples) if drawn
     ]
-    if isinstance(free, OwnNetwork):
-        partial, sizes = "_program", program_for_macaulay2(program)
-    else:
-        partial, sizes = free.m2_partial, free.m2_parameters
+    own = isinstance(free, OwnNetwork)
+    partial = "_program" if own else free.m2_partial
+    sizes = program_for_macaulay2(program) if own else free.m2_parameters
     values = {
         "p": probe.p,
         "point": free.flatten(probe.weights),

@@ -12,13 +12,13 @@ import numpy as np
 
 from m2bridge.models import Lightning, Mod
 from m2bridge.protocol import Values
+from m2bridge.questions.asking import proves, says
 from m2bridge.questions.fiber.known import TorusSlice, slice_of, symmetry_rank_mod
 from m2bridge.questions.fiber.ranks import draw_inputs, kernel_dim, outputs_at
 from m2bridge.questions.fiber.request import equation_span, script_values
 from m2bridge.questions.fiber.result import FiberComponent, Method
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.point import Point, other_primes, rank_bounds
-from m2bridge.questions.testimony import proves, says
 from m2bridge.results import Certainty, Evidence
 
 TEMPLATE = "fiber"
@@ -155,11 +155,13 @@ class _Asked:
 
 
 def plain(
-    ask: Asking, point: Point, p: int, seed: int, *, cut: bool = False, again: bool = True, seconds: float | None = None
+    ask: Asking, point: Point, p: int, seed: int, *, cut: bool = False, avoided: int | None = None,
+    seconds: float | None = None,
 ) -> ComputedFiber:  # fmt: skip
-    """One Groebner basis of all equations, or of those on a slice of the scalings; `again` over a second field.
+    """One Groebner basis of all equations, and again over a second field; or of those on a slice of the scalings.
 
-    `seconds` is how long it may take; where the question has more time left, reaching it is a note and no limit.
+    Where the two fibers differ, one of the primes has bad reduction: two others are tried, and this one is `avoided`. `seconds`
+    is how long it may take; where the question has more time left, reaching it is a note and no limit.
     """
     ask.announce("how many inputs")
     span, first = equation_span(point.model, p, seed)
@@ -198,9 +200,16 @@ def plain(
         found.dim_at_point = max((dim + asked.torus for dim, known in pairs if known[0]), default=None)
         compare_dims(found, point, p, seed)
     _count(found, values, asked)
-    if again and limit is None and not cut:
-        _again(ask, found, asked, values)
-    return found
+    if limit is not None or cut or _again(ask, found, asked, values, avoided) or avoided is not None:
+        return found
+    other = next(iter(other_primes(point, p, 1)), None)
+    second = None if other is None else plain(ask, point, other, seed, avoided=p, seconds=seconds)
+    if second is None or second.fiber_dim is None:
+        return found
+    second.notes.append(
+        f"computed over F_{other}: F_{p} has bad reduction here, the fiber over it is another one"
+    )
+    return second
 
 
 def _compare_equations(found: ComputedFiber, asked: _Asked, rank: int, span: int) -> None:
@@ -280,14 +289,14 @@ def _count(found: ComputedFiber, values: Values, asked: _Asked) -> None:
         )
 
 
-def _again(ask: Asking, found: ComputedFiber, asked: _Asked, values: Values) -> None:
-    """The same over QQ where that is quick, else over a second prime."""
+def _again(ask: Asking, found: ComputedFiber, asked: _Asked, values: Values, avoided: int | None) -> bool:
+    """The same over QQ where that is quick, else over a second prime; False where the two fibers are different."""
     point, model, p = asked.point, asked.point.model, asked.p
     layer = isinstance(model, Lightning) and model.parametrization == "attention"
     rational = layer and model.parameter_count <= _RATIONAL_WEIGHTS
-    others = [0] if rational else other_primes(point, p, 1)
+    others = [0] if rational else [q for q in other_primes(point, p, 2) if q != avoided]
     if not others:
-        return
+        return True
     other = others[0]
     ask.announce(f"the same over {_field(other)}")
     sent = script_values(point, other, asked.seed, asked.first_inputs, ask_orbits=False)
@@ -295,7 +304,7 @@ def _again(ask: Asking, found: ComputedFiber, asked: _Asked, values: Values) -> 
     if limit is not None:
         found.notes.append(f"the second computation ({_field(other)}) was cut off")
     if "degree" not in second:
-        return
+        return True
     for quantity in ("fiber_dim", "degree"):
         found.say(quantity, _HOW, second.integer(quantity), other, ask.last_seconds)
     shapes = [_shapes(v) for v in (values, second)]
@@ -307,11 +316,13 @@ def _again(ask: Asking, found: ComputedFiber, asked: _Asked, values: Values) -> 
         if not complete:  # more inputs might give more equations
             found.evidence[-1] = replace(found.evidence[-1], certainty=Certainty.PROBABLE)
     same_shape = None in shapes or shapes[0] == shapes[1]
-    if not same_shape or any(values[tag] != second[tag] for tag in ("fiber_dim", "degree")):
-        found.notes.append(
-            f"the fibers over {_field(p)} and {_field(other)} are different: neither is reported as that over QQ"
-        )
-        found.forget()
+    if same_shape and all(values[tag] == second[tag] for tag in ("fiber_dim", "degree")):
+        return True
+    found.notes.append(
+        f"the fibers over {_field(p)} and {_field(other)} are different: neither is reported as that over QQ"
+    )
+    found.forget()
+    return False
 
 
 def _shapes(values: Values) -> list[list[int]] | None:

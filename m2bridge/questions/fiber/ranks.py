@@ -21,9 +21,9 @@ from m2bridge.models import Mod, Model
 from m2bridge.models.evaluation import output_jacobian
 from m2bridge.programs.program import degrees
 from m2bridge.programs.ranks import generic_rank
+from m2bridge.questions.asking import floats, proves, says
 from m2bridge.questions.fiber.known import symmetry_dim, symmetry_rank_mod
 from m2bridge.questions.point import Point, random_point, rank_bounds, rank_prime
-from m2bridge.questions.testimony import floats, proves, says
 from m2bridge.results import Evidence
 
 _GENERIC = {"scope": "generic", "field": "QQ"}

@@ -13,6 +13,9 @@ from m2bridge.questions.fiber.result import Identifiability
 from m2bridge.results import Certainty
 
 _UNDECIDED = "the components of the fiber were not computed, and dimensions at this point do not decide"
+_NOT_BY_COMPONENTS = (
+    "components of the fiber and dimensions at this point do not decide: smaller orbits were not counted"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ def judged(model: Model, found: ComputedFiber, argument: Orbits | None, dims: Di
         or _from_orbits(model, found, dims)
         or _from_the_differential(found, dims)
         or _from_generic_ranks(dims)
-        or Judgement("undecided", _UNDECIDED, Certainty.PROBABLE)
+        or Judgement("undecided", _NOT_BY_COMPONENTS if found.components else _UNDECIDED, Certainty.PROBABLE)
     )
 
 

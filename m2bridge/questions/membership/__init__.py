@@ -6,13 +6,12 @@ with cofactors that are multiplied out here; that a fiber has no real points is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import Annotated, Any, ClassVar
 
-import flint
 import numpy as np
 
 from m2bridge.certificates.points import inside_certificates, outside_certificates
@@ -22,6 +21,7 @@ from m2bridge.models.symbolic import rational_variables
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.protocol import Values
+from m2bridge.questions.asking import compared, proves, says
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.membership.points import (
@@ -31,8 +31,8 @@ from m2bridge.questions.membership.points import (
     least_distance,
     target_of,
 )
-from m2bridge.questions.source import constrained_map
-from m2bridge.questions.testimony import compared, proves, says
+from m2bridge.questions.over_q import fmpq, sturm_count
+from m2bridge.questions.source import constrained_map, leanest
 from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
 
@@ -149,9 +149,42 @@ def membership(
         )
     if point is None:
         raise InputError("membership needs a point: --point 1,0,-1/2, or a .json file", argument="point")
-    asked, values, of_pairs = target_of(model, point)
+    known = point if isinstance(point, KnownFiber) else KnownFiber(point)
+    asked, values, of_pairs = target_of(model, known.point)
     ask.require_engine()
-    return _Search(ask, model, asked, values, of_pairs=of_pairs).answer()
+    return _Search(ask, model, asked, values, known, of_pairs=of_pairs).answer()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFiber:
+    """A point, with what the script said of its fiber where that is known already."""
+
+    point: Any
+    fiber: Values | None = None
+
+
+def known_fibers(
+    ask: Asking, model: Model, points: Sequence[Sequence[Fraction]], *, seconds: float
+) -> list[KnownFiber]:
+    """Points of one model with their fibers, by one script; those that it did not finish in time are asked again alone."""
+    values, _ = ask.ask(TEMPLATE, _request(leanest(model), points, ask.seed), leanest(model), seconds=seconds)
+    known = []
+    for place, point in enumerate(points):
+        tag = f"_{place}" if len(points) > 1 else ""
+        own = {name.removesuffix(tag): value for name, value in values.items() if name.endswith(tag)}
+        finished = own.get("fiber_dim") == -1 or "points" in own
+        known.append(KnownFiber(point, Values(own, True, values.run) if finished else None))
+    return known
+
+
+def _request(
+    model: Model, points: Sequence[Sequence[Fraction]], seed: int, *, prove: bool = False
+) -> dict[str, object]:
+    """Values for the template."""
+    numbers = np.random.default_rng([seed, 51, prove]).integers(-3, 4, size=97).tolist()
+    parts = [list(range(part.start, part.stop)) for _, _, part in flat_parts(model.parameters)]
+    wanted = [list(point) for point in points]
+    return {"p": 0, "prove": prove, "numbers": numbers, "wanted": wanted, "blocks": parts}
 
 
 class _Search:
@@ -161,9 +194,10 @@ class _Search:
     """
 
     def __init__(
-        self, ask: Asking, network: Model, model: Model, point: tuple[Fraction, ...], *, of_pairs: bool
-    ) -> None:
+        self, ask: Asking, network: Model, model: Model, point: tuple[Fraction, ...], known: KnownFiber, *, of_pairs: bool
+    ) -> None:  # fmt: skip
         self.ask, self.network, self.model, self.point, self.of_pairs = ask, network, model, point, of_pairs
+        self.known = known
         self.reasons: list[str] = []
         self.closure: bool | None = None
         self.complex: bool | None = None
@@ -175,7 +209,7 @@ class _Search:
         self.certificate: tuple[Mapping[str, Value], ...] = ()
 
     def answer(self) -> ImageMembership:
-        values, limit = self._fiber(prove=False)
+        values, limit = self._fiber(prove=False) if self.known.fiber is None else (self.known.fiber, None)
         self._from_points(values)
         if self.complex is None and "fiber_dim" in values:
             self.complex = values["fiber_dim"] >= 0
@@ -221,11 +255,10 @@ class _Search:
         self.ask.evidence.append(proves(quantity, value, witness, method))
 
     def _fiber(self, *, prove: bool) -> tuple[Values, str | None]:
-        rng = np.random.default_rng([self.ask.seed, 51, prove])
-        numbers = rng.integers(-3, 4, size=97).tolist()
-        parts = [list(range(part.start, part.stop)) for _, _, part in flat_parts(self.model.parameters)]
-        sent = {"p": 0, "prove": prove, "numbers": numbers, "wanted": list(self.point), "blocks": parts}
-        remaining = self.ask.clock.remaining
+        sent, remaining = (
+            _request(self.model, [self.point], self.ask.seed, prove=prove),
+            self.ask.clock.remaining,
+        )
         seconds = _PATIENCE if remaining is None else remaining / 3
         return self.ask.ask(TEMPLATE, sent, self.model, seconds=seconds)
 
@@ -250,7 +283,7 @@ class _Search:
             roots = place.real_roots()
             self.ask.evidence += compared(
                 f"real roots of {cut(' '.join(place.modulus), 60)}", ("flint", "isolated roots", len(roots)),
-                ("sturm", "Sturm's theorem", place.sturm_count()), certainty=Certainty.PROVED,
+                ("sturm", "Sturm's theorem", sturm_count(place.polynomial)), certainty=Certainty.PROVED,
             )  # fmt: skip
             found = (place, roots[0] if roots else None)
             if self.found is None or _worth(*found) > _worth(*self.found):
@@ -281,7 +314,7 @@ class _Search:
         forms = fiber_equations(self.model, self.model.unflatten(object_array(ring, (count,))), self.point)
         total = ring[0] * 0
         for h, f in zip(values.polynomials(values["cofactors"], count), forms, strict=True):
-            terms = {m: flint.fmpq(c.numerator, c.denominator) for m, c in h.items()}
+            terms = {m: fmpq(c) for m, c in h.items()}
             total += ring[0].context().from_dict(terms) * f
         holds, method = bool(total == 1), "cofactors, multiplied out with the program's coordinates"
         self.ask.evidence += compared(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, MACAULAY2_PRIME
 from m2bridge.models import Lightning, Model
 from m2bridge.protocol import Values
-from m2bridge.questions.asking import prime_between
+from m2bridge.questions.asking import compared, prime_between
 from m2bridge.questions.closure import closure
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking, ForceOption, question
@@ -20,7 +20,6 @@ from m2bridge.questions.singular_locus import layer, strata
 from m2bridge.questions.singular_locus.general import general_locus
 from m2bridge.questions.singular_locus.layer import Sent, layer_of
 from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus, Stratum
-from m2bridge.questions.testimony import compared
 from m2bridge.results import Certainty, labelled, settle
 
 __all__ = ["Component", "Place", "SingularLocus", "Stratum", "check_model", "singular_locus"]

@@ -8,7 +8,7 @@ the template found, so the two can contradict each other. Where equations are ou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from m2bridge.models import Model
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.protocol import Values
 from m2bridge.questions import over_q
+from m2bridge.questions.asking import compared, says
 from m2bridge.questions.closure import Closure, Equation, closure
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.dimension import dimension
@@ -28,7 +29,6 @@ from m2bridge.questions.kernel import Asking
 from m2bridge.questions.singular_locus.places import places_in_weights
 from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus
 from m2bridge.questions.source import constrained_map
-from m2bridge.questions.testimony import compared, says
 from m2bridge.results import Certainty, labelled
 
 TEMPLATE = "singular_strata"
@@ -198,7 +198,7 @@ class Parts:
 
 
 def _components(ask: Asking, model: Model, span: InSpan, p: int, *, irreducible: bool) -> Parts:
-    """The components over F_p, and once more over QQ, or else over a second prime."""
+    """The components over F_p, and once more over QQ, or else over a second prime; over others where two of them differ."""
     minors = span.minors(model, p, ask.seed) if irreducible else []
     send = span.request(p, minors, irreducible=irreducible, seed=ask.seed)
     ask.announce("singular locus")
@@ -206,23 +206,43 @@ def _components(ask: Asking, model: Model, span: InSpan, p: int, *, irreducible:
     values, limit = ask.ask(TEMPLATE, send, seconds=_PATIENCE if remaining is None else remaining / 2)
     if "singular_components" not in values:
         return Parts(limit=limit)
-    best, certainty, quantity = values, Certainty.PROBABLE, "singular components"
+    runs, exact, certainty = {p: values}, None, Certainty.PROBABLE
     if not span.found.characteristic:
-        again = {**send, "wantPoints": False, "wantNumbers": True}
-        over_q_values, _ = ask.ask(TEMPLATE, {**again, "p": 0}, seconds=_SECOND)
+        over_q_values, _ = ask.ask(
+            TEMPLATE, {**send, "p": 0, "wantPoints": False, "wantNumbers": True}, seconds=_SECOND
+        )
         if "singular_components" in over_q_values:
-            best, certainty = over_q_values, span.found.certainty
-            own = says(quantity, _sizes(best), "macaulay2", f"{_METHOD}, over QQ")
-            ask.evidence.append(replace(own, certainty=certainty))
-        else:
-            other = primes_below(p - 1, count=1, numbers=given_numbers(model))[0]
-            second, _ = ask.ask(TEMPLATE, {**again, "p": other}, seconds=_SECOND)
-            if "singular_components" in second:
-                ask.say(quantity, _sizes(second), "macaulay2", _METHOD, prime=other)
-    ask.say(quantity, _sizes(values), "macaulay2", _METHOD, prime=p)
+            exact, certainty = over_q_values, span.found.certainty
+        for other in primes_below(p - 1, count=2, numbers=given_numbers(model)):
+            if _agreed(exact, runs) is None:
+                second, _ = ask.ask(TEMPLATE, {**send, "p": other}, seconds=_SECOND)
+                runs |= {other: second} if "singular_components" in second else {}
+    p = _agreed(exact, runs) or p
+    values = runs[p]
+    best = values if exact is None else exact
+    _say_sizes(ask, exact, runs, certainty)
     _witness_points(ask, span, values, p)
     radical = tuple(map(span.renamed, best.strings("radical"))) if "radical" in best else None
     return Parts(components=_read(best, values, span), radical=radical, limit=limit, certainty=certainty)
+
+
+def _agreed(exact: Values | None, runs: Mapping[int, Values]) -> int | None:
+    """The first prime over which the sizes are those over QQ or, where these are not known, those over another prime."""
+    sizes = [_sizes(values) for values in (*runs.values(), *([] if exact is None else [exact]))]
+    reference = [_sizes(exact)] if exact is not None else [size for size in sizes if sizes.count(size) > 1]
+    return next((p for p, values in runs.items() if _sizes(values) in reference), None)
+
+
+def _say_sizes(ask: Asking, exact: Values | None, runs: Mapping[int, Values], certainty: Certainty) -> None:
+    """What was found over each field. A prime of bad reduction speaks of its own field only, once two others agree."""
+    quantity = "singular components"
+    if exact is not None:
+        own = says(quantity, _sizes(exact), "macaulay2", f"{_METHOD}, over QQ")
+        ask.evidence.append(replace(own, certainty=certainty))
+    good = _agreed(exact, runs)
+    for p, values in runs.items():
+        bad = good is not None and _sizes(values) != _sizes(runs[good])
+        ask.say(quantity, _sizes(values), "macaulay2", _METHOD, prime=p, field=f"F_{p}" if bad else None)
 
 
 def _sizes(values: Values) -> list[list[int]]:

@@ -22,6 +22,7 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import rational
 from m2bridge.models import Lightning, Mod, Model
 from m2bridge.protocol import Values
+from m2bridge.questions.asking import compared, proves, says
 from m2bridge.questions.closure import Equation, interpolate
 from m2bridge.questions.closure.accounting import formula_degree
 from m2bridge.questions.closure.image import image_of
@@ -29,7 +30,6 @@ from m2bridge.questions.closure.result import equation
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.orbits import Orbit, all_orbits
-from m2bridge.questions.testimony import compared, proves, says
 from m2bridge.results import Evidence
 
 _KERNEL_COORDINATES = 12

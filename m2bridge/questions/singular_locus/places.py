@@ -17,6 +17,7 @@ import numpy as np
 from m2bridge.models.base import Model
 from m2bridge.models.polynomials import parse_polynomial
 from m2bridge.questions import over_q
+from m2bridge.questions.asking import compared, proves
 from m2bridge.questions.closure import Closure
 from m2bridge.questions.closure.result import equation
 from m2bridge.questions.dimension import Dimension
@@ -31,7 +32,6 @@ from m2bridge.questions.singular_locus.tangents import (
     tangent_upper,
     verdict_of,
 )
-from m2bridge.questions.testimony import compared, proves
 from m2bridge.results import Certainty
 
 _MOST_STRATA = 24

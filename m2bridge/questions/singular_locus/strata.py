@@ -22,13 +22,13 @@ from m2bridge.models.custom import terms_of
 from m2bridge.models.evaluation import output_jacobian
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.questions import over_q
+from m2bridge.questions.asking import compared, floats, proves, says
 from m2bridge.questions.closure import Equation, closure
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.orbits import Orbit, differential, exchanged, orbit_dim
 from m2bridge.questions.singular_locus.layer import gradients
 from m2bridge.questions.singular_locus.result import Component, Stratum
 from m2bridge.questions.singular_locus.tangents import Line, spanning_lines, verdict_of
-from m2bridge.questions.testimony import compared, floats, proves, says
 from m2bridge.results import Certainty, Evidence
 
 Weights = dict[str, np.ndarray]
