@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
 from importlib import resources
@@ -56,7 +56,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return {"enum": list(arguments)}
     if origin in (Union, types.UnionType):
         return {"anyOf": [schema_of(a) for a in arguments]}
-    if origin in (tuple, list):
+    if isinstance(origin, type) and issubclass(origin, Sequence):
         if origin is tuple and Ellipsis not in arguments:
             items, count = [schema_of(a) for a in arguments], len(arguments)
             return {"type": "array", "prefixItems": items, "minItems": count, "maxItems": count}

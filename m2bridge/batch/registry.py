@@ -112,12 +112,16 @@ def _fits(kind: Any, value: Any) -> bool:
 
 
 def script_sha256(question: Question[Any, Any], model: Model) -> str:
-    """A hash of every template that the answer may come from: the question's own and the model's."""
+    """A hash of every template that the answer may come from: the question's own and the model's.
+
+    The forward pass of a family of another package has no version, and is part of it.
+    """
     try:
         partial: str | Path | None = model.m2_partial
     except M2BridgeError:
         partial = None
-    return _templates_sha256((*question.templates, *_ALWAYS, *([partial] if partial is not None else [])))
+    found = _templates_sha256((*question.templates, *_ALWAYS, *([partial] if partial is not None else [])))
+    return found if type(model).__module__.startswith("m2bridge.") else _sha256([found, model.program.sha256])
 
 
 @cache

@@ -106,7 +106,8 @@ def build_app(names: Iterable[str] | None = None, *, for_help: bool = False) -> 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; 141 when a reader has closed the pipe, as for other programs."""
-    nowhere = open(os.devnull, "w")  # noqa: SIM115 # in place of a closed stream, until the end
+    nowhere = open(os.devnull, "r+")  # noqa: SIM115 # in place of a closed stream, until the end
+    sys.stdin = sys.stdin or nowhere
     sys.stdout, sys.stderr = streams = sys.stdout or nowhere, sys.stderr or nowhere
     codecs.register_error("m2bridge", in_ascii)
     for stream in streams:

@@ -136,7 +136,7 @@ def figure1_command(
     prime: common.PrimeOption = None,
     seed: common.SeedOption = 0,
     timeout: common.TimeoutOption = "10m",
-    memory: common.MemoryOption = "4G",
+    memory: common.MemoryOption = "6G",
     engine: common.EngineOption = None,
 ) -> None:
     """A slice of M(2,1,2): reachable functions, singular curve, closure-only part, boundary points.
@@ -184,7 +184,7 @@ def orbits_command(
     prime: common.PrimeOption = None,
     seed: common.SeedOption = 0,
     timeout: common.TimeoutOption = "10m",
-    memory: common.MemoryOption = "4G",
+    memory: common.MemoryOption = "6G",
     engine: common.EngineOption = None,
     force: common.ForceOption = False,
 ) -> None:
@@ -239,7 +239,7 @@ def slice_command(
     prime: common.PrimeOption = None,
     seed: common.SeedOption = 0,
     timeout: common.TimeoutOption = "10m",
-    memory: common.MemoryOption = "4G",
+    memory: common.MemoryOption = "6G",
     engine: common.EngineOption = None,
     force: common.ForceOption = False,
 ) -> None:
@@ -365,7 +365,7 @@ def landscape_command(
     picture: FormatOption = None,
     seed: common.SeedOption = 0,
     timeout: common.TimeoutOption = "10m",
-    memory: common.MemoryOption = "4G",
+    memory: common.MemoryOption = "6G",
     engine: common.EngineOption = None,
 ) -> None:
     """A loss landscape: critical points by kind and gradient flow, among weights and among functions.

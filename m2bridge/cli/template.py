@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
         prime: common.PrimeOption = None,
         seed: common.SeedOption = 0,
         timeout: common.TimeoutOption = "10m",
-        memory: common.MemoryOption = "4G",
+        memory: common.MemoryOption = "6G",
         engine: common.EngineOption = None,
         as_json: common.JsonOption = False,
         save: common.SaveOption = None,

@@ -57,7 +57,7 @@ def register(app: typer.Typer) -> None:
             ),
         ] = "5m",
         seed: common.SeedOption = 0,
-        memory: common.MemoryOption = "4G",
+        memory: common.MemoryOption = "6G",
         engine: common.EngineOption = None,
         as_json: common.JsonOption = False,
         save: common.SaveOption = None,

@@ -137,11 +137,13 @@ def _from_function(found: Any, path: Path, name: str) -> OwnNetwork:
     weights: dict[str, Shape] = {}
     inputs: dict[str, Shape] = {}
     for key, parameter in inspect.signature(found).parameters.items():
+        if parameter.annotation is parameter.empty and parameter.default is not parameter.empty:
+            continue  # a number of the function, such as an exponent, that is as it stands there
         shape = _shape(parameter.annotation)
         if shape is None or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise InputError(
-                f"{path}: {name} does not say the shape of {key!r}; write shapes as annotations, inputs after a star: "
-                f"def {name}(W1: (3, 2), W2: (1, 3), *, x: (2,))"
+                f"{path}: {name} does not say the shape of {key!r}; write shapes as annotations, with lengths from 1 on, inputs "
+                f"after a star: def {name}(W1: (3, 2), W2: (1, 3), *, x: (2,))"
             )
         (inputs if parameter.kind is parameter.KEYWORD_ONLY else weights)[key] = shape
     if not weights:

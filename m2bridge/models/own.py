@@ -37,7 +37,7 @@ MOST_EXPANDED = 400
 MOST_INPUT_MONOMIALS = 20_000
 MOST_COEFFICIENTS = 500_000
 """With a larger table of coefficients a network is quicker than the map of its coordinates."""
-MOST_PRODUCTS = 400_000
+MOST_PRODUCTS = 800_000
 """With more products of coefficients in one instruction than this, a network's monomials are not listed (a few seconds)."""
 
 
@@ -101,9 +101,10 @@ class OwnNetwork(OwnModel):
 
     @cached_property
     def monomials(self) -> np.ndarray:
-        """Monomials in the inputs that occur at random weights over F_p."""
-        drawn = self.draw_weights(np.random.default_rng(0), LARGE_PRIME)
-        weights = {name: Mod(value, LARGE_PRIME) for name, value in drawn.items()}
+        """Monomials in the inputs that occur at one of two random weights over F_p."""
+        rng = np.random.default_rng(0)
+        drawn = [self.draw_weights(rng, LARGE_PRIME) for _ in range(2)]
+        weights = {name: Mod(np.stack([d[name] for d in drawn]), LARGE_PRIME) for name in self.parameters}
         found = support(input_form(self.recorded, weights, most_products=MOST_PRODUCTS))
         if len(found) > MOST_INPUT_MONOMIALS:
             raise OutOfReachError(

@@ -43,17 +43,21 @@ class Form:
         return self.like(self.coefficients.transpose(0, *(axis + 1 for axis in axes)))
 
     def __getitem__(self, key: Any) -> Form:
-        return self.like(self.coefficients[(slice(None), *(key if isinstance(key, tuple) else (key,)))])
+        """Some of the polynomials, without the monomials that do not occur in them."""
+        found = self.coefficients[(slice(None), *(key if isinstance(key, tuple) else (key,)))]
+        kept = found.astype(bool).any(axis=tuple(range(1, found.ndim)))
+        kept[:1] |= not kept.any()  # zero has a monomial too
+        return Form(self.exponents[kept], found[kept])
 
 
 class InputPolynomials(Floats):
     """Polynomials in so many variables, with coefficients in another arithmetic.
 
-    A product of more than `most_products` pairs of coefficients is refused before it is begun.
+    What has more than `most_products` terms is refused before it is begun.
     """
 
     def __init__(self, over: Floats, variables: int, most_products: int | None = None) -> None:
-        self.over, self.variables, self.most_products = over, variables, most_products
+        self.over, self.variables, self.most_products, self.spent = over, variables, most_products, 0
 
     def lift(self, array: Array) -> Form:
         """An array of the coefficients' arithmetic as constant polynomials."""
@@ -96,8 +100,25 @@ class InputPolynomials(Floats):
 
     def _together(self, forms: Sequence[Form]) -> tuple[np.ndarray, list[Array]]:
         """All monomials of the forms, and the coefficients of each form on them."""
-        whole, _ = _distinct(np.concatenate([form.exponents for form in forms]))
-        return whole, [on_support(self.over, form, whole) for form in forms]
+        self._spend(sum(form.coefficients.size for form in forms))
+        whole, places = _distinct(np.concatenate([form.exponents for form in forms]))
+        tables, start = [], 0
+        for form in forms:
+            table, stop = self.over.zeros((len(whole), *form.shape)), start + len(form.exponents)
+            table[places[start:stop]] = form.coefficients
+            tables.append(table)
+            start = stop
+        return whole, tables
+
+    def _spend(self, terms: int) -> None:
+        """Refuse an instruction with too many terms, or one after which all of them had four times as many."""
+        self.spent += terms
+        if self.most_products is not None and max(terms, self.spent // 4) > self.most_products:
+            raise OutOfReachError(
+                f"sums and products of coefficients have {self.spent} terms, more than {self.most_products} at once or four "
+                "times as many in all",
+                estimate=self.spent,
+            )
 
     def multiply(self, left: Form, right: Form) -> Form:
         return self._product(self.over.multiply, left, right)
@@ -110,11 +131,7 @@ class InputPolynomials(Floats):
         flipped = len(left.exponents) > len(right.exponents)
         small, large = (right, left) if flipped else (left, right)
         needed = len(small.exponents) * len(large.exponents) * max(prod(left.shape), prod(right.shape))
-        if self.most_products is not None and needed > self.most_products:
-            raise OutOfReachError(
-                f"a product of coefficients has {needed} terms, more than {self.most_products}",
-                estimate=needed,
-            )
+        self._spend(needed)
         sums = small.exponents[:, None, :] + large.exponents[None, :, :]
         whole, places = _distinct(sums.reshape(-1, self.variables))
         total: Array = None
@@ -146,8 +163,12 @@ def _distinct(exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct monomials, and where each given one went."""
     if exponents.shape[1] == 0:
         return exponents[:1], np.zeros(len(exponents), dtype=np.int64)
-    found, places = np.unique(exponents, axis=0, return_inverse=True)
-    return found, places.reshape(-1)
+    factors = np.random.default_rng(0).integers(2**62, size=exponents.shape[1])
+    _, first, places = np.unique(exponents @ factors, return_index=True, return_inverse=True)
+    if not np.array_equal(exponents[first][places], exponents):  # two monomials with one number, modulo 2^64
+        found, places = np.unique(exponents, axis=0, return_inverse=True)
+        return found, places.reshape(-1)
+    return exponents[first], places
 
 
 def monomials(variables: int, degree: int) -> np.ndarray:

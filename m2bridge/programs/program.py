@@ -173,6 +173,15 @@ def check_program(program: Program) -> None:
     need(not seen, "an equation of the weights has inputs in it")
 
 
+def places_needed(items: Sequence[Instruction], results: Iterable[int], cut: int | None = None) -> set[int]:
+    """All places that the results are computed from, and their own; the place `cut` is taken as given."""
+    found = set(results)
+    for place in reversed(range(len(items))):
+        if place in found and place != cut:
+            found.update(items[place].operands)
+    return found
+
+
 class Builder:
     """A program that is being written. Places returned by :meth:`write` are final only after :meth:`finished`."""
 
@@ -192,17 +201,9 @@ class Builder:
             self.instructions.append(made)
         return self._known[made]
 
-    def needed(self, results: Sequence[int]) -> set[int]:
-        """All places that the results are computed from, and their own."""
-        found = set(results)
-        for place in reversed(range(len(self.instructions))):
-            if place in found:
-                found.update(self.instructions[place].operands)
-        return found
-
     def finished(self, outputs: Sequence[tuple[str, int]], vanishing: Sequence[int] = ()) -> Program:
         """The program of what was added, with declarations first and nothing that no output needs."""
-        needed = self.needed([*vanishing, *(place for _, place in outputs)])
+        needed = places_needed(self.instructions, [*vanishing, *(place for _, place in outputs)])
         kinds = {k: item.operation for k, item in enumerate(self.instructions)}
         order = [k for kind in ("weight", "input") for k in kinds if kinds[k] == kind]
         order += [k for k in sorted(needed) if kinds[k] not in ("weight", "input")]

@@ -27,7 +27,7 @@ from m2bridge.programs.instructions import (
     broadcast_shape,
     instruction,
 )  # fmt: skip
-from m2bridge.programs.program import Builder
+from m2bridge.programs.program import Builder, places_needed
 from m2bridge.programs.refusals import current_line, not_polynomial, wrong_input
 from m2bridge.programs.run import Lettered, apply
 
@@ -322,7 +322,7 @@ class Recorder(Builder):
 
     def check_maxima(self, results: Sequence[int]) -> None:
         """Refuse a maximum that one of the results still needs."""
-        for place in sorted(self.needed(results) & set(self.maxima), reverse=True):
+        for place in sorted(places_needed(self.instructions, results) & set(self.maxima), reverse=True):
             raise not_polynomial(
                 "the largest entry is not a polynomial; max is understood only in a softmax:\n"
                 "    e = np.exp(S - S.max(axis, keepdims=True)); e / e.sum(axis, keepdims=True)",

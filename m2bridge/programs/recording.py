@@ -22,18 +22,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from math import prod
+from types import CodeType
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
-from m2bridge.errors import InputError, M2BridgeError
+from m2bridge.errors import M2BridgeError
 from m2bridge.programs.contractions import transposed
 from m2bridge.programs.instructions import NAME, AxisSlice, ProgramError, Shape
 from m2bridge.programs.program import Builder, Program
 from m2bridge.programs.recorder import Recorder
-from m2bridge.programs.refusals import WithoutValues, located, not_polynomial, wrong_input
+from m2bridge.programs.refusals import RETURNED, WithoutValues, located, not_polynomial, wrong_input
 
 __all__ = ["Recorded", "Recording", "record", "record_call"]
 
@@ -68,7 +69,8 @@ def record(
     InputError
         Shapes do not fit, or the function ends with an error of its own. The message begins with file and line.
     """
-    return record_call(lambda w, x: function(**w, **x), weights, inputs, name=name)
+    code = getattr(function, "__code__", None)
+    return record_call(lambda w, x: function(**w, **x), weights, inputs, name=name, code=code)
 
 
 def record_call(
@@ -78,16 +80,23 @@ def record_call(
     *,
     vanishing: Callable[[dict[str, Recorded]], Any] | None = None,
     name: str = "y",
+    code: CodeType | None = None,
 ) -> Recording:
     """As :func:`record`, for a function of a dictionary of weights and a dictionary of inputs.
 
-    `vanishing` returns polynomials in the weights that are zero on the source of the map.
+    `vanishing` returns polynomials in the weights that are zero on the source of the map; `code` is that of the function that
+    is to blame for what it returned.
     """
     recorder = Recorder()
     w = {key: _declared(recorder, "weight", key, shape) for key, shape in weights.items()}
     x = {key: _declared(recorder, "input", key, shape) for key, shape in (inputs or {}).items()}
     try:
-        outputs = _outputs(recorder, function(dict(w), dict(x)), name)
+        result = function(dict(w), dict(x))
+        token = RETURNED.set(code)
+        try:
+            outputs = _outputs(recorder, result, name)
+        finally:
+            RETURNED.reset(token)
         zeros = [place for _, place in _outputs(recorder, vanishing(dict(w)), "zero")] if vanishing else []
     except M2BridgeError:
         raise
@@ -106,7 +115,7 @@ def _declared(recorder: Recorder, kind: str, name: str, shape: Shape) -> Recorde
 def _outputs(recorder: Recorder, result: Any, name: str) -> list[tuple[str, int]]:
     """Names and places of what the function returned; a list without arrays in it is one array."""
     if result is None:
-        raise InputError("the function of a network returned nothing; is there a 'return' missing?")
+        raise wrong_input("the function of a network returned nothing; is there a 'return' missing?")
     named = {name: result}
     if isinstance(result, Mapping):
         named = dict(result)

@@ -7,8 +7,9 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
-from types import FrameType
+from types import CodeType
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -35,15 +36,21 @@ def _described(filename: str, line: int) -> str:
     return f"{filename}, line {line}" + (f": {source}" if source else "")
 
 
+RETURNED: ContextVar[CodeType | None] = ContextVar("returned", default=None)
+"""The function that has returned while its result is looked at: its first line is to blame."""
+
+
 def current_line(*, short: bool = False) -> str:
     """File, number and text of the line of the user's function that is being recorded; `short`: file name and number."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        filename, line = frame.f_code.co_filename, frame.f_lineno
-        if _is_foreign(filename):
-            return f"{Path(filename).name}, line {line}" if short else _described(filename, line)
-        frame = frame.f_back
-    return "unknown line"
+    code, frame = RETURNED.get(), sys._getframe(1)
+    found = (code.co_filename, code.co_firstlineno) if code else None
+    while found is None and frame is not None:
+        if _is_foreign(frame.f_code.co_filename):
+            found = frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]
+    if found is None:
+        return "unknown line"
+    return f"{Path(found[0]).name}, line {found[1]}" if short else _described(*found)
 
 
 def not_polynomial(message: str, line: str | None = None) -> NotPolynomialError:

@@ -1,8 +1,9 @@
-"""Exact linear algebra over QQ on arrays of integers and Fractions, by FLINT."""
+"""Exact linear algebra over QQ on arrays of integers and Fractions, and real roots of polynomials over QQ, by FLINT."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from math import gcd, lcm
 from typing import Any
 
@@ -50,7 +51,7 @@ def kernel(matrix: Any) -> np.ndarray:
 def echelon(matrix: Any) -> tuple[list[int], np.ndarray]:
     """Pivot columns and the reduced row echelon form, as Fractions."""
     array = np.asarray(matrix, dtype=object)
-    flat = [flint.fmpq(Fraction(c).numerator, Fraction(c).denominator) for c in array.flat]
+    flat = [fmpq(c) for c in array.flat]
     reduced, found = flint.fmpq_mat(*array.shape, flat).rref()
     entries = [Fraction(int(c.p), int(c.q)) for c in reduced.entries()]
     table = object_array(entries, array.shape)
@@ -83,3 +84,33 @@ def factors(A: np.ndarray, a: int) -> tuple[np.ndarray, np.ndarray]:
     Q, K = (object_array([Fraction(0)] * (a * len(A)), (a, len(A))) for _ in range(2))
     Q[: len(pivots)], K[: len(pivots)] = reduced[: len(pivots)], np.asarray(A, dtype=object).T[pivots]
     return Q, K
+
+
+# -- numbers and real roots ------------------------------------------------------------------------------------------------------
+
+
+def fmpq(value: Any) -> Any:
+    """FLINT's rational number from an integer, a Fraction or a text such as "1/3"."""
+    exact = Fraction(value)
+    return flint.fmpq(exact.numerator, exact.denominator)
+
+
+def real_roots(polynomial: flint.fmpq_poly) -> list[Any]:
+    """The real roots of a squarefree polynomial, in proved balls at the present precision."""
+    if polynomial.degree() < 1:
+        return []
+    return [root.real for root, _ in polynomial.numer().complex_roots() if root.imag == 0]
+
+
+def sturm_count(polynomial: flint.fmpq_poly) -> int:
+    """The number of real roots once more: changes of sign along Sturm's sequence, at minus and at plus infinity.
+
+    >>> sturm_count(flint.fmpq_poly([-2, 0, 1])), sturm_count(flint.fmpq_poly([2, 0, 1]))
+    (2, 0)
+    """
+    sequence = [polynomial, polynomial.derivative()]
+    while sequence[-1]:
+        sequence.append(-(sequence[-2] % sequence[-1]))
+    leading = [(bool(f[f.degree()] > 0), f.degree() % 2 == 1) for f in sequence[:-1]]
+    right, left = [sign for sign, _ in leading], [sign != odd for sign, odd in leading]
+    return sum(int(a != b) for a, b in pairwise(left)) - sum(int(a != b) for a, b in pairwise(right))

@@ -30,12 +30,12 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from m2bridge.linear.modular import kernel_mod, rank_mod, rank_over_q
+from m2bridge.models.evaluation import run
 from m2bridge.models.symbolic import rational_variables, variable_array
-from m2bridge.programs.arithmetics import Objects
+from m2bridge.programs.coefficients import monomials
 from m2bridge.programs.points import WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
-from m2bridge.programs.run import Lettered, evaluate
-from m2bridge.symmetry.fields import outputs_at, product_mod, small_integers
+from m2bridge.symmetry.fields import monomial_at, outputs_at, product_mod, small_integers
 
 MOST_MONOMIALS = 700
 MOST_WEIGHTS = 40
@@ -94,43 +94,30 @@ def equations(program: Program, *, p: int, seed: int, degree: int) -> list[Equat
         return []
     if comb(count + degree, degree) > MOST_MONOMIALS:
         return []
-    monomials = [m for d in range(degree + 1) for m in combinations_with_replacement(range(count), d)]
-    points = len(monomials) + 12
+    listed = [m for d in range(degree + 1) for m in combinations_with_replacement(range(count), d)]
+    points = len(listed) + 12
     drawn = integers(seed, WEIGHTS + 32, points * program.parameter_count, p).reshape(points, -1)
     values = outputs_at(program, p, drawn)
-    table = np.ones((len(values), len(monomials)), dtype=np.int64)
-    for column, monomial in enumerate(monomials):
-        for i in monomial:
-            table[:, column] = table[:, column] * values[:, i] % p
-    expanded = _expanded(program)
+    table = np.stack([monomial_at(monomial, values, p) for monomial in listed], axis=-1)
+    variables = rational_variables([f"w{i}" for i in range(program.parameter_count)])
+    weights = {name: variable_array(variables, shape) for name, shape in program.parameters.items()}
+    expanded = run(program, weights).reshape(-1)
     found = []
     for row in kernel_mod(table, p)[0]:
         places = np.flatnonzero(row)
         whole = small_integers(row[places], p) or []
-        equation = [(c, monomials[k]) for k, c in zip(places, whole, strict=False)]
+        equation = [(c, listed[k]) for k, c in zip(places, whole, strict=False)]
         if equation and sum((c * prod((expanded[i] for i in m), start=fmpq(1)) for c, m in equation)) == 0:
             found.append(equation)
     return found
-
-
-def _expanded(program: Program) -> list[Any]:
-    """The flat outputs as polynomials in the flat weights over QQ."""
-    variables = rational_variables([f"w{i}" for i in range(program.parameter_count)])
-    given = {
-        name: Lettered("", variable_array(variables, shape)) for name, shape in program.parameters.items()
-    }
-    values = evaluate(program, Objects(lambda q: fmpq(q.numerator, q.denominator)), given)
-    return [entry for _, place in program.outputs for entry in values[place].array.reshape(-1)]
 
 
 def _differential(equation: Equation, image: Integers, p: int) -> Integers:
     row = np.zeros(len(image), dtype=np.int64)
     for c, monomial in equation:
         for place, i in enumerate(monomial):
-            value = c % p
-            for j in monomial[:place] + monomial[place + 1 :]:
-                value = value * int(image[j]) % p
-            row[i] = (row[i] + value) % p
+            rest = monomial_at(monomial[:place] + monomial[place + 1 :], image, p)
+            row[i] = (row[i] + c % p * int(rest)) % p
     return row
 
 
@@ -182,8 +169,7 @@ def _flattenings(n: int, m: int, r: int) -> Iterator[tuple[str, list[Any], Flatt
 
 def _monomials(n: int, degree: int) -> list[tuple[int, ...]]:
     """Exponents of degree `degree`, in descending lexicographic order: the order of a model's coordinates."""
-    chosen = combinations_with_replacement(range(n), degree)
-    return [tuple(choice.count(i) for i in range(n)) for choice in chosen]
+    return [tuple(row) for row in monomials(n, degree).tolist()]
 
 
 def _catalecticant(n: int, m: int, r: int, s: int) -> Flattening:

@@ -14,10 +14,10 @@ from m2bridge.linear.modular import echelon_mod, rank_mod
 from m2bridge.linear.residues import Mod, field_of, rational
 from m2bridge.programs.arithmetics import Residues
 from m2bridge.programs.instructions import flat_parts
-from m2bridge.programs.jacobians import jacobian_rows, output_seeds
+from m2bridge.programs.jacobians import jacobian_block
 from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Program, Shape
-from m2bridge.programs.run import Lettered, aligned, evaluate
+from m2bridge.programs.run import Lettered, aligned, evaluate, flat_outputs
 
 Monomial = tuple[int, ...]
 """Flat weights in ascending order, repeated as often as the exponent says; empty for 1."""
@@ -57,11 +57,16 @@ class VectorField:
         """Its values modulo p at flat weights, the last axis of `points`."""
         moved = np.zeros(points.shape, dtype=np.int64)
         for i, c, monomial in self.terms:
-            value = np.full(points.shape[:-1], c % p, dtype=np.int64)
-            for j in monomial:
-                value = value * points[..., j] % p
-            moved[..., i] = (moved[..., i] + value) % p
+            moved[..., i] = (moved[..., i] + c % p * monomial_at(monomial, points, p)) % p
         return moved
+
+
+def monomial_at(monomial: Monomial, points: Integers, p: int) -> Integers:
+    """The values modulo p of a monomial at points, along their last axis."""
+    value = np.ones(points.shape[:-1], dtype=np.int64)
+    for j in monomial:
+        value = value * points[..., j] % p
+    return value
 
 
 def field_from(document: Sequence[Sequence[Any]]) -> VectorField:
@@ -85,10 +90,8 @@ def jacobian_at(
     several = weights if len(weights) == len(inputs) else np.repeat(weights, len(inputs), axis=0)
     given = arrays_at(program.parameters, several, arithmetic)
     given |= arrays_at(program.input_shapes, inputs, arithmetic)
-    values = evaluate(program, arithmetic, given)
-    seeds = output_seeds(program, arithmetic, entries)
-    block = jacobian_rows(program, arithmetic, values, seeds, np.arange(program.parameter_count))
-    return arithmetic.field.canonical(np.asarray(block))
+    block = jacobian_block(program, arithmetic, given, np.arange(program.parameter_count), entries=entries)
+    return arithmetic.field.canonical(block).reshape(len(several), -1, program.parameter_count)
 
 
 def outputs_at(program: Program, p: int, weights: Integers, inputs: Integers | None = None) -> Integers:
@@ -98,8 +101,7 @@ def outputs_at(program: Program, p: int, weights: Integers, inputs: Integers | N
     if inputs is not None:
         given |= arrays_at(program.input_shapes, inputs, arithmetic)
     values = evaluate(program, arithmetic, given)
-    rows = [flat_values(values[place], len(weights), arithmetic) for _, place in program.outputs]
-    return np.concatenate(rows, axis=1)
+    return arithmetic.field.canonical(flat_outputs(program, arithmetic, values, {"N": len(weights)}))
 
 
 def arrays_at(shapes: Mapping[str, Shape], points: Integers, arithmetic: Residues) -> dict[str, Lettered]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from m2bridge.programs.instructions import ANALYTIC, flat_parts
-from m2bridge.programs.program import Builder, Instruction, Program
+from m2bridge.programs.program import Builder, Instruction, Program, places_needed
 from m2bridge.programs.ranks import generic_rank
 
 
@@ -65,11 +65,7 @@ def cuts(program: Program) -> list[Cut]:
 
 def part(program: Program, outputs: Sequence[int], cut: int | None) -> Part:
     """The program of what these places use, with an input in the place of the cut."""
-    used: set[int] = set()
-    for k in reversed(range(len(program.instructions))):
-        if k in outputs or k in used:
-            used |= {k, *(program.instructions[k].operands if k != cut else ())}
-    items = {k: program.instructions[k] for k in sorted(used)}
+    items = {k: program.instructions[k] for k in sorted(places_needed(program.instructions, outputs, cut))}
     if cut is not None and cut in items:
         name = "cut"
         while name in program.inputs or name in program.weights:
@@ -180,10 +176,7 @@ def _groups(program: Program) -> list[tuple[set[int], list[int]]]:
 
 def _of_outputs(program: Program, weights: set[int], outputs: list[int]) -> Program:
     """Some outputs of a program with what they need; arrays are named by their order, so that equal pieces are equal."""
-    needed = {*outputs, *weights}
-    for place in reversed(range(len(program.instructions))):
-        if place in needed:
-            needed.update(program.instructions[place].operands)
+    needed = places_needed(program.instructions, {*outputs, *weights})
     builder, moved = Builder(), dict[int, int]()
     for number, place in enumerate(sorted(needed)):
         item = program.instructions[place]

@@ -18,7 +18,14 @@ from m2bridge.programs.gradings import gradings
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.symmetry.fields import Monomial, VectorField, jacobian_at, product_mod, small_integers
+from m2bridge.symmetry.fields import (
+    Monomial,
+    VectorField,
+    jacobian_at,
+    monomial_at,
+    product_mod,
+    small_integers,
+)
 from m2bridge.symmetry.identities import Verifier
 from m2bridge.symmetry.names import rotations
 
@@ -195,10 +202,7 @@ class Search:
         """The equations of these unknowns at some samples."""
         p, weights = self.p, self.samples.weights[start:stop]
         places = np.array([i for i, _ in unknowns])
-        values = np.ones((len(weights), len(unknowns)), dtype=np.int64)
-        for column, (_, monomial) in enumerate(unknowns):
-            for j in monomial:
-                values[:, column] = values[:, column] * weights[:, j] % p
+        values = np.stack([monomial_at(monomial, weights, p) for _, monomial in unknowns], axis=-1)
         table = self.samples.rows[start:stop][:, :, places] * values[:, None, :] % p
         return table.reshape(-1, len(unknowns))
 

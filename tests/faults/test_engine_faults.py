@@ -71,10 +71,13 @@ def descendants(pid: int) -> list[int]:
 
 
 def waits_at_a_gate(pid: int) -> bool:
-    """Whether a process is a spare child of the warm Macaulay2; a job, and what it started, has left its gate."""
+    """Whether a process is a spare child of the warm Macaulay2: what it waits for is a gate. A job, and what it started, may
+    have inherited gates of others, but does not read them.
+    """
     try:
-        return any(link.readlink().name.startswith("gate") for link in Path(f"/proc/{pid}/fd").iterdir())
-    except OSError:
+        file = int(Path(f"/proc/{pid}/syscall").read_text().split()[1], 16)
+        return Path(f"/proc/{pid}/fd/{file}").readlink().name.startswith("gate")
+    except (OSError, IndexError):
         return False
 
 

@@ -144,6 +144,9 @@ def test_closed_streams_are_no_error() -> None:
     words = ["dimension", "lightning(d=2,dp=1)", "--no-engine", "--json"]
     command = f'"{sys.executable}" -m m2bridge "$@" >&- 2>&-'
     assert subprocess.run(["sh", "-c", command, "sh", *words], timeout=60, check=False).returncode == 0
+    command = f'"{sys.executable}" -m m2bridge ideal - <&-'
+    done = subprocess.run(["sh", "-c", command], timeout=60, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "m2bridge: standard input: there are no polynomials in it\n")
 
 
 def test_an_answer_that_cannot_be_saved_is_told(

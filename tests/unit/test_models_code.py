@@ -17,6 +17,12 @@ FILE = """
 def network(W1: (3, 2), W2: (1, 3), *, x: (2,)):
     return W2 @ (W1 @ x) ** 2
 
+def with_default(W1: (3, 2), W2: (1, 3), *, x: (2,), power=2):
+    return W2 @ (W1 @ x) ** power
+
+def without_entries(W: (0, 2)):
+    return W
+
 def without_shapes(W, x):
     return W @ x
 
@@ -39,6 +45,9 @@ def test_a_function_with_annotations_is_a_network(file, capsys):
     assert model.parameters == {"W1": (3, 2), "W2": (1, 3)}
     assert model.input_shape == (2,)
     assert parse_spec(model.spec) == model, "the spec is the program: the file is not needed again"
+    assert model_from_code(f"python:{file}:with_default") == model
+    with pytest.raises(InputError, match="with lengths from 1 on"):
+        model_from_code(f"python:{file}:without_entries")
     model_from_code(f"python:{file}:network")
     assert capsys.readouterr().err.count("running your own file") == 1, "it is said once"
 

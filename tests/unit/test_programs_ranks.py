@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from m2bridge.errors import OutOfReachError
+from m2bridge.linear.primes import LARGE_PRIME
+from m2bridge.linear.residues import Mod
 from m2bridge.models import Model, from_callable, parse_spec
+from m2bridge.models.evaluation import input_form
 from m2bridge.programs import ranks
 from m2bridge.programs.jacobians import last_layer
 from m2bridge.programs.points import Held
@@ -214,3 +218,17 @@ def test_a_large_table_of_constants_needs_no_memory_in_the_reverse_pass() -> Non
     table = np.random.default_rng(0).integers(-9, 10, size=(200, 1500))
     model = from_callable(lambda w: table @ np.tile(w, 500) ** 2, {"w": (3,)})
     assert generic_rank(model.program, memory_limit=2**28).rank == 3
+
+
+def sum_of_scalars(w: Any, x: Any) -> Any:
+    return sum(w[i] * w[j] * x[i] * x[j] ** 2 for i in range(8) for j in range(8))
+
+
+def test_an_entry_of_the_input_is_one_monomial() -> None:
+    """Its products with others have one term each; with 63 sums of k + 1 terms, at two points, that is 4,158 terms and some."""
+    model = from_callable(sum_of_scalars, {"w": (8,)}, inputs={"x": (9,)})
+    weights = {"w": Mod(np.arange(16).reshape(2, 8) + 1, LARGE_PRIME)}
+    assert len(input_form(model.program, weights, most_products=2500).exponents) == 64
+    assert model.coordinate_count == 64, "x[8] does not occur"
+    with pytest.raises(OutOfReachError, match="four times as many in all"):
+        input_form(model.program, weights, most_products=1000)

@@ -220,6 +220,26 @@ def test_wrong_shapes_and_values(number: int) -> None:
     assert caught.value.exit_code == 2
 
 
+def no_result(W: Any) -> Any:
+    W @ W
+
+
+def a_set(W: Any) -> Any:
+    return {1, 2}
+
+
+def nothing_in_it(W: Any) -> Any:
+    return W[:0]
+
+
+@pytest.mark.parametrize("function", [no_result, a_set, nothing_in_it])
+def test_what_is_returned_is_refused_at_the_function(function: Callable[..., Any]) -> None:
+    with pytest.raises(M2BridgeError) as caught:
+        record(function, {"W": (2, 2)})
+    line = function.__code__.co_firstlineno
+    assert f"{__file__}, line {line}: def {function.__name__}(W: Any)" in caught.value.message
+
+
 def test_wrong_results_and_arguments() -> None:
     with pytest.raises(InputError, match="returned nothing"):
         record(lambda W: None, {"W": (2,)})

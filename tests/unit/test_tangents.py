@@ -11,6 +11,7 @@ import sympy
 from m2bridge.errors import InputError
 from m2bridge.models import Lightning
 from m2bridge.models.polynomials import parse_polynomial
+from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure import Equation
 from m2bridge.questions.closure.result import equation as equation_of
 from m2bridge.questions.dimension import dimension
@@ -236,3 +237,15 @@ def test_more_tokens_than_entries_lose_no_rank(d, dp, a, t):
     """Equation 7 does not depend on t >= 2: the bounds at many tokens are those at two, and meet."""
     many, two = (dimension(Lightning(d=d, dp=dp, a=a, t=n), engine=False) for n in (t, 2))
     assert many.lower_bound == many.upper_bound == two.lower_bound == two.upper_bound
+
+
+def test_no_curves_are_looked_for_when_the_time_is_over() -> None:
+    # M(3,2,3) in 36 coordinates: 9 + 6 - 1 = 14 dimensions
+    model = Lightning(d=3, dp=2, parametrization="attention")
+    orbits = all_orbits(3, 2, 3)
+    strata, _, lines = examine(
+        model, orbits, (14, 14), (), None, None, prime=32003, seed=0, clock=Clock(seconds=0.0)
+    )
+    assert lines == [[]] * len(orbits)
+    # the dense orbit of a reduced variety is smooth without curves, the others are left open
+    assert [s.verdict for s in strata] == ["undecided"] * (len(orbits) - 1) + ["smooth"]

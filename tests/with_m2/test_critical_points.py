@@ -239,8 +239,8 @@ def test_a_wrong_network_is_noticed(monkeypatch: pytest.MonkeyPatch, engine: Eng
     assert damage
 
 
-def test_a_wrong_trace_form_is_noticed(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
-    monkeypatch.setattr("m2bridge.questions.critical_points.real.signature", lambda polynomial: 1)
+def test_a_wrong_count_of_real_roots_is_noticed(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
+    monkeypatch.setattr("m2bridge.questions.critical_points.real.sturm_count", lambda polynomial: 1)
     found = critical_points("linear(widths=[2,1,2])", metric="bombieri", real=True, engine=engine)
     assert found.agreement is False
 

@@ -40,6 +40,8 @@ def test_every_question_is_a_tool_and_answers_with_its_record() -> None:
     assert set(tools) == set(questions())
     for tool in tools.values():
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+    degree = tools["symmetries"].input_schema["properties"]["degree"]
+    assert (degree["minimum"], degree["default"]) == (1, 2)  # as it is declared
     record = found.structured_content
     jsonschema.validate(record, tools["dimension"].output_schema)
     # the function is given by A (4 entries) and V (2 entries) up to one common scaling: 5

@@ -100,6 +100,13 @@ def test_conjugate_nodes_are_counted_one_by_one(engine: Engine) -> None:
     assert (nodes.dim, nodes.degree, nodes.milnor_number, nodes.delta_invariant) == (0, 3, 1, 1)
 
 
+def test_strata_that_the_time_did_not_suffice_for_are_said(engine: Engine) -> None:
+    # thousands of coordinates, so that one stratum takes longer than the whole time; it went on for minutes without a word
+    result = singular_locus("deep-lightning(d=[3,3,3],a=[2,2],t=2)", engine=engine, timeout=2)
+    assert result.limit is not None
+    assert "before all strata of the weights were asked" in result.limit
+
+
 def test_a_prime_of_bad_reduction_is_no_contradiction(engine: Engine) -> None:
     # x = t^2, y = t (x - 1)(x - 32004): a node at x = 1 and one at x = 32004, which come together modulo 32003; no number of
     # the map, t^5 - 32005 t^3 + 32004 t, is divisible by 32003

@@ -125,13 +125,18 @@ def test_a_family_answers_every_question(run: Run, tmp_path: Path) -> None:
     assert run("report", "records", "-o", "page.html").returncode == 0
 
 
-def test_a_family_runs_in_a_batch_and_its_partial_is_part_of_the_key(run: Run, tmp_path: Path) -> None:
+def test_a_family_runs_in_a_batch_and_its_two_files_are_part_of_the_key(run: Run, tmp_path: Path) -> None:
     (tmp_path / "jobs.toml").write_text(
         '[[grid]]\nanalysis = "dimension"\nmodel = "gated"\nd = [2, 3]\nh = 1\n'
     )
     done = run("batch", "jobs.toml", "--store", "store", "--workers", 1)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 to run" in run("batch", "jobs.toml", "--store", "store", "--dry-run").stdout
+    source = tmp_path / "site" / "gated.py"
+    text = source.read_text()
+    source.write_text(text.replace('weights["V"] @ ((', '2 * weights["V"] @ (('))
+    assert "2 to run" in run("batch", "jobs.toml", "--store", "store", "--dry-run").stdout
+    source.write_text(text)
     partial = tmp_path / "site" / "_gated.m2.j2"
     partial.write_text(
         partial.read_text().replace("(W#0 * x)^{i}", "(W#1 * x)^{i}")

@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import flint
@@ -28,6 +26,8 @@ from m2bridge.questions.critical_points.counting import Count, Counter
 from m2bridge.questions.critical_points.losses import GivenLoss, Loss
 from m2bridge.questions.critical_points.result import RealCriticalPoint
 from m2bridge.questions.kernel import Asking
+from m2bridge.questions.over_q import fmpq as rational
+from m2bridge.questions.over_q import real_roots, sturm_count
 from m2bridge.results import Certainty
 
 TEMPLATE = "critical_points_real"
@@ -35,11 +35,6 @@ MOST_POINTS = 60
 """Exact linear algebra over QQ with more critical points than this takes minutes."""
 _PRECISIONS = (128, 256, 512, 1024, 2048, 4096)
 _KINDS = ("minimum", "saddle", "maximum", "degenerate")
-
-
-def _fmpq(number: Any) -> fmpq:
-    value = Fraction(number)
-    return fmpq(value.numerator, value.denominator)
 
 
 # -- the algebra of the critical points ------------------------------------------------------------------
@@ -85,12 +80,12 @@ def _from_vectors(
 ) -> tuple[Algebra | None, str | None]:
     """One elimination writes the least polynomial and all vectors in the powers of the form, applied to 1."""
     size = len(columns)
-    matrix = fmpq_mat(size, size, [_fmpq(columns[j][i]) for i in range(size) for j in range(size)])
+    matrix = fmpq_mat(size, size, [rational(columns[j][i]) for i in range(size) for j in range(size)])
     powers = [fmpq_mat(size, 1, [fmpq(int(i == 0)) for i in range(size)])]
     for _ in range(size):
         powers.append(matrix * powers[-1])
     vectors = [power.entries() for power in powers]
-    vectors += [[_fmpq(x) for x in vector] for vector in (*functions, *places)]
+    vectors += [[rational(x) for x in vector] for vector in (*functions, *places)]
     reduced, _ = fmpq_mat(size, len(vectors), [v[i] for i in range(size) for v in vectors]).rref()
     # powers are independent up to the degree of the least polynomial, and their columns are the first pivots
     degree = next((i for i in range(size) if reduced[i, i] != 1), size)
@@ -111,33 +106,6 @@ def _from_vectors(
     ), None
 
 
-def real_roots(polynomial: fmpq_poly) -> list[Any]:
-    """The real roots of a squarefree polynomial, in proved balls at the present precision."""
-    if polynomial.degree() < 1:
-        return []
-    return [root.real for root, _ in polynomial.numer().complex_roots() if root.imag == 0]
-
-
-def signature(polynomial: fmpq_poly) -> int:
-    """The number of real roots of a squarefree polynomial as the signature of its trace form (Hermite), exactly.
-
-    >>> signature(fmpq_poly([-2, 0, 1])), signature(fmpq_poly([2, 0, 1]))
-    (2, 0)
-    """
-    size = polynomial.degree()
-    monic = [polynomial[i] / polynomial[size] for i in range(size)]
-    sums = [fmpq(size)]
-    for k in range(1, 2 * size - 1):  # Newton's identities
-        total = sum((monic[size - i] * sums[k - i] for i in range(1, min(k - 1, size) + 1)), fmpq(0))
-        sums.append(-total - (k * monic[size - k] if k <= size else 0))
-    form = fmpq_mat(size, size, [sums[i + j] for i in range(size) for j in range(size)])
-    # all eigenvalues are real, so that Descartes' rule counts the positive and the negative ones exactly
-    terms = [(i, c) for i, c in enumerate(form.charpoly().coeffs()) if c != 0]
-    positive = sum(a * b < 0 for (_, a), (_, b) in pairwise(terms))
-    negative = sum(a * b * (-1) ** (i + j) < 0 for (i, a), (j, b) in pairwise(terms))
-    return int(positive - negative)
-
-
 # -- the Hessian -----------------------------------------------------------------------------------------
 
 
@@ -156,12 +124,12 @@ def hessian_of(source: ExpandedMap, chart: Chart, loss: Loss) -> Hessian:
         for i, base in enumerate(chart.base)
     ]
     scale = unknowns[-1] if chart.scaled else context.constant(1)
-    expanded = [{e: _fmpq(c) for e, c in f.items()} for f in source.polynomials]
+    expanded = [{e: rational(c) for e, c in f.items()} for f in source.polynomials]
     y = [scale * weights.from_dict(f).compose(*placed, ctx=context) for f in expanded]
     half = zero
     for row, q, yi in zip(loss.quadric, loss.covector, y, strict=True):
-        image = sum((_fmpq(entry) * yj for entry, yj in zip(row, y, strict=True) if entry), zero)
-        half += yi * image - 2 * _fmpq(q) * yi
+        image = sum((rational(entry) * yj for entry, yj in zip(row, y, strict=True) if entry), zero)
+        half += yi * image - 2 * rational(q) * yi
     first = [half.derivative(i) for i in range(n)]
     return {(i, j): first[i].derivative(j).to_dict() for i in range(n) for j in range(i, n)}
 
@@ -230,8 +198,10 @@ def _point(
     functions = [arb_poly(f)(root) for f in values.functions]
     value = arb(0)
     for row, b, weight in zip(loss.matrix, loss.target, loss.weights, strict=True):
-        residual = sum((arb(_fmpq(e)) * y for e, y in zip(row, functions, strict=True) if e), -arb(_fmpq(b)))
-        value += arb(_fmpq(weight)) * residual * residual
+        residual = sum(
+            (arb(rational(e)) * y for e, y in zip(row, functions, strict=True) if e), -arb(rational(b))
+        )
+        value += arb(rational(weight)) * residual * residual
     place = [arb_poly(f)(root) for f in values.places or ()]
     index = None if hessian is None else index_at(hessian, place)
     kind = "degenerate" if index is None else {0: "minimum", len(place): "maximum"}.get(index, "saddle")
@@ -284,7 +254,7 @@ def real_points(
     points = enclosed(found, source, chart, loss, digits)
     say = partial(ask.say, "real", certainty=Certainty.PROVED, field="QQ", scope="at-point")
     say(len(points), "isolation", "real roots enclosed by FLINT", ancestry="construction")
-    say(signature(found.minimal), "trace form", "its signature over QQ", ancestry="formula")
+    say(sturm_count(found.minimal), "sturm", "Sturm's theorem over QQ", ancestry="formula")
     return points, found.places is not None
 
 

@@ -12,7 +12,6 @@ from fractions import Fraction
 from math import prod
 from typing import Annotated, Any, ClassVar
 
-import flint
 import numpy as np
 
 from m2bridge.certificates.points import inside_certificates, outside_certificates
@@ -32,6 +31,7 @@ from m2bridge.questions.membership.points import (
     least_distance,
     target_of,
 )
+from m2bridge.questions.over_q import fmpq, sturm_count
 from m2bridge.questions.source import constrained_map, leanest
 from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
@@ -283,7 +283,7 @@ class _Search:
             roots = place.real_roots()
             self.ask.evidence += compared(
                 f"real roots of {cut(' '.join(place.modulus), 60)}", ("flint", "isolated roots", len(roots)),
-                ("sturm", "Sturm's theorem", place.sturm_count()), certainty=Certainty.PROVED,
+                ("sturm", "Sturm's theorem", sturm_count(place.polynomial)), certainty=Certainty.PROVED,
             )  # fmt: skip
             found = (place, roots[0] if roots else None)
             if self.found is None or _worth(*found) > _worth(*self.found):
@@ -314,7 +314,7 @@ class _Search:
         forms = fiber_equations(self.model, self.model.unflatten(object_array(ring, (count,))), self.point)
         total = ring[0] * 0
         for h, f in zip(values.polynomials(values["cofactors"], count), forms, strict=True):
-            terms = {m: flint.fmpq(c.numerator, c.denominator) for m, c in h.items()}
+            terms = {m: fmpq(c) for m, c in h.items()}
             total += ring[0].context().from_dict(terms) * f
         holds, method = bool(total == 1), "cofactors, multiplied out with the program's coordinates"
         self.ask.evidence += compared(

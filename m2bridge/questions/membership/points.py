@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
-from math import lcm
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,9 @@ from m2bridge.models.checkpoints import exact_number
 from m2bridge.models.custom import terms_of
 from m2bridge.models.symbolic import rational_variables, sparse
 from m2bridge.programs.arithmetics import elementwise, object_array
+from m2bridge.questions import over_q
 from m2bridge.questions.least_squares import descended
+from m2bridge.questions.over_q import fmpq
 from m2bridge.questions.point import given_point
 from m2bridge.questions.source import constrained_map, leanest
 
@@ -118,7 +118,7 @@ def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> tuple[Model,
     names = [f"w{i}" for i in range(model.parameter_count)]
     variables = rational_variables(names)
     weights = model.unflatten(object_array(variables, (len(names),)))
-    values = [np.asarray(model.forward(weights, x), dtype=object) for x in elementwise(_fmpq, X)]
+    values = [np.asarray(model.forward(weights, x), dtype=object) for x in elementwise(fmpq, X)]
     forms = [variables[0] * 0 + entry for value in values for entry in value.ravel()]
     asked = PolynomialMap(
         name=f"{model.spec} at {len(X)} inputs", variables=tuple(names),
@@ -137,7 +137,7 @@ def _array(value: Any, shape: tuple[int, ...], source: str) -> np.ndarray:
 def fiber_equations(model: Model, weights: Mapping[str, Any], values: Sequence[Fraction]) -> list[Any]:
     """What vanishes at weights of the fiber: coordinates minus the point's, then the equations of a source that has some."""
     image = np.asarray(model.coordinates(weights), dtype=object).ravel()
-    forms = [f - _fmpq(v) for f, v in zip(image, values, strict=True)]
+    forms = [f - fmpq(v) for f, v in zip(image, values, strict=True)]
     constrained = constrained_map(model)
     return (
         forms if constrained is None else [*forms, *constrained.constraint_values(weights).ravel().tolist()]
@@ -158,37 +158,25 @@ class AlgebraicPoint:
 
     def maps_to(self, model: Model, values: Sequence[Fraction]) -> bool:
         """Whether the model's program gives these values at the point, exactly in QQ[u]/(m); constraints of a map included."""
-        modulus, *places = (flint.fmpq_poly([_fmpq(c) for c in v]) for v in (self.modulus, *self.variables))
+        places = [flint.fmpq_poly([fmpq(c) for c in v]) for v in self.variables]
         weights = model.unflatten(object_array(places, (len(places),)))
-        zero = flint.fmpq_poly([0])
+        zero, modulus = flint.fmpq_poly([0]), self.polynomial
         return all((zero + f) % modulus == 0 for f in fiber_equations(model, weights, values))
+
+    @property
+    def polynomial(self) -> flint.fmpq_poly:
+        return flint.fmpq_poly([fmpq(c) for c in self.modulus])
 
     def real_roots(self) -> list[flint.arb]:
         """Enclosures of the real roots of the modulus, isolated from all others."""
         with _precise():
-            roots = flint.fmpz_poly(self._integral).complex_roots()
-            return [root.real for root, _ in roots if root.imag == 0]
-
-    def sturm_count(self) -> int:
-        """The number of real roots once more: changes of sign along Sturm's sequence, at minus and at plus infinity."""
-        first = flint.fmpq_poly([_fmpq(c) for c in self.modulus])
-        sequence = [first, first.derivative()]
-        while sequence[-1]:
-            sequence.append(-(sequence[-2] % sequence[-1]))
-        leading = [(bool(f[f.degree()] > 0), f.degree() % 2 == 1) for f in sequence[:-1]]
-        right, left = [sign for sign, _ in leading], [sign != odd for sign, odd in leading]
-        return sum(int(a != b) for a, b in pairwise(left)) - sum(int(a != b) for a, b in pairwise(right))
+            return over_q.real_roots(self.polynomial)
 
     def intervals(self, root: flint.arb) -> list[list[str]]:
         """For each weight an interval of fractions that contains its value at the root, as texts."""
         with _precise():
-            values = [flint.arb_poly([flint.arb(_fmpq(c)) for c in v])(root) for v in self.variables]
+            values = [flint.arb_poly([flint.arb(fmpq(c)) for c in v])(root) for v in self.variables]
             return [[_fraction(v.lower()), _fraction(v.upper())] for v in values]
-
-    @property
-    def _integral(self) -> list[int]:
-        scale = lcm(*(Fraction(c).denominator for c in self.modulus))
-        return [int(Fraction(c) * scale) for c in self.modulus]
 
 
 @contextmanager
@@ -198,11 +186,6 @@ def _precise() -> Iterator[None]:
         yield
     finally:
         flint.ctx.prec = before
-
-
-def _fmpq(value: Fraction | int | str) -> Any:
-    exact = Fraction(value)
-    return flint.fmpq(exact.numerator, exact.denominator)
 
 
 def _fraction(ball: Any) -> str:

@@ -75,10 +75,13 @@ def singular_locus(ask: Asking, model: Model, *, force: ForceOption = False) -> 
     lifted = layer.lifted(checked, found, sent.p)
     tangents = values.integers("tangent_dims") if "tangent_dims" in values else None
     orbits, more, lines = strata.examine(
-        checked, sent.orbits, image_dim, found, lifted, tangents, prime=prime, seed=seed
+        checked, sent.orbits, image_dim, found, lifted, tangents, prime=prime, seed=seed, clock=ask.clock
     )
     ask.evidence += more
-    orbits = strata.decided_by_fibers(ask, checked, sent.orbits, orbits, prime)
+    if ask.clock.remaining is None or ask.clock.remaining > 0:
+        orbits = strata.decided_by_fibers(ask, checked, sent.orbits, orbits, prime)
+    elif any(s.verdict == "undecided" for s in orbits):
+        limit = limit or f"{ask.clock.limit_text} was reached before all orbits were decided"
     singular_dim = _singular_dim(ask, sent, orbits, values)
     certainty = _certainty(ask, orbits)
     components, singular_degree = _components(ask, sent, orbits, values, equations=limit is None)

@@ -60,8 +60,11 @@ def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
     if span is not None and span.complete:
         parts = _components(ask, model, span, span.found.characteristic or prime, irreducible=whole)
     places: tuple[Place, ...] = ()
+    late = None
     if whole:
-        places = places_in_weights(ask, model, size, None if span is None else span.found, parts.components)
+        places, late = places_in_weights(
+            ask, model, size, None if span is None else span.found, parts.components
+        )
         ask.evidence += [e for e in size.evidence if e.quantity == "image_dim" and e.value is not None]
     singular_dim = singular_degree = None
     # without components the answer as a whole is not proved, even where each singular place is
@@ -81,7 +84,7 @@ def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
         components=parts.components, embedded=None, strata=(), places=places,
         undecided=_undecided(model, span, parts, places, whole=whole), certainty=certainty,
         evidence=labelled(ask.evidence, ("tangent", "singular at", "rank at")),
-        limit=parts.limit or (span.found.limit if span is not None else None),
+        limit=parts.limit or (span.found.limit if span is not None else None) or late,
     )  # fmt: skip
 
 

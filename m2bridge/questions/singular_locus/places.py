@@ -17,7 +17,7 @@ import numpy as np
 from m2bridge.models.base import Model
 from m2bridge.models.polynomials import parse_polynomial
 from m2bridge.questions import over_q
-from m2bridge.questions.asking import compared, proves
+from m2bridge.questions.asking import LimitReached, compared, proves
 from m2bridge.questions.closure import Closure
 from m2bridge.questions.closure.result import equation
 from m2bridge.questions.dimension import Dimension
@@ -41,15 +41,16 @@ _SPREAD = 500
 
 def places_in_weights(
     ask: Asking, model: Model, size: Dimension, found: Closure | None, components: Sequence[Component] | None
-) -> tuple[Place, ...]:
-    """Declared strata of the weights, each asked at one random point from below and from above."""
+) -> tuple[tuple[Place, ...], str | None]:
+    """Declared strata of the weights, each asked at one random point from below and from above; and which limit came first."""
     ask.announce("strata of the weights")
-    places = []
-    for stratum in declared_strata(model.free, ask.seed):
-        if ask.clock.remaining is not None and ask.clock.remaining < 1:
-            break
-        places.append(_place(ask, stratum, size, found, components))
-    return tuple(places)
+    places: list[Place] = []
+    try:
+        for stratum in declared_strata(model.free, ask.seed):
+            places.append(_place(ask, stratum, size, found, components))
+    except LimitReached as reached:
+        return tuple(places), f"{reached.reason} before all strata of the weights were asked"
+    return tuple(places), None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +66,18 @@ def _place(
     ask: Asking, stratum: WeightStratum, size: Dimension, found: Closure | None, components: Sequence[Component] | None
 ) -> Place:  # fmt: skip
     model, weights = stratum.point.model, stratum.point.weights
+    check = ask.clock.check  # each step of a large network takes seconds
+    check()
     first = np.array(first_order_images(model, weights), dtype=object)
+    check()
     rank = over_q.rank(first)
+    check()
     image = over_q.rank(stratum.directions @ first)
+    check()
     fiber = [weights, *(model.unflatten(other) for _, other in partners(stratum.point))]
     if rank < size.image_dim:
         fiber += flat_neighbours(model, weights, first)
+        check()
     lower = exact_span(model, fiber, np.random.default_rng([ask.seed, 6]), enough=size.upper_bound)
     quantity, method = f"tangent at {stratum.name}", "span over QQ of curves through the point"
     ask.evidence.append(proves(quantity, lower, "curves", method, relation=">=", scope="at-point"))

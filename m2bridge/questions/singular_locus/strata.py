@@ -22,7 +22,7 @@ from m2bridge.models.custom import terms_of
 from m2bridge.models.evaluation import output_jacobian
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.questions import over_q
-from m2bridge.questions.asking import compared, floats, proves, says
+from m2bridge.questions.asking import Clock, compared, floats, proves, says
 from m2bridge.questions.closure import Equation, closure
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.orbits import Orbit, differential, exchanged, orbit_dim
@@ -36,6 +36,9 @@ _PATIENCE = 60.0
 """Seconds for the degree and equations of one component; they are left out when this is not enough."""
 _MOST_CERTIFIED = 100
 """Coordinates beyond which the curves of every orbit would take long to write down and to check."""
+_QUICK = 30
+"""Up to so many coordinates curves take a moment; they are found even where Macaulay2 has used all the time."""
+_NO_LIMIT = Clock()
 
 
 def fiber_points(model: Lightning, A: np.ndarray, V: np.ndarray) -> list[Weights]:
@@ -104,7 +107,7 @@ def numeric_tangent(model: Lightning, fiber: Sequence[Weights], seed: Sequence[i
 
 def examine(
     model: Lightning, orbits: Sequence[Orbit], image_dim: tuple[int, int], found: Sequence[Equation],
-    lifted: Sequence[Equation] | None, macaulay2: Sequence[int] | None, *, prime: int, seed: int,
+    lifted: Sequence[Equation] | None, macaulay2: Sequence[int] | None, *, prime: int, seed: int, clock: Clock = _NO_LIMIT,
 ) -> tuple[list[Stratum], list[Evidence], list[list[Line]]]:  # fmt: skip
     """Tangent bounds and verdict of every orbit, the evidence, and the curves through each representative.
 
@@ -113,9 +116,10 @@ def examine(
     image_dim: proved bounds of the variety's dimension, the lower one first.
     found, lifted: equations over F_p, and the same over ZZ where they were verified by substitution.
     macaulay2: tangent dimensions that Macaulay2 computed from its equations at the representatives.
+    clock: when it is over, no more curves are looked for in many coordinates, and the bounds from below are 0.
     """
     points = [orbit.representative(model.d, model.dp) for orbit in orbits]
-    lines, evidence = _curves(model, orbits, points, seed)
+    lines, evidence = _curves(model, orbits, points, seed, clock)
     strata: list[Stratum] = []
     for index, (orbit, (A, V)) in enumerate(zip(orbits, points, strict=True)):
         lower, method = _lower(orbits, [len(part) for part in lines], index)
@@ -152,13 +156,16 @@ def _lower(orbits: Sequence[Orbit], spans: Sequence[int], index: int) -> tuple[i
 
 
 def _curves(
-    model: Lightning, orbits: Sequence[Orbit], points: Sequence[tuple[np.ndarray, np.ndarray]], seed: int
-) -> tuple[list[list[Line]], list[Evidence]]:
+    model: Lightning, orbits: Sequence[Orbit], points: Sequence[tuple[np.ndarray, np.ndarray]], seed: int, clock: Clock
+) -> tuple[list[list[Line]], list[Evidence]]:  # fmt: skip
     """Curves through each representative with independent tangent vectors: over QQ, and again in float64 at a moved point."""
     free = replace(model, parametrization="weights")
     lines: list[list[Line]] = []
     evidence: list[Evidence] = []
     for index, (orbit, (A, V)) in enumerate(zip(orbits, points, strict=True)):
+        if model.coordinate_count > _QUICK and clock.remaining is not None and clock.remaining < 0:
+            lines.append([])
+            continue
         fiber, quantity = fiber_points(model, A, V), f"curves at {orbit}"
         start = time.perf_counter()
         lines.append(spanning_lines(free, fiber, np.random.default_rng([seed, 4, index])))

@@ -192,11 +192,7 @@ def _flat(model: Model, weights: Weights) -> np.ndarray:
 
 def _leading(model: Model, base: np.ndarray, direction: np.ndarray, orders: Sequence[int]) -> list[Fraction]:
     """First non-zero coefficient, among `orders`, of the image point along base + s * direction; zeros if none."""
-    starts = [Fraction(b) for b in base]
-    entries = [
-        flint.fmpq_poly([flint.fmpq(b.numerator, b.denominator), int(v)])
-        for b, v in zip(starts, direction, strict=True)
-    ]
+    entries = [flint.fmpq_poly([over_q.fmpq(b), int(v)]) for b, v in zip(base, direction, strict=True)]
     values = model.coordinates(model.unflatten(object_array(entries, base.shape))).ravel()
     point: list[Any] = [c if isinstance(c, flint.fmpq_poly) else flint.fmpq_poly([c]) for c in values]
     for order in orders:
