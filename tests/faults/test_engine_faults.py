@@ -138,7 +138,9 @@ def test_200_jobs_of_which_every_tenth_goes_wrong(
 
 
 CALLER = """
-import sys, threading
+import signal, sys, threading
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore it, or SIGINT
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from m2bridge.engine import EngineInfo, ForkServerEngine, Limits, ProcessEngine
 from m2bridge.scripts import Script
 from pathlib import Path
@@ -194,7 +196,10 @@ def killed_with_nothing_left(
     time.sleep(delay)
     below = wait_for_descendants(caller.pid, at_least)
     os.killpg(caller.pid, number)
-    caller.wait(10)
+    try:
+        caller.wait(10)
+    finally:
+        caller.kill()
     assert caller.stdout is not None
     caller.stdout.close()
     deadline = time.monotonic() + 2.0
