@@ -63,7 +63,7 @@ class JobEngine(Engine):
         if self._end is not None:
             left = max(0.001, self._end - time.monotonic())
             limits = replace(limits, wall_seconds=min(left, limits.wall_seconds or left))
-        with self._memory.lifted():
+        with self._memory.lifted(), _silent_alarm():
             run = self._engine.run(script, limits, listener)
         self.peak_memory_bytes = max(self.peak_memory_bytes, run.peak_memory_bytes or 0)
         if run.outcome in _STOPPED:
@@ -222,6 +222,17 @@ def _alarm(seconds: float | None) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _silent_alarm() -> Iterator[None]:
+    """No alarm while Macaulay2, which has its own limit, starts and runs; afterwards Python has its second."""
+    left, start = signal.setitimer(signal.ITIMER_REAL, 0)[0], time.monotonic()
+    try:
+        yield
+    finally:
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - start), _ALARM_AFTER))
 
 
 def keep_peak_resettable() -> None:

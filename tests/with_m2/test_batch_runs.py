@@ -171,7 +171,7 @@ def test_every_way_to_end_is_an_outcome(run: Run, tmp_path: Path) -> None:
         "disagree": "disagreement",
         "refuse": "bad-job",
     }
-    limited = toys("m2-time", "python-time", more='timeout = "6s"\n')
+    limited = toys("m2-time", "python-time", more='timeout = "2s"\n')
     quick = toys(*(act for act in wanted if act not in ("m2-time", "python-time")), more='timeout = "1m"\n')
     jobs, store = write(tmp_path / "jobs.toml", limited + quick), tmp_path / "store"
     done = run("batch", jobs, "--store", store)
