@@ -40,7 +40,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-class _Word(NamedTuple):
+class _Token(NamedTuple):
     kind: str
     text: str
     column: int
@@ -63,7 +63,7 @@ class Expression:
     """An expression that can be read: its text, its words, and how they belong together."""
 
     text: str
-    words: tuple[_Word, ...]
+    words: tuple[_Token, ...]
     root: ast.expr
 
     @property
@@ -112,10 +112,10 @@ def _fail(text: str, column: int, message: str) -> NoReturn:
     raise ParseError(f"{where}: {message}", source=text, line=1, column=column, reason=message)
 
 
-def _words(text: str) -> list[_Word]:
+def _words(text: str) -> list[_Token]:
     if len(text) > LONGEST:
         _fail(text, LONGEST, f"longer than {LONGEST} characters")
-    words: list[_Word] = []
+    words: list[_Token] = []
     at, end = 0, len(text.rstrip())
     while at < end:
         match = _TOKEN.match(text, at)
@@ -124,18 +124,18 @@ def _words(text: str) -> list[_Word]:
             hint = "; equality is written ==" if text[wrong] == "=" else ""
             _fail(text, wrong + 1, f"{text[wrong]!r} has no meaning here{hint}")
         kind = str(match.lastgroup)
-        words.append(_Word(kind, match[kind], match.start(kind) + 1))
+        words.append(_Token(kind, match[kind], match.start(kind) + 1))
         if kind == "number" and len(match[kind]) > _LONGEST_NUMBER:
             _fail(text, words[-1].column, f"a number has at most {_LONGEST_NUMBER} digits")
         at = match.end()
-    return [*words, _Word("end", "the end", len(text) + 1)]
+    return [*words, _Token("end", "the end", len(text) + 1)]
 
 
-def _is_operand(word: _Word) -> bool:
+def _is_operand(word: _Token) -> bool:
     return word.kind in ("number", "text") or (word.kind == "name" and word.text not in _BETWEEN | {"not"})
 
 
-def _check_order(text: str, words: list[_Word]) -> None:
+def _check_order(text: str, words: list[_Token]) -> None:
     """Operands and operators take turns, and parentheses match; nothing is nested too deeply for Python's stack."""
     around: list[str] = []  # open parentheses, and signs that wait for their operand
     operand_expected, before = True, ""

@@ -283,7 +283,7 @@ def arguments_of(family: str) -> tuple[str, ...]:
     ('widths', 'r', 'bias')
     """
     build = catalogue.families()[family].build
-    asked = _Asked("", family, {}, {})
+    asked = _AskedNames("", family, {}, {})
     try:
         if build is not None:
             build(asked)
@@ -292,7 +292,7 @@ def arguments_of(family: str) -> tuple[str, ...]:
     return tuple(asked.positions)
 
 
-class _Asked(Arguments):
+class _AskedNames(Arguments):
     """Arguments that note which names are allowed, and go no further."""
 
     def only(self, *keys: str) -> None:
