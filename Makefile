@@ -23,7 +23,8 @@ run: engine      ## set everything up and print the singular locus of M(2,1,2)
 	$(BIN)/m2bridge singular-locus --d 2 --dp 1
 
 test: engine     ## set everything up and run the tests, with the real Macaulay2
-	$(BIN)/python -m pytest -q -m "not faults and not image and not cluster and not browser and not docs and not slow"
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile \
+		-m "not faults and not image and not cluster and not browser and not docs and not slow"
 
 test-all: engine ## the slower suites too: faults, long computations, browser (the image has image-test)
 	$(BIN)/python -m pytest -q -m "not image and not cluster"
