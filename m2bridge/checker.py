@@ -1685,12 +1685,18 @@ class Network:
         return None if self.narrow else sum(map(prod, self.weights.values()))
 
 
+def family_of(spec: str) -> str:
+    return re.split(r"[(:]", spec)[0].strip()
+
+
 def read_spec(spec: str) -> Network | None:
     """The built-in network with this canonical spec; None for a spec of another kind."""
-    family, canonical = re.split(r"[(:]", spec)[0].strip(), "the spec is not in canonical form"
+    family, canonical = family_of(spec), "the spec is not in canonical form"
     if family not in (*FAMILIES, "multi-head", "skip-lightning"):
         return None
     match = re.fullmatch(rf"{family}\({FAMILIES.get(family, '(?!)')}\)", spec)
+    if match is None and of_further(spec):  # with options
+        return None
     if match is None:
         raise Rejected(canonical)
     said = {key: text for key, text in match.groupdict().items() if text is not None}
@@ -1855,11 +1861,272 @@ def by_map(circuit: Circuit, spec: str) -> Definition | None:
     return "is that", values
 
 
-def compare(circuit: Circuit, spec: str, network: Network | None) -> str:
-    """Compare a program with what its spec names, at points that the checker draws; a sentence on that."""
-    definition = by_network(circuit, network) if network else by_map(circuit, spec)
+# Further families, of which only the definition is written here: no bound rests on them. Lists of integers and flags that a
+# spec names enter; weights, the shape of the input (None for tensors), what one evaluation costs and the outputs leave.
+
+Said = dict[str, list[int]]
+Built = tuple[dict[str, Shape], Shape | None, float, Callable[[Any, dict[str, Any], Any], Numbers]]
+HEADS = rf"(?:,heads=(?P<heads>{N}|{L}))?"
+TOKENS = r"(?P<causal>,causal=true)?(?P<tied>,tied=true)?(?P<positions>,positions=true)?(?P<softmax>,softmax=true)?"
+BIAS = r"(?P<bias>,bias=true)?"
+INTEGER = "(?:0|-?[1-9][0-9]{0,8})"
+
+
+def multiplied(m: int, k: int, n: int) -> int:
+    """What the product of an m x k and a k x n matrix costs."""
+    return m * n * (2 * k + 30) + 10 * k * (m + n)
+
+
+def tokens_attend(said: Said) -> Built:
+    """Layers X -> V X w(X^T K^T Q X), w a power or softmax of each score, perhaps masked; in a transformer, with a layer
+    Y -> Y + U (W Y)^r after each."""
+    d, a, t, (r,) = said["d"], said["a"], said["t"][0], said.get("r", [1])
+    hidden, layers = said.get("hidden", [0])[0], said.get("layers", [len(d) - 1])[0]
+    if "layers" in said:
+        limit(layers, 10**4)
+        d, a = d * (layers + 1), a * layers
+    heads = said.get("heads", [1])
+    heads = heads * layers if len(heads) == 1 else heads
+    need(len(d) > 1 and len(a) == len(heads) == layers, "ranks or heads are not one for each layer")
+    skip, power = "skip" in said or bool(hidden), 1 if hidden else r
+    need(not skip or len(set(d)) == 1, "skip connections need equal widths")
+    need(power == 1 or "softmax" not in said, "scores of softmax have no power")
+    weights: dict[str, Shape] = {"P": (d[0], t)} if "positions" in said else {}
+    work = 0
+    for i, (rank, h, n, m) in enumerate(zip(a, heads, d, d[1:], strict=False), start=1):
+        lead = (h,) if h > 1 else ()
+        own = (
+            {"K": (rank, n), "V": (m, n)} if "tied" in said else {"Q": (rank, n), "K": (rank, n), "V": (m, n)}
+        )
+        own |= {"W": (hidden, n), "U": (n, hidden)} if hidden else {}
+        weights |= {f"{key}{i}": shape if key in "WU" else (*lead, *shape) for key, shape in own.items()}
+        work += h * (
+            2 * multiplied(rank, n, t) + multiplied(t, rank, t) + multiplied(n, t, t) + multiplied(m, n, t)
+        )
+        work += 60 * h * t * t + 2 * multiplied(hidden, n, t)
+
+    def mixing(ring: Any, scores: Matrix) -> Matrix:
+        seen = [range(i + 1) if "causal" in said else range(t) for i in range(t)]
+        if "softmax" in said:  # token i attends to token j by row i
+            zero, rows = ring.number(0), [ring.softmax([scores[i][j] for j in seen[i]]) for i in range(t)]
+            return transposed([row + [zero] * (t - len(row)) for row in rows])
+        return [
+            [ring.power(scores[j][i], power) if j in seen[i] else ring.number(0) for i in range(t)]
+            for j in range(t)
+        ]
+
+    def outputs(ring: Any, w: dict[str, Any], x: Matrix) -> Numbers:
+        x = sum_of(ring, x, w["P"]) if "P" in w else x
+        for i, h in enumerate(heads, start=1):
+            parts = [x] if skip else []
+            for k in range(h):
+                K, Q, V = (
+                    (w[key + str(i)] if h == 1 else w[key + str(i)][k])
+                    for key in ("K", "K" if "tied" in said else "Q", "V")
+                )
+                scores = product(ring, transposed(product(ring, K, x)), product(ring, Q, x))
+                parts.append(product(ring, V, product(ring, x, mixing(ring, scores))))
+            x = reduce(lambda left, right: sum_of(ring, left, right), parts)
+            if hidden:
+                inner = [[ring.power(y, r) for y in row] for row in product(ring, w[f"W{i}"], x)]
+                x = sum_of(ring, x, product(ring, w[f"U{i}"], inner))
+        return [y for row in x for y in row]
+
+    return weights, (d[0], t), work, outputs
+
+
+def two_inputs_attend(said: Said) -> Built:
+    """V Y (K Y)^T Q X; the input is the tokens of X, one after the other, then those of Y."""
+    d, e, dp, a, t, s = (said[key][0] for key in ("d", "e", "dp", "a", "t", "s"))
+    work = (
+        multiplied(a, d, t)
+        + multiplied(a, e, s)
+        + multiplied(s, a, t)
+        + multiplied(dp, e, s)
+        + multiplied(dp, s, t)
+    )
+
+    def outputs(ring: Any, w: dict[str, Any], x: Numbers) -> Numbers:
+        X, Y = transposed(nested(x[: d * t], (t, d))), transposed(nested(x[d * t :], (s, e)))
+        scores = product(ring, transposed(product(ring, w["K"], Y)), product(ring, w["Q"], X))
+        return [y for row in product(ring, w["V"], Y, scores) for y in row]
+
+    return {"Q": (a, d), "K": (a, e), "V": (dp, e)}, (d * t + e * s,), work, outputs
+
+
+def perceptron(said: Said) -> Built:
+    """W_l s(... s(W_1 x + b_1) ...) + b_l, s a power for each layer or a polynomial, given or learned; on a graph each product
+    with W is followed by one with I + A, the adjacency matrix."""
+    widths, edges, degree = said["widths"], said.get("edges", []), said.get("degree", [0])[0]
+    layers, r = len(widths) - 1, said.get("r", [])
+    r = r * (layers - 1) if edges else r
+    given = said.get("coefficients", [])
+    several = "bias" in said or len(set(r)) > 1 or bool(edges or degree or given)
+    need(layers > 0 and several, "the spec is not in canonical form")
+    need(bool(degree or given) or len(r) == layers - 1, "exponents are not one for each hidden layer")
+    need(not given or (len(given) > 1 and given[-1] != 0), "the spec is not in canonical form")
+    need(len(edges) % 2 == 0, "an edge has two vertices")
+    vertices = max(edges, default=1)
+    limit(vertices * max(widths), MOST_ENTRIES)
+    limit(vertices**2, MOST_ENTRIES)
+    limit(layers * (degree + 2), 10**5)
+    pairs = {(i, j) for i, j in zip(edges[::2], edges[1::2], strict=True)}
+    spread = [
+        [int(i == j or (i, j) in pairs or (j, i) in pairs) for j in range(1, vertices + 1)]
+        for i in range(1, vertices + 1)
+    ]
+    weights: dict[str, Shape] = {}
+    work = 20 * vertices**2
+    for i, (n, m) in enumerate(pairwise(widths), start=1):
+        weights |= {f"W{i}": (m, n)} | ({f"b{i}": (m,)} if "bias" in said else {})
+        weights |= {f"c{i}_{j}": (1,) for j in range(degree + 1)} if degree and i < layers else {}
+        work += (
+            multiplied(m, n, vertices)
+            + multiplied(m, vertices, vertices)
+            + 60 * m * vertices * (1 + degree + len(given))
+        )
+
+    def activation(ring: Any, w: dict[str, Any], i: int, y: Any) -> Any:
+        if not degree and not given:
+            return ring.power(y, r[i - 1])
+        factors = [w[f"c{i}_{j}"][0] for j in range(degree + 1)] if degree else list(map(ring.number, given))
+        return ring.dot(factors, [ring.power(y, j) for j in range(len(factors))])
+
+    def outputs(ring: Any, w: dict[str, Any], x: Any) -> Numbers:
+        x = x if edges else [[y] for y in x]
+        for i in range(1, layers + 1):
+            x = product(ring, w[f"W{i}"], x)
+            x = product(ring, x, [list(map(ring.number, row)) for row in spread]) if edges else x
+            x = (
+                [[ring.add(y, b) for y in row] for row, b in zip(x, w[f"b{i}"], strict=True)]
+                if f"b{i}" in w
+                else x
+            )
+            x = [[activation(ring, w, i, y) for y in row] for row in x] if i < layers else x
+        return [y for row in x for y in row]
+
+    return weights, (widths[0], vertices) if edges else (widths[0],), work, outputs
+
+
+def group_convolution(said: Said) -> Built:
+    """(w * x)(g) = sum over h of w(h) x(g h), with x^r between layers, at the identity. Of a dihedral group the rotations
+    0, ..., n - 1 come first, and n + k is reflection n, then rotation k."""
+    (n,), (layers,), (r,) = said["group"], said["layers"], said["r"]
+    order = 2 * n if "dihedral" in said else n
+    limit(order, 10**3)
+    limit(layers, 10**4)
+    table = [
+        [(g + h if g < n else g - h) % n + n * ((g < n) != (h < n)) for h in range(order)]
+        for g in range(order)
+    ]
+
+    def outputs(ring: Any, w: dict[str, Any], x: Numbers) -> Numbers:
+        for i in range(1, layers + 1):
+            x = [ring.power(y, r) for y in x] if i > 1 else x
+            x = [ring.dot(w[f"w{i}"], [x[k] for k in row]) for row in (table if i < layers else table[:1])]
+        return x
+
+    return {f"w{i}": (order,) for i in range(1, layers + 1)}, (order,), layers * order * (order + 30), outputs
+
+
+def rank_one_sums(said: Said) -> Built:
+    """T[i_1, ..., i_N] = sum over s of U_1[i_1, s] ... U_N[i_N, s], the last index fastest."""
+    sizes, (rank,) = said["sizes"], said["rank"]
+
+    def outputs(ring: Any, w: dict[str, Any], _: Any) -> Numbers:
+        rows = [[ring.number(1)] * rank]
+        for factor in w.values():
+            rows = [list(map(ring.multiply, row, other)) for row in rows for other in factor]
+        return [reduce(ring.add, row) for row in rows]
+
+    work = sum(prod(sizes[: k + 1]) * (5 * rank + 10) for k in range(len(sizes))) + 5 * rank * prod(sizes)
+    return {f"U{k}": (n, rank) for k, n in enumerate(sizes, start=1)}, None, work, outputs
+
+
+def tensor_train(said: Said) -> Built:
+    """T[i_1, ..., i_N] = G_1[:, i_1, :] ... G_N[:, i_N, :], the last index fastest."""
+    sizes, r = said["sizes"], [1, *said["ranks"], 1]
+    need(len(r) == len(sizes) + 1, "there is one rank between two cores")
+
+    def outputs(ring: Any, w: dict[str, Any], _: Any) -> Numbers:
+        rows: Matrix = [[ring.number(1)]]
+        for core in w.values():
+            slices = [transposed([list(line[i]) for line in core]) for i in range(len(core[0]))]
+            rows = [[ring.dot(row, column) for column in columns] for row in rows for columns in slices]
+        return [entry for row in rows for entry in row]
+
+    work = sum(multiplied(prod(sizes[:k]), r[k], n * r[k + 1]) for k, n in enumerate(sizes))
+    return {f"G{k + 1}": (r[k], n, r[k + 1]) for k, n in enumerate(sizes)}, None, work, outputs
+
+
+FURTHER: dict[str, tuple[Callable[[Said], Built], str]] = {
+    "attention": (
+        tokens_attend,
+        rf"d=(?P<d>{L}),a=(?P<a>{L}),t=(?P<t>{N}){HEADS}(?:,r=(?P<r>{N}))?(?P<skip>,skip=true)?{TOKENS}",
+    ),
+    "transformer": (
+        tokens_attend,
+        rf"d=(?P<d>{N}),a=(?P<a>{N}),t=(?P<t>{N})(?:,heads=(?P<heads>{N}))?,hidden=(?P<hidden>{N}),r=(?P<r>{N}),"
+        rf"layers=(?P<layers>{N})(?P<causal>,causal=true)?(?P<positions>,positions=true)?(?P<softmax>,softmax=true)?",
+    ),
+    "cross-attention": (
+        two_inputs_attend,
+        rf"d=(?P<d>{N}),e=(?P<e>{N}),dp=(?P<dp>{N}),a=(?P<a>{N}),t=(?P<t>{N}),s=(?P<s>{N})",
+    ),
+    "mlp": (perceptron, rf"widths=(?P<widths>{L}),r=(?P<r>\[\](?=,)|{L}(?=,)|\[{N}(?:,{N})+\]){BIAS}"),
+    "polynomial-mlp": (
+        perceptron,
+        rf"widths=(?P<widths>{L}),(?:coefficients=(?P<coefficients>\[{INTEGER}(?:,{INTEGER})*\])|degree=(?P<degree>{N})){BIAS}",
+    ),
+    "graph-convolution": (perceptron, rf"edges=(?P<edges>{L}),widths=(?P<widths>{L}),r=(?P<r>{N})"),
+    "group-convolution": (
+        group_convolution,
+        rf"group=(?:C|(?P<dihedral>D))(?P<group>{N}),layers=(?P<layers>{N}),r=(?P<r>{N})",
+    ),
+    "cp": (rank_one_sums, rf"sizes=(?P<sizes>{L}),rank=(?P<rank>{N})"),
+    "tensor-train": (tensor_train, rf"sizes=(?P<sizes>{L}),ranks=(?P<ranks>{L})"),
+}
+
+
+def of_further(spec: str) -> re.Match[str] | None:
+    """A canonical spec of a further family, read."""
+    family = family_of(spec)
+    return re.fullmatch(rf"{family}\({FURTHER[family][1]}\)", spec) if family in FURTHER else None
+
+
+def by_family(circuit: Circuit, spec: str) -> Definition | None:
+    """The definition of a further family, for a program that has its weights and inputs; None for other specs."""
+    family = family_of(spec)
+    if family not in FURTHER:
+        return None
+    limit(len(spec), 10**5)
+    match = of_further(spec)
+    if match is None:
+        raise Rejected("the spec is not in canonical form")
+    afford(100 * len(spec))
+    weights, inputs, work, outputs = FURTHER[family][0](
+        {k: list(naturals(v)) for k, v in match.groupdict().items() if v is not None}
+    )
+    shapes = [(name, circuit.gates[place].shape) for name, place in circuit.weights.items()]
+    need(shapes == list(weights.items()), "the program has other weights than its spec")
+    need(not circuit.vanishing, "the program's weights satisfy equations that the spec does not have")
+    own = [circuit.gates[place].shape for place in circuit.inputs.values()]
+    need(own == ([] if inputs is None else [inputs]), "the program has other inputs than its spec")
+    afford(REPEATS * (work + 20 * (circuit.parameters + circuit.input_size)))
+
+    def values(ring: Any, flat: Numbers, x: Numbers) -> Numbers:
+        return outputs(ring, arrays(circuit, flat), None if inputs is None else nested(x, inputs))
+
+    return "is that", values
+
+
+def compare(circuit: Circuit, spec: str, network: Network | None) -> str | None:
+    """Compare a program with what its spec names, at points that the checker draws; a sentence on that, if the spec is known."""
+    definition = (
+        by_network(circuit, network) if network else by_family(circuit, spec) or by_map(circuit, spec)
+    )
     if definition is None:
-        return f"The spec {shown(spec)} is not known to me: nothing is said about it."
+        return None
     words, values = definition
     afford(REPEATS * (network.work if network else 20 * len(spec)))
     limit(highest_degree(circuit), 2**30)
@@ -1959,6 +2226,7 @@ class Shown:
     claims: list[Any] = field(default_factory=list)
     circuit: Circuit = field(default_factory=Circuit)
     network: Network | None = None
+    foreign: bool = False  # the spec is not known: that the program is the model's is not shown
 
 
 def check_certificate(document: Any) -> Shown:
@@ -1977,11 +2245,14 @@ def check_certificate(document: Any) -> Shown:
     circuit = read_program(text)
     network = None if spec is None else read_spec(spec)
     about = [f"This is about the program with hash {sha256(text.encode()).hexdigest()}."]
-    about += [] if spec is None else [compare(circuit, spec, network)]
+    known = spec is None or compare(circuit, spec, network)
+    about += [known] if type(known) is str else []
+    about += [] if known else [f"The spec {shown(spec)} is not known to me: nothing is said about it."]
     found: Shown = check(circuit, network, *claims, *given)
     found.said[:0] = about
     found.follows["model"] = "program:" + ";".join(text.splitlines()[1:]) if spec is None else spec
     found.kind, found.claims, found.circuit, found.network = str(kind), claims, circuit, network
+    found.foreign = not known
     return found
 
 
@@ -2203,6 +2474,7 @@ def check_record(record: dict[str, Any], certificates: list[Shown]) -> list[str]
     bounds -= {"image_dim"} if analysis == "closure" else set(bounds if analysis in PARTLY else ())
     claims = analysis == "dimension" or bool(bounds)
     need("image_dim" in covered or not claims, "the record is about a dimension, and its certificate is not")
+    covered -= {"model"} if any(own.foreign for own in certificates) else set()
     rest = [shown(name)[:40] for name in record if name not in {*covered, *partly}]
     rest += [f"{name} but for {', '.join(parts) or 'none'}" for name, parts in partly.items()]
     more = " and more" * (len(rest) > 60)

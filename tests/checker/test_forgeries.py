@@ -18,6 +18,9 @@ from hypothesis import strategies as st
 from makers import smooth_certificate, symmetry_certificate
 
 from m2bridge import checker
+from m2bridge.models import parse_spec
+from m2bridge.questions.dimension import dimension
+from m2bridge.records import to_document
 
 POOL = dict(fuzz.pool())
 PARAMETERS = {"kind": "parameters"}
@@ -1302,3 +1305,94 @@ def test_the_fuzzer_finds_no_accepted_falsehood() -> None:
 @pytest.mark.slow
 def test_the_fuzzer_for_an_hour() -> None:
     fuzz.fuzz(3600, random.Random().randrange(10**6))
+
+
+# -- further families -------------------------------------------------------------------------------------
+
+FURTHER = [
+    ("attention(d=[2,2],a=[1],t=2,causal=true)", "deep-lightning(d=[2,2],a=[1],t=2)"),
+    ("attention(d=[2,2],a=[1],t=2,causal=true,softmax=true)", "softmax(d=[2,2],a=[1],t=2)"),
+    ("attention(d=[2,2,1],a=[1,2],t=3,heads=[2,1],tied=true)", "attention(d=[2,2,1],a=[1,2],t=3,heads=[2,1],r=2,tied=true)"),
+    ("attention(d=[2,2],a=[2],t=2,heads=2,skip=true,causal=true)", "deep-lightning(d=[2,2],a=[2],t=2,heads=2,skip=true)"),
+    ("attention(d=[2,1],a=[1],t=2,positions=true)", "attention(d=[2,1],a=[1],t=2,causal=true,positions=true)"),
+    ("transformer(d=2,a=1,t=2,hidden=2,r=2,layers=1)", "transformer(d=2,a=1,t=2,hidden=2,r=3,layers=1)"),
+    (
+        "transformer(d=2,a=1,t=2,heads=2,hidden=1,r=2,layers=2,causal=true,positions=true)",
+        "transformer(d=2,a=1,t=2,heads=2,hidden=1,r=2,layers=2,positions=true)",
+    ),
+    ("cross-attention(d=2,e=2,dp=2,a=2,t=1,s=2)", "cross-attention(d=2,e=2,dp=2,a=2,t=2,s=1)"),
+    ("mlp(widths=[2,2,2,1],r=[2,3])", "mlp(widths=[2,2,2,1],r=[3,2])"),
+    ("mlp(widths=[2,2,1],r=[2],bias=true)", "mlp(widths=[2,2,1],r=[3],bias=true)"),
+    ("polynomial-mlp(widths=[2,2,1],coefficients=[0,-2,1])", "polynomial-mlp(widths=[2,2,1],coefficients=[0,2,1])"),
+    ("polynomial-mlp(widths=[1,2,2],degree=2,bias=true)", "polynomial-mlp(widths=[1,2,2],coefficients=[1,1,1],bias=true)"),
+    ("graph-convolution(edges=[1,2,2,3],widths=[2,2,1],r=2)", "graph-convolution(edges=[1,2,1,3],widths=[2,2,1],r=2)"),
+    ("group-convolution(group=C4,layers=2,r=2)", "group-convolution(group=D2,layers=2,r=2)"),
+    ("group-convolution(group=D3,layers=2,r=2)", "group-convolution(group=C6,layers=2,r=2)"),
+    ("tensor-train(sizes=[2,3,2],ranks=[2,2])", "tensor-train(sizes=[2,3,2],ranks=[2,1])"),
+    ("cp(sizes=[2,2,3],rank=2)", "cp(sizes=[2,3,2],rank=2)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "other"), FURTHER)
+def test_every_family_is_compared_with_its_definition(spec: str, other: str) -> None:
+    own, forged = (
+        json.loads(json.dumps(to_document(dimension(each, engine=False)))) for each in (spec, other)
+    )
+    if own["certificate"] is not None:
+        code, said = outcome(own)
+        assert (code, f"The program is that of {spec}" in said) == (0, True), said
+    circuit = checker.read_program(parse_spec(spec).program.text)
+    assert checker.compare(circuit, spec, checker.read_spec(spec)) is not None
+    with pytest.raises(checker.Rejected, match=r"other (weights|inputs) than its spec|not that of its spec"):
+        checker.compare(checker.read_program(parse_spec(other).program.text), spec, checker.read_spec(spec))
+    if forged["certificate"] is not None:
+        forged["model"] = forged["certificate"]["spec"] = spec
+        rejected(forged, "its spec")
+
+
+@pytest.mark.parametrize("family", ["cp", "tensor-train"])
+def test_tensors_with_another_entry(family: str) -> None:
+    spec = {"cp": "cp(sizes=[2,2,2],rank=2)", "tensor-train": "tensor-train(sizes=[2,2,2],ranks=[2,2])"}[
+        family
+    ]
+    text = parse_spec(spec).program.text
+    lines = text.splitlines()
+    k = next(n for n, line in enumerate(lines) if line.startswith("output"))
+    swapped = [*lines[:k], f"%{k - 1} = gather [2,2,2] 0,1,2,3,4,5,7,6 %{k - 2}", f"output T %{k - 1}", ""]
+    with pytest.raises(checker.Rejected, match="not that of its spec"):
+        checker.compare(checker.read_program("\n".join(swapped)), spec, None)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "attention(d=[2,2],a=[1],t=2,tied=true,causal=true)", "attention(d=[2,2],a=[1,1],t=2,causal=true)",
+        "attention(d=[2,2],a=[1],t=2,r=2,softmax=true)", "attention(d=[2,2],a=[1],t=2,causal=false)",
+        "attention(d=[2,3],a=[1],t=2,skip=true,causal=true)", "attention (d=[2,2],a=[1],t=2,causal=true)",
+        "transformer(d=2,t=2,hidden=2,r=2,layers=1)", "transformer(d=2,a=1,t=2,hidden=2,r=2,layers=99999)",
+        "mlp(widths=[2,2,2,1],r=[2,2])", "mlp(widths=[2,2,1],r=[2,3])", "mlp(widths=[2,2,1],r=2,bias=true)",
+        "polynomial-mlp(widths=[2,2,1],coefficients=[0,1,0])", "polynomial-mlp(widths=[2,2,1],coefficients=[1])",
+        "polynomial-mlp(widths=[2,2,1],coefficients=[0,01])", "polynomial-mlp(widths=[2,2,1])",
+        "graph-convolution(edges=[1,2,3],widths=[2,1],r=2)", "graph-convolution(graph=cycle4,widths=[2,1],r=2)",
+        "group-convolution(group=E3,layers=2,r=2)", "group-convolution(group=C99999,layers=2,r=2)",
+        "tensor-train(sizes=[2,2],ranks=[2,2])", "cp(sizes=[2,2],rank=2,rank=3)", "cp:sizes=2-2,rank=2",
+        " cp(sizes=[2,2],rank=2)",
+        "cross-attention(d=2,e=2,dp=2,a=2,t=1)", "cp(sizes=[99999,99999,99999,99999],rank=99999)",
+    ],
+)  # fmt: skip
+def test_further_specs_are_read_strictly(spec: str) -> None:
+    code, said = outcome({**certificate("mlp"), "spec": spec})
+    assert code in (7, 8), said
+    assert "Verified" not in said
+
+
+def test_a_model_that_is_not_known_is_not_covered() -> None:
+    record = json.loads(json.dumps(to_document(dimension("cp(sizes=[2,2,2],rank=1)", engine=False))))
+    _, said = outcome(record)
+    assert "The program is that of cp(sizes=[2,2,2],rank=1)" in said
+    assert "Not covered by the certificate: model" not in said
+    record["model"] = record["certificate"]["spec"] = "their-network(size=3)"
+    code, said = outcome(record)
+    assert code == 0
+    assert "their-network(size=3) is not known to me: nothing is said about it" in said
+    assert "model" in said.partition("Not covered by the certificate: ")[2].split(", ")
