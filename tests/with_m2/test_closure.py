@@ -350,6 +350,21 @@ def test_over_a_small_field_the_degree_is_that_of_the_equations(engine: Engine) 
     assert any("too small" in line for line in found.not_shown)
 
 
+@pytest.mark.parametrize("p", [2, 3])
+@pytest.mark.parametrize(
+    ("spec", "degree", "counts"), [("lightning(d=2,dp=1)", 4, {4: 1}), ("lightning(d=2,dp=2,a=2)", 20, None)]
+)
+def test_over_fields_with_few_points_the_kernel_is_asked(
+    p: int, spec: str, degree: int, counts: dict[int, int] | None, engine: Engine
+) -> None:
+    """Cubics such as x^2 y - x y^2 vanish at all points of F_2: values there do not determine polynomials."""
+    found = closure(spec, field=p, engine=engine)
+    assert (found.degree, found.completeness, found.field) == (degree, "complete", f"F_{p}")
+    assert counts in (None, found.generator_counts)
+    assert found.agreement is not False
+    assert any("too few points" in line for line in found.not_shown)
+
+
 def test_the_kernel_knows_the_degree_where_nothing_else_counts_it(engine: Engine) -> None:
     found = closure("map:s->s;s^2;s^3;s^4", field=5, method="kernel", engine=engine)
     assert (found.degree, found.completeness) == (4, "complete")

@@ -102,8 +102,8 @@ def _kernel(work: Work, p: int, hilbert_degrees: int | None, seconds: float | No
     return work.ask.ask("closure_kernel", request, best_source(work.model), seconds=seconds)
 
 
-def by_kernel(work: Work, max_degree: int | None) -> None:
-    """The kernel of the ring map; interpolation up to the highest generator's degree is the second witness."""
+def by_kernel(work: Work, max_degree: int | None, *, alone: bool = False) -> None:
+    """The kernel of the ring map; unless it is `alone`, interpolation up to its generators' degrees is the second witness."""
     accounting.measure(work, work.image.span(np.random.default_rng(work.ask.seed), work.prime))
     p = 0 if work.rational else work.prime
     values, work.limit = _kernel(work, p, max_degree)
@@ -132,7 +132,9 @@ def by_kernel(work: Work, max_degree: int | None) -> None:
     accounting.count_degree(work)
     work.degree = values.get("degree", work.degree)
     _say_kernel(work, values, p)
-    _witness_interpolation(work)
+    accounting.vanish_at_fresh_points(work, work.polynomials, work.prime)
+    if not alone:
+        _witness_interpolation(work)
 
 
 def compare_with_kernel(work: Work, seconds: float | None) -> None:
@@ -166,8 +168,7 @@ def _say_kernel(work: Work, values: Values, p: int) -> None:
 
 
 def _witness_interpolation(work: Work) -> None:
-    """Fresh points, and interpolation up to the degrees of the generators at hand."""
-    accounting.vanish_at_fresh_points(work, work.polynomials, work.prime)
+    """Interpolation up to the degrees of the generators at hand."""
     other = work.interpolation(work.prime)
     top = max(work.counts, default=1)
     if not other.reach(top):
