@@ -11,8 +11,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from m2bridge import records
 from m2bridge.batch import registry
@@ -31,12 +32,10 @@ from m2bridge.errors import (
     TimeLimitError,
 )
 from m2bridge.models import parse_spec
+from m2bridge.questions.bell import bell
 from m2bridge.scripts import Script
 
 LINUX = sys.platform == "linux"
-_ALARM_AFTER = 1.0
-"""Seconds after its limit at which Python code is interrupted: Macaulay2's own limit has the first word, and may leave a
-partial answer."""
 _STOPPED = (Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.TOO_MUCH_OUTPUT)
 _LONGEST_MESSAGE = 2000
 _peak_files: list[int] = []
@@ -63,7 +62,7 @@ class JobEngine(Engine):
         if self._end is not None:
             left = max(0.001, self._end - time.monotonic())
             limits = replace(limits, wall_seconds=min(left, limits.wall_seconds or left))
-        with self._memory.lifted(), _silent_alarm():
+        with self._memory.lifted():
             run = self._engine.run(script, limits, listener)
         self.peak_memory_bytes = max(self.peak_memory_bytes, run.peak_memory_bytes or 0)
         if run.outcome in _STOPPED:
@@ -115,7 +114,7 @@ def attempt(job: dict[str, Any], engine: Engine, progress: Callable[[str], None]
     memory = MemoryLimit(limits.memory_bytes)
     job_engine = JobEngine(engine, limits, memory)
     try:
-        with _alarm(limits.wall_seconds):
+        with bell(limits.wall_seconds, partial(_ring, limits)):
             memory.begin()
             answer = _answer(job, job_engine, limits, progress)
     except (SystemExit, KeyboardInterrupt):
@@ -170,6 +169,10 @@ def _answer(
     return {"outcome": outcome, "message": limit, "result": document}
 
 
+def _ring(limits: JobLimits) -> NoReturn:
+    raise TimeLimitError(f"stopped after {limits.wall_seconds:g} s by the time limit")
+
+
 _OUTCOMES: tuple[tuple[tuple[type[M2BridgeError], ...], JobOutcome], ...] = (
     ((MemoryLimitError,), JobOutcome.OUT_OF_MEMORY),
     ((LimitError,), JobOutcome.TIMED_OUT),
@@ -203,36 +206,6 @@ def _python_lacked_memory(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-@contextlib.contextmanager
-def _alarm(seconds: float | None) -> Iterator[None]:
-    """Interrupt Python code that outlasts the job's time."""
-
-    def ring(*_: object) -> None:
-        raise TimeLimitError(f"stopped after {seconds:g} s by the time limit")
-
-    if seconds is None:
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds + _ALARM_AFTER)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-@contextlib.contextmanager
-def _silent_alarm() -> Iterator[None]:
-    """No alarm while Macaulay2, which has its own limit, starts and runs; afterwards Python has its second."""
-    left, start = signal.setitimer(signal.ITIMER_REAL, 0)[0], time.monotonic()
-    try:
-        yield
-    finally:
-        if left:
-            signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - start), _ALARM_AFTER))
 
 
 def keep_peak_resettable() -> None:

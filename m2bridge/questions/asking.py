@@ -22,6 +22,7 @@ from m2bridge.linear.numeric import NumericRank
 from m2bridge.linear.primes import check_prime, is_prime
 from m2bridge.models import Model
 from m2bridge.protocol import Values
+from m2bridge.questions.bell import silence
 from m2bridge.results import Certainty, EngineUse, Evidence, Result, ScriptUse, Value, said, weigh
 from m2bridge.scripts import Script
 
@@ -125,7 +126,8 @@ class Asking:
         if self.refused:
             raise NoEngineError("Macaulay2 is not asked here, as was wished")
         if self._given is None:
-            self._given = self._opened.enter_context(self._opener(warm=self._warm))
+            with silence():
+                self._given = self._opened.enter_context(self._opener(warm=self._warm))
         return self._given
 
     def require_engine(self) -> None:
@@ -161,7 +163,8 @@ class Asking:
     def run(self, script: Script, *, seconds: float | None = None) -> tuple[Values, str | None]:
         """Like :meth:`ask`, for a script that is rendered already."""
         least = min(_LEAST_SECONDS, self.limits.wall_seconds or _LEAST_SECONDS)
-        run = self.engine.run(script, self._limits_left(seconds, least), self._listen)
+        with silence():
+            run = self.engine.run(script, self._limits_left(seconds, least), self._listen)
         self._remember(run)
         try:
             return protocol.read(run), None

@@ -26,6 +26,7 @@ from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
 from m2bridge.questions import SPEC, ForceOption, Option, OwnOption, Subject
 from m2bridge.questions.asking import Asking, LimitReached, Progress, prime_between, suitable_steps
+from m2bridge.questions.bell import bell
 from m2bridge.questions.cost import Cost, Estimate, from_program
 from m2bridge.results import RESULT_TYPES, Result, register_result
 from m2bridge.scripts import Script
@@ -146,9 +147,10 @@ class Question(Generic[S, R]):
             opener=open_engine, whole_seconds=whole_seconds,
         )  # fmt: skip
         try:
-            about = self.subject.of(subject)
-            answer = self.function(asking, about, **options)
-            return replace(answer, **said_about(self.name, about, answer))
+            with bell(allowed.wall_seconds, asking.clock.check):
+                about = self.subject.of(subject)
+                answer = self.function(asking, about, **options)
+                return replace(answer, **said_about(self.name, about, answer))
         except LimitReached as error:
             raise LimitError(f"{self.name}: {error.reason}; nothing was found before") from None
         finally:

@@ -1,0 +1,114 @@
+"""The bell interrupts Python code that forgets the time, and nothing else."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from m2bridge.errors import LimitError
+from m2bridge.models import Model
+from m2bridge.questions import bell as bells
+from m2bridge.questions.asking import Clock, LimitReached
+from m2bridge.questions.bell import bell, silence
+from m2bridge.questions.dimension import Dimension
+from m2bridge.questions.kernel import Asking, Question
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(bells, "GRACE", 0.05)
+    yield
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def endless() -> None:
+    for _ in range(6000):
+        time.sleep(0.01)
+    pytest.fail("nobody rang for a minute")
+
+
+def clock(seconds: float) -> Clock:
+    return Clock(seconds)
+
+
+def test_it_interrupts_what_does_not_look_at_the_clock() -> None:
+    with pytest.raises(LimitReached, match="time limit"), bell(0.05, clock(0.05).check):
+        endless()
+
+
+def test_it_rings_again_where_the_first_ring_was_not_enough() -> None:
+    rings = 0
+    with bell(0.05, clock(0.05).check):
+        while rings < 3:
+            try:
+                endless()
+            except LimitReached:
+                rings += 1
+
+
+def test_nothing_rings_without_a_limit_or_before_it() -> None:
+    with bell(None, clock(0).check):
+        time.sleep(0.2)
+    with bell(60, clock(0).check):
+        time.sleep(0.2)
+
+
+def test_the_outer_bell_goes_on_after_the_inner_one() -> None:
+    with pytest.raises(LimitReached, match="1 s"), bell(0.1, Clock(0.1, whole=1).check):  # noqa: PT012
+        with pytest.raises(LimitReached, match="2 s"), bell(0.05, Clock(0.05, whole=2).check):
+            endless()
+        endless()
+
+
+def test_an_inner_bell_that_did_not_ring_leaves_the_outer_one() -> None:
+    with pytest.raises(LimitReached), bell(0.1, clock(0.1).check):  # noqa: PT012
+        with bell(60, clock(60).check):
+            pass
+        endless()
+
+
+def test_macaulay2_is_not_interrupted_and_its_answer_is_read() -> None:
+    with pytest.raises(LimitReached), bell(0.05, clock(0.05).check):  # noqa: PT012
+        with silence():
+            time.sleep(0.3)  # many rings later
+        read = "the answer"
+        endless()
+    assert read == "the answer"
+
+
+def test_threads_and_the_alarm_of_others_are_left_alone() -> None:
+    seen: list[object] = []
+
+    def in_a_thread() -> None:
+        with bell(0.01, clock(0.01).check), silence():
+            time.sleep(0.2)
+        seen.append("done")
+
+    thread = threading.Thread(target=in_a_thread)
+    thread.start()
+    thread.join()
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append("theirs"))
+    try:
+        with bell(0.01, clock(0.01).check):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            time.sleep(0.2)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert seen == ["done", "theirs"]
+
+
+def test_a_question_that_forgets_the_time_ends_with_its_limit() -> None:
+    def forgetful(ask: Asking, model: Model) -> Dimension:
+        endless()
+        raise AssertionError
+
+    asked: Question[Model, Dimension] = Question(
+        name="forgetful", asks="Nothing.", function=forgetful, result=Dimension, needs_engine=False
+    )
+    with pytest.raises(LimitError, match=r"forgetful: the time limit of 0\.1 s was reached"):
+        asked("lightning(d=2,dp=1)", timeout=0.1)
