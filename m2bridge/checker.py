@@ -1965,7 +1965,7 @@ def perceptron(said: Said) -> Built:
     need(layers > 0 and several, "the spec is not in canonical form")
     need(bool(degree or given) or len(r) == layers - 1, "exponents are not one for each hidden layer")
     need(not given or (len(given) > 1 and given[-1] != 0), "the spec is not in canonical form")
-    need(len(edges) % 2 == 0, "an edge has two vertices")
+    need(len(edges) % 2 == 0 and all(map(int.__sub__, edges[::2], edges[1::2])), "an edge has two vertices")
     vertices = max(edges, default=1)
     limit(vertices * max(widths), MOST_ENTRIES)
     limit(vertices**2, MOST_ENTRIES)
