@@ -15,7 +15,7 @@ import numpy as np
 
 from m2bridge.models import Lightning, Model
 from m2bridge.programs.arithmetics import elementwise
-from m2bridge.questions.asking import compared, proves, says
+from m2bridge.questions.asking import LimitReached, compared, proves, says
 from m2bridge.questions.boundary import parts as parts_of
 from m2bridge.questions.boundary.criterion import Criterion, Where, decide
 from m2bridge.questions.boundary.points import Coordinates, as_point, draw_examples
@@ -103,12 +103,19 @@ def boundary(
     # one script for all fibers, among networks with any A: rk A is the rank of a flattening
     any_rank = replace(checked, a=checked.d)
     known = known_fibers(ask, any_rank, list(asked.values()), seconds=_EXAMPLE_SECONDS)
-    placed = [_placed(ask, checked, name, values, i, known[i]) for i, name in enumerate(asked)]
+    placed: dict[str, PlacedPoint] = {}
+    try:
+        # what was asked about comes first
+        for i, name in sorted(enumerate(asked), key=lambda item: item[1] != "point"):
+            ask.clock.check()
+            placed[name] = _placed(ask, checked, name, values, i, known[i])
+    except LimitReached as reached:
+        limit = limit or reached.reason
     settled = settle(ask.evidence)
     return ask.answer(
         Boundary, model=checked.spec, options={} if given is None else {"point": [str(c) for c in given]},
-        image_dim=image_dim, **dims, point=placed[-1] if given is not None else None,
-        parts=parts_of.regions(checked, image_dim, dims, values), examples=tuple(placed[: len(examples)]),
+        image_dim=image_dim, **dims, point=placed.pop("point", None),
+        parts=parts_of.regions(checked, image_dim, dims, values), examples=tuple(placed.values()),
         orbits=parts_of.orbit_places(checked),
         certainty=Certainty.weakest(settled[name].certainty for name in _REPORTED if name in settled),
         evidence=labelled(ask.evidence, ("where", "real weights")), limit=limit,
