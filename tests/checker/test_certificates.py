@@ -53,6 +53,20 @@ def test_true_certificates_are_verified_by_the_file_alone(name: str, tmp_path: P
     assert done.stdout.startswith("Verified.\nThis is about the program with hash ")
 
 
+PUBLISHED = sorted((Path(__file__).parents[2] / "results" / "certificates").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_published_certificates_are_verified_by_the_file_alone(path: Path, tmp_path: Path) -> None:
+    done = alone(path, tmp_path)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "both are equal" in done.stdout
+
+
+def test_certificates_are_published() -> None:
+    assert len(PUBLISHED) >= 15
+
+
 def test_the_file_imports_the_standard_library_alone() -> None:
     lines = FILE.read_text().splitlines()
     modules = {line.split()[1].split(".")[0] for line in lines if line.startswith(("import ", "from "))}

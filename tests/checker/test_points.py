@@ -318,3 +318,24 @@ def test_records_of_symmetries() -> None:
     assert "fields but for the identities of 2 of 3" in said
     changed["certificate"][0]["statement"]["fields"][0][0][1] += 1
     assert outcome(changed)[0] == 7
+
+
+@pytest.mark.parametrize("s", [1, 2, 5, 1000])
+def test_differentials_of_equations_are_derivatives(s: int) -> None:
+    """The twisted cubic: three equations whose differentials have rank two at each of its points."""
+    lines = [
+        "%0 = weight s [1]",
+        "%1 = power 2 %0",
+        "%2 = power 3 %0",
+        "%3 = concatenate 0 %0 %1 %2",
+        "output y %3",
+    ]
+    circuit = checker.read_program("\n".join(["m2bridge program 1", *lines, ""]))
+    equations: list[Any] = [
+        [[1, [[1, 1]]], [-1, [[0, 2]]]],
+        [[1, [[2, 1]]], [-1, [[0, 3]]]],
+        [[1, [[0, 1], [2, 1]]], [-1, [[1, 2]]]],
+    ]
+    for chosen, bound in (([0], 2), ([1], 2), ([2], 2), ([0, 1], 1), ([1, 2], 1), ([0, 1, 2], 1)):
+        values = [equations[k] for k in chosen]
+        assert checker.equations_bound(circuit, 10007, [s], values) == bound
