@@ -188,7 +188,8 @@ def run(
 
 
 def _reduced(x: Dual, p: int) -> Dual:
-    return Dual(x.value % p, None if x.slope is None else x.slope % p)
+    value = np.asarray(x.value % p, dtype=object)  # NumPy makes numbers of arrays without axes
+    return Dual(value, None if x.slope is None else np.asarray(x.slope % p, dtype=object))
 
 
 def _sum(parts: list[np.ndarray | None]) -> np.ndarray | None:

@@ -2,8 +2,8 @@
 names of functions or classes only these are changed. SURVIVORS.md, beside this file, tells of the last whole run.
 
 Comparisons, arithmetic, `and`, `or`, `not` and integers are changed one at a time, and calls of `need` are left out. A mutant is
-noticed when the outcome of a document of the tests changes (they are collected from a run of the tests), or when one of the quick
-tests of the arithmetic fails. For each line it is known which documents and tests reach it; those are asked, the quickest
+noticed when the outcome of a document of the tests changes (they are collected from a run of the tests), or when one of the tests
+fails. For each line it is known which documents and tests reach it; those are asked, the quickest
 first, until one notices or `MOST_SECONDS` of them passed. Of documents that reach the same lines a few are kept. The changed
 function or class is put into the module for as long as it is asked; only lines outside of functions need the whole module.
 """
@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
+import inspect
+import itertools
 import os
 import random
 import signal
@@ -43,48 +46,37 @@ SWAPS: dict[type, type] = {
     ast.Mult: ast.Add, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift,
     ast.And: ast.Or, ast.Or: ast.And, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.Pow: ast.Mult, ast.Div: ast.Mult,
 }  # fmt: skip
-QUICK: list[Callable[[], None]] = [
-    lambda: test_certificates.test_balls_contain_the_truth(64),
-    test_certificates.test_the_ball_of_an_exponential_covers_its_radius,
-    test_certificates.test_backward_derivatives_agree_with_forward_ones,
-    test_certificates.test_elimination_with_packed_rows,
-    test_certificates.test_primes,
-    test_certificates.test_streams_are_splitmix64,
-    test_certificates.test_weights_that_satisfy_equations,
-    lambda: every(test_certificates.test_all_terms_have_one_rank_in_a_flattening),
-    lambda: every(test_certificates.test_softmax_along_any_axis),
-    lambda: every(test_forgeries.test_programs_are_read_strictly),
-    lambda: every(test_forgeries.test_lines_of_programs_are_read_strictly),
-    lambda: every(test_forgeries.test_only_canonical_specs_are_read),
-    lambda: every(test_forgeries.test_definitions_of_further_families),
-    lambda: every(test_forgeries.test_tensors_with_another_entry),
-    lambda: every(test_forgeries.test_further_specs_are_read_strictly),
-    lambda: every(test_certificates.test_layer_bounds_are_above_the_truth, 5),
-    lambda: every(test_certificates.test_virtual_bounds_are_above_the_truth, 5),
-    lambda: every(test_forgeries.test_generators_are_those_of_another_writing),
-    test_certificates.test_layer_bounds_that_are_met,
-    test_certificates.test_wide_enclosures_are_not_of_full_rank,
-    test_certificates.test_points_by_streams,
-    test_forgeries.test_the_last_layer_is_read_off_the_program,
-    test_forgeries.test_a_record_of_another_question,
-    lambda: every(test_forgeries.test_flattenings_are_for_perceptrons_with_one_hidden_layer),
-    lambda: every(test_forgeries.test_polynomials_are_read_strictly),
-    lambda: every(test_forgeries.test_groups_that_do_not_are_verified),
-    lambda: every(test_forgeries.test_groups_that_change_the_function_are_rejected),
-    lambda: every(test_fields.test_linear_networks_by_composition),
-    lambda: every(test_fields.test_fields_are_read_strictly),
-    test_fields.test_layers_by_composition,
-    test_fields.test_a_cut_of_weights_alone,
-    test_fields.test_a_field_that_dies_in_a_softmax,
-    test_fields.test_translations_and_biases,
-    test_fields.test_parts_are_programs_of_their_own,
-    test_fields.test_weights_in_both_parts_and_inputs_after_the_cut,
-    test_certificates.test_intervals_with_a_last_layer,
-    test_certificates.test_records_say_nothing_that_their_certificate_does_not,
-    test_points.test_coordinates_of_a_product_of_a_column_and_a_row,
-    test_certificates.test_softmax_by_its_gate_and_by_hand,
-    test_forgeries.test_vanishing_polynomials_have_no_inputs_and_arrays_are_added_up,
-]
+LEFT_OUT = (
+    "slow",
+    "fuzzer",
+    "any_value",
+    "any_text",
+    "too_large",
+    "very_large",
+    "very_many",
+    "alone",
+    "records_of",
+)
+"""Tests with one of these words in their names are not asked: they take long, or start other processes."""
+
+
+def single_tests() -> Iterator[Callable[[], None]]:
+    """Every test of the checker that needs no fixture, with each of its parameters."""
+    for module in (test_certificates, test_forgeries, test_fields, test_points):
+        for name, test in vars(module).items():
+            if not name.startswith("test_") or any(word in name for word in LEFT_OUT):
+                continue
+            marks = [m for m in getattr(test, "pytestmark", []) if m.name == "parametrize"]
+            names = [
+                n.strip()
+                for m in marks
+                for n in (m.args[0].split(",") if isinstance(m.args[0], str) else m.args[0])
+            ]
+            if hasattr(test, "hypothesis") or set(names) != set(inspect.signature(test).parameters):
+                continue
+            choices = [[v if isinstance(m.args[0], tuple) else (v,) for v in m.args[1]] for m in marks]
+            for chosen in itertools.product(*choices):
+                yield functools.partial(test, **dict(zip(names, itertools.chain(*chosen), strict=True)))
 
 
 ALWAYS = {
@@ -95,13 +87,6 @@ ALWAYS = {
     if hasattr(node, "lineno")
 }
 """Lines outside of functions, which run when the module is loaded."""
-
-
-def every(test: Any, most: int | None = None) -> None:
-    """A test with each of its parameters."""
-    names, values = test.pytestmark[0].args
-    for value in values[:most]:
-        test(*(value if isinstance(names, tuple) else [value]))
 
 
 TOPS = ast.parse(SOURCE).body
@@ -166,17 +151,7 @@ def collected() -> dict[str, int]:
         return code, said
 
     checker.verify = verify
-    left_out = [
-        "slow",
-        "fuzzer",
-        "any_value",
-        "any_text",
-        "too_large",
-        "very_large",
-        "alone",
-        "records_of_the_program",
-    ]
-    chosen = " and ".join(f"not {word}" for word in left_out)
+    chosen = " and ".join(f"not {word}" for word in LEFT_OUT)
     try:
         files = [
             str(Path(__file__).with_name(name))
@@ -308,7 +283,9 @@ def homes() -> dict[int, str]:
 
 
 def main(names: list[str]) -> None:
-    checks = kept(collected()) + [measured(test_check(test)) for test in QUICK]
+    checks = kept(collected()) + [
+        check for test in single_tests() if (check := measured(test_check(test)))[0] < MOST_SECONDS
+    ]
     checks.sort(key=lambda check: check[0])
     print(f"{len(checks)} checks; one round takes {sum(c[0] for c in checks):.0f} s while traced", flush=True)
     home, began = homes(), time.process_time()
