@@ -311,8 +311,13 @@ def test_a_stuck_server_is_replaced(engine_info: EngineInfo, caplog: pytest.LogC
         keeper = engine.keeper_pid
         assert keeper is not None
         time.sleep(1)  # the next child is forked ahead: let it come to its gate, so that it is stopped too
-        for pid in descendants(keeper):
+        stopped = descendants(keeper)
+        for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
+        # one that is woken by the signal while it reads may still take a script before it stops
+        for pid in stopped:
+            while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "TZ":
+                time.sleep(0.01)
         assert engine.run(Script(name="next", text="<< 2;")).stdout == "2"
     said = (
         "does not answer",
