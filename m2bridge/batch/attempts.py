@@ -36,6 +36,8 @@ from m2bridge.questions.bell import bell
 from m2bridge.scripts import Script
 
 LINUX = sys.platform == "linux"
+_GRACE = 1.0
+"""Seconds after its limit at which a job's Python code is interrupted."""
 _STOPPED = (Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.TOO_MUCH_OUTPUT)
 _LONGEST_MESSAGE = 2000
 _peak_files: list[int] = []
@@ -114,7 +116,7 @@ def attempt(job: dict[str, Any], engine: Engine, progress: Callable[[str], None]
     memory = MemoryLimit(limits.memory_bytes)
     job_engine = JobEngine(engine, limits, memory)
     try:
-        with bell(limits.wall_seconds, partial(_ring, limits)):
+        with bell(limits.wall_seconds, partial(_ring, limits), _GRACE):
             memory.begin()
             answer = _answer(job, job_engine, limits, progress)
     except (SystemExit, KeyboardInterrupt):
