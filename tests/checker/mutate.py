@@ -226,6 +226,12 @@ def changed(tree: ast.stmt) -> Iterator[None]:
         if not name:  # what is computed from constants is computed again
             nodes = [top if node.lineno == top.lineno else node for node in TOPS]
         exec(compile(ast.Module(nodes, []), "mutant", "exec"), vars(checker))
+        for table in ("STATEMENTS", "FURTHER") if name else ():  # which hold functions
+            new = vars(checker)[name]
+            rows = {
+                key: tuple(new if item is old else item for item in row) for key, row in before[table].items()
+            }
+            setattr(checker, table, rows)
         yield
     finally:
         vars(checker).clear()

@@ -411,3 +411,23 @@ def test_a_symmetry_inside_one_part_does_not_count() -> None:
     assert upper["cut"] == 5
     assert bound(text, {**upper, "groups": []}) == bound(text, {**upper, "groups": [inner]}) == 4
     assert bound(text, {**upper, "groups": [inner, *upper["groups"]]}) == 3 == M.generic_rank(text)
+
+
+def test_the_degree_of_a_hypersurface_is_that_of_bezout() -> None:
+    """Four cubics in three variables satisfy an equation of degree 3^2; nonics modulo its multiples have 220 - 1 coefficients."""
+
+    def powers(outputs: int, inputs: int, degree: int, name: str) -> checker.Circuit:
+        lines = [
+            f"%0 = weight W [{outputs},{inputs}]",
+            f"%1 = input x [{inputs}]",
+            "%2 = einsum ab,b->a %0 %1",
+        ]
+        text = "\n".join(["m2bridge program 1", *lines, f"%3 = power {degree} %2", "output y %3", ""])
+        circuit = checker.read_program(text)
+        circuit.gates[1].words[0] = name
+        return checker.Circuit(circuit.gates, [], circuit.outputs)
+
+    assert checker.hypersurface_bound(powers(4, 3, 3, "x"), powers(1, 4, 9, "x%"), "x%") == 219
+    assert checker.hypersurface_bound(powers(4, 3, 2, "x"), powers(2, 4, 4, "x%"), "x%") == 2 * 34
+    with pytest.raises(checker.Rejected, match="too small a degree"):
+        checker.hypersurface_bound(powers(4, 3, 3, "x"), powers(1, 4, 8, "x%"), "x%")
