@@ -1400,3 +1400,22 @@ def test_a_model_that_is_not_known_is_not_covered() -> None:
     assert code == 0
     assert "their-network(size=3) is not known to me: nothing is said about it" in said
     assert "model" in said.partition("Not covered by the certificate: ")[2].split(", ")
+
+
+def test_a_program_has_one_exponent_for_each_hidden_layer() -> None:
+    circuit = checker.read_program(parse_spec("mlp(widths=[2,2,1],r=2)").program.text)
+    with pytest.raises(checker.Rejected, match="one for each hidden layer"):
+        checker.compare(circuit, "mlp(widths=[2,2,1],r=[2,3])", None)
+
+
+def test_tokens_of_two_inputs_are_cut_where_the_second_begin() -> None:
+    spec = "cross-attention(d=3,e=2,dp=1,a=1,t=2,s=3)"
+    assert checker.compare(checker.read_program(parse_spec(spec).program.text), spec, None) is not None
+
+
+@pytest.mark.parametrize("kind", ["sl", "GL", "", None, ["gl"]])
+def test_groups_are_of_a_kind_that_is_known(kind: Any) -> None:
+    circuit = checker.read_program(parse_spec("linear(widths=[2,2,2])").program.text)
+    group = {"group": kind, "size": 2, "axes": {"W1": [1, 0], "W2": [0, -1]}}
+    with pytest.raises(checker.Rejected, match="no kind that the format knows"):
+        list(checker.group_fields(circuit, group))
