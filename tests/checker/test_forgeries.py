@@ -1315,6 +1315,7 @@ FURTHER = [
     ("attention(d=[2,2,1],a=[1,2],t=3,heads=[2,1],tied=true)", "attention(d=[2,2,1],a=[1,2],t=3,heads=[2,1],r=2,tied=true)"),
     ("attention(d=[2,2],a=[2],t=2,heads=2,skip=true,causal=true)", "deep-lightning(d=[2,2],a=[2],t=2,heads=2,skip=true)"),
     ("attention(d=[2,1],a=[1],t=2,positions=true)", "attention(d=[2,1],a=[1],t=2,causal=true,positions=true)"),
+    ("attention(d=[2,2],a=[1],t=2,r=2)", "attention(d=[2,2],a=[1],t=2,r=3)"),
     ("transformer(d=2,a=1,t=2,hidden=2,r=2,layers=1)", "transformer(d=2,a=1,t=2,hidden=2,r=3,layers=1)"),
     (
         "transformer(d=2,a=1,t=2,heads=2,hidden=1,r=2,layers=2,causal=true,positions=true)",
@@ -1419,3 +1420,10 @@ def test_groups_are_of_a_kind_that_is_known(kind: Any) -> None:
     group = {"group": kind, "size": 2, "axes": {"W1": [1, 0], "W2": [0, -1]}}
     with pytest.raises(checker.Rejected, match="no kind that the format knows"):
         list(checker.group_fields(circuit, group))
+
+
+def test_symmetries_are_not_known_on_a_source_with_equations() -> None:
+    lines = ["%0 = weight a [2]", "%1 = power 2 %0", "%2 = einsum a-> %1", "vanishing %2", "output y %1"]
+    circuit = checker.read_program("\n".join(["m2bridge program 1", *lines, ""]))
+    with pytest.raises(checker.Rejected, match="symmetries are not known"):
+        checker.symmetry_vectors(circuit, [1, 2], 101, [])
