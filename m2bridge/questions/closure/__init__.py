@@ -35,15 +35,13 @@ from m2bridge.questions.closure.work import PATIENCE, Work
 from m2bridge.questions.cost import from_coordinates
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.source import constrained_map
-from m2bridge.results import weigh
 
 __all__ = ["FORMATS", "Closure", "Equation", "closure", "interpolate", "read_field"]
 
 Method = Literal["auto", "interpolation", "kernel"]
 _KERNEL_SPAN = 20
-_FEWEST_POINTS, _FEW_POINTS = 5, 101
-"""Over a small field polynomials such as x^p - x vanish at all points. Below the first bound nothing is interpolated; below the
-second the kernel of the ring map alone is right where interpolation contradicts another witness."""
+_FEW_POINTS = 5
+"""Over a smaller field polynomials such as x^p - x vanish at all points: nothing is interpolated unless a user asks for it."""
 
 
 def read_field(text: str) -> int | Literal["QQ"]:
@@ -120,12 +118,11 @@ def closure(
     ask.require_engine()
     begin = partial(Work, ask=ask, model=model, image=image, rational=field == "QQ", thorough=cross_check)
     work = begin(prime=prime)
-    few = f"agreement with interpolation: F_{prime} has too few points to tell polynomials apart"
     if equations_of_source:
         with_source_equations(work, method, max_degree, chosen=chosen is not None)
-    elif method != "interpolation" and prime < _FEWEST_POINTS:
+    elif method != "interpolation" and prime < _FEW_POINTS:
         methods.by_kernel(work, max_degree, alone=True)
-        work.lacks(few)
+        work.lacks(f"agreement with interpolation: F_{prime} has too few points to tell polynomials apart")
     elif method == "kernel":
         methods.by_kernel(work, max_degree)
     else:
@@ -133,11 +130,7 @@ def closure(
         if work.unlucky and chosen is None:  # once more with another prime, for a user who has chosen none
             work = begin(prime=primes_below(prime - 1, count=1, numbers=image.numbers)[0])
             methods.by_interpolation(work, max_degree)
-        if method == "auto" and prime < _FEW_POINTS and weigh(work.evidence).verdict is False:
-            work = begin(prime=prime)
-            methods.by_kernel(work, max_degree, alone=True)
-            work.lacks(few)
-        elif cross_check or (method == "auto" and _kernel_may_settle(work)):
+        if cross_check or (method == "auto" and _kernel_may_settle(work)):
             methods.compare_with_kernel(work, None if cross_check else PATIENCE)
     done: str = method
     if method == "auto":
