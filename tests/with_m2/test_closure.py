@@ -246,6 +246,7 @@ def test_a_transposed_matrix_in_the_template_is_caught(
     found = closure(parse_spec("lightning(d=2,dp=1,a=1)"), engine=engine)
     assert found.agreement is False
     assert {c.quantity for c in found.conflicts} >= {"image_points"}
+    assert closure("lightning(d=2,dp=1,a=1)", field=97, engine=engine).agreement is False
     assert main(["closure", "--d", "2", "--dp", "1", "--a", "1"]) == 3
     assert "witnesses disagree" in capsys.readouterr().err
 
