@@ -149,7 +149,12 @@ class CP(TensorFormat):
 
     @property
     def dimension_bound(self) -> Formula:
+        """Rank-one tensors are counted; and as a matrix, some axes its rows, the tensor has this rank at most."""
         if (self.sizes, self.rank) in _DEFECTIVE:
             return known(*_DEFECTIVE[self.sizes, self.rank])
-        value = min(self.rank * (sum(self.sizes) - len(self.sizes) + 1), prod(self.sizes))
-        return known(value, "rank-one tensors, and the number of entries")
+        entries, rows = prod(self.sizes), {1}
+        for n in self.sizes:
+            rows |= {n * row for row in rows}
+        flattened = [determinantal(self.rank, row, entries // row).value or 0 for row in rows]
+        counted = self.rank * (sum(self.sizes) - len(self.sizes) + 1)
+        return known(min(counted, *flattened), "rank-one tensors, and ranks of flattenings")

@@ -16,6 +16,7 @@ from m2bridge import dimension
 from m2bridge.errors import NotPolynomialError, SpecError
 from m2bridge.models import FAMILIES, DeepLightning, Softmax, jacobian, parse_spec
 from m2bridge.models.base import Model
+from m2bridge.programs.ranks import generic_rank
 
 Plain = Callable[[dict[str, np.ndarray], np.ndarray], Any]
 
@@ -220,6 +221,23 @@ def test_specs_are_canonical_and_symmetries_hold(spec: str) -> None:
 def test_dimensions_of_tensor_formats(spec: str, expected: int) -> None:
     found = dimension(spec, engine=False)
     assert (found.image_dim, found.lower_bound, found.agreement) == (expected, expected, True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("cp(sizes=[2,2,4],rank=3)", 15),  # singular 4 x 4 matrices
+        ("cp(sizes=[2,2,5],rank=3)", 18),  # 4 x 5 matrices of rank 3
+        ("cp(sizes=[2,3,7],rank=5)", 40),  # 6 x 7 matrices of rank 5
+        ("cp(sizes=[3,3,3],rank=3)", 21),  # no flattening is smaller than three points and their scalings
+    ],
+)
+def test_long_tensors_are_bounded_by_their_flattenings(spec: str, expected: int) -> None:
+    model = parse_spec(spec)
+    bound = model.dimension_bound
+    assert bound is not None
+    assert bound.value == expected
+    assert generic_rank(model.program).rank == expected
 
 
 @pytest.mark.parametrize(("d", "dp", "a"), [(2, 1, 2), (3, 1, 2), (3, 2, 1), (4, 2, 2)])
