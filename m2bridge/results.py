@@ -10,10 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
-from typing import Any, ClassVar, Literal, TypeVar
+from math import isfinite
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from m2bridge.boxes import box
 from m2bridge.views import View, cut
+
+if TYPE_CHECKING:
+    from m2bridge.linear.numeric import NumericRank
 
 Value = Any
 """A JSON value: int, bool, None, str, list or dict of such. Floats only where the quantity is a real number."""
@@ -117,8 +121,27 @@ class Evidence:
 
 
 def said(quantity: str, value: Value, witness: str, method: str, **more: Any) -> Evidence:
-    """A witness's word, in the order in which one says it; `more` are the other fields of :class:`Evidence`."""
+    """A witness's word, probable unless `more` says otherwise: the other fields of :class:`Evidence`."""
     return Evidence(quantity=quantity, value=value, witness=witness, method=method, **more)
+
+
+def proves(quantity: str, value: Value, witness: str, method: str, **more: Any) -> Evidence:
+    """What a witness proves."""
+    return said(quantity, value, witness, method, certainty=Certainty.PROVED, **more)
+
+
+def floats(
+    quantity: str, found: NumericRank, method: str, *, corank_of: int | None = None, **more: Any
+) -> Evidence:
+    """A rank in float64, or the corank of so many columns, with its gap; the value is None where floats do not decide."""
+    value = found.rank if found.rank is None or corank_of is None else corank_of - found.rank
+    gap = float(found.gap) if isfinite(found.gap) else None
+    return said(quantity, value, "numpy", method, certainty=Certainty.NUMERIC, detail={"gap": gap}, **more)
+
+
+def compared(quantity: str, *sayings: tuple[str, str, Value], **more: Any) -> list[Evidence]:
+    """One quantity from several witnesses, each with its method and its value."""
+    return [said(quantity, value, witness, method, **more) for witness, method, value in sayings]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

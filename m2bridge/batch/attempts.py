@@ -32,7 +32,7 @@ from m2bridge.errors import (
     TimeLimitError,
 )
 from m2bridge.models import parse_spec
-from m2bridge.questions.bell import bell
+from m2bridge.questions.asking import bell
 from m2bridge.scripts import Script
 
 LINUX = sys.platform == "linux"

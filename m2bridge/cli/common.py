@@ -227,7 +227,7 @@ def finish(
 @contextmanager
 def shown_steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Who is told each step of a long computation: on a terminal, standard error shows the one that runs."""
-    from m2bridge.questions.asking import terminal_steps
+    from m2bridge.questions.kernel import terminal_steps
 
     steps = None if quiet else terminal_steps()
     try:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import html
-import importlib
 import resource
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from m2bridge import protocol, scripts
 from m2bridge.engine import Engine, Limits, Run, open_engine
 from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError, TimeLimitError
-from m2bridge.linear.numeric import NumericRank
 from m2bridge.linear.primes import check_prime, is_prime
 from m2bridge.models import Model
 from m2bridge.protocol import Values
-from m2bridge.questions.bell import silence
-from m2bridge.results import Certainty, EngineUse, Evidence, Result, ScriptUse, Value, said, weigh
+from m2bridge.results import EngineUse, Evidence, Result, ScriptUse, Value, said, weigh
 from m2bridge.scripts import Script
 
 if TYPE_CHECKING:
@@ -93,6 +89,85 @@ class Clock:
             raise LimitReached(
                 f"{what} needs {count / 2**20:.0f} MB, the limit is {self.memory_bytes / 2**20:.0f} MB"
             )
+
+
+# -- a bell for code that forgets the time ---------------------------------------------------------------------------
+#
+# It raises an exception in it, as Ctrl-C does, some seconds after the limit.
+# Computations look at their clock and Macaulay2 has limits of its own; the bell is for what does neither: a loop over orbits, a
+# library's function, a question of another package. It needs the main thread and a SIGALRM that nobody else uses; elsewhere
+# there is none.
+
+GRACE = 10.0
+"""Seconds after the limit, and between two rings: who looks at the clock has the first word, and writes a partial answer."""
+
+
+class _Bell:
+    """A handler of SIGALRM that does what it is told, unless it is silent."""
+
+    def __init__(self, ring: Callable[[], None], grace: float) -> None:
+        self.ring, self.grace, self.silent = ring, grace, False
+
+    def wind(self, seconds: float) -> float:
+        """Ring after so many seconds, and again and again; how many were left before."""
+        return signal.setitimer(signal.ITIMER_REAL, seconds, self.grace if seconds else 0.0)[0]
+
+    def __call__(self, *_: object) -> None:
+        if not self.silent:
+            self.ring()
+
+
+def _ringable() -> bool:
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        return False
+    return signal.getsignal(signal.SIGALRM) is signal.SIG_DFL or _ringing() is not None
+
+
+def _ringing() -> _Bell | None:
+    handler = signal.getsignal(signal.SIGALRM)
+    return handler if isinstance(handler, _Bell) else None
+
+
+@contextmanager
+def bell(seconds: float | None, ring: Callable[[], None], grace: float | None = None) -> Iterator[None]:
+    """Call `ring`, which raises, in what lasts longer here. Of a bell inside another the one that is due first rings."""
+    grace = GRACE if grace is None else grace
+    outer = _ringing() if _ringable() else None
+    due = max(seconds or 0.0, 0.0) + grace
+    if seconds is None or not _ringable() or (outer and signal.getitimer(signal.ITIMER_REAL)[0] <= due):
+        yield
+        return
+    own = _Bell(ring, grace)
+    before = signal.signal(signal.SIGALRM, own)
+    left, start = own.wind(due), time.monotonic()
+    try:
+        try:
+            yield
+        finally:
+            own.silent = True
+    finally:  # also when it rang between the two
+        own.wind(0.0)
+        signal.signal(signal.SIGALRM, before)
+        if outer is not None:
+            outer.wind(max(left - (time.monotonic() - start), outer.grace))
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """No bell while Macaulay2, which has its own limit, starts and runs; what follows has as long for a partial answer."""
+    own = _ringing() if threading.current_thread() is threading.main_thread() else None
+    if own is None or own.silent:
+        yield
+        return
+    own.silent, left, start = True, own.wind(0.0), time.monotonic()
+    try:
+        yield
+    finally:
+        own.wind(max(left - (time.monotonic() - start), own.grace))
+        own.silent = False
+
+
+# -- what a question has at hand --------------------------------------------------------------------------------------
 
 
 class Asking:
@@ -240,102 +315,3 @@ class Asking:
 
 def _peak_of_python() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-# -- what one witness says ------------------------------------------------------------------------------------------
-
-says = said
-"""What a witness computed, probable unless `more` says otherwise; with a prime, over F_p."""
-
-
-def proves(quantity: str, value: Value, witness: str, method: str, **more: Any) -> Evidence:
-    """What a witness proves."""
-    return says(quantity, value, witness, method, certainty=Certainty.PROVED, **more)
-
-
-def floats(
-    quantity: str, found: NumericRank, method: str, *, corank_of: int | None = None, **more: Any
-) -> Evidence:
-    """A rank in float64, or the corank of so many columns, with its gap; the value is None where floats do not decide."""
-    value = found.rank if found.rank is None or corank_of is None else corank_of - found.rank
-    gap = float(found.gap) if isfinite(found.gap) else None
-    return says(quantity, value, "numpy", method, certainty=Certainty.NUMERIC, detail={"gap": gap}, **more)
-
-
-def compared(quantity: str, *sayings: tuple[str, str, Value], **more: Any) -> list[Evidence]:
-    """One quantity from several witnesses, each with its method and its value."""
-    return [says(quantity, value, witness, method, **more) for witness, method, value in sayings]
-
-
-# -- what a person sees while a question takes long ------------------------------------------------------------------
-
-_PATIENCE = 1.0
-"""Seconds before a person sees the step that runs."""
-
-
-class Steps:
-    """Shows a person the step that runs now; called as it begins, closed at the end, when the line goes away.
-
-    Nothing is shown in the first second. Where it is `ticking`, the seconds go on within a step.
-    """
-
-    def __init__(self, put: Callable[[str | None], None], *, ticking: bool = False) -> None:
-        self._put, self._start, self._step, self._shown = put, time.monotonic(), "", False
-        self._over = threading.Event()
-        self._clock = threading.Thread(target=self._tick, daemon=True) if ticking else None
-        if self._clock is not None:
-            self._clock.start()
-
-    def __call__(self, step: str) -> None:
-        self._step = step
-        seconds = time.monotonic() - self._start
-        if step and seconds >= _PATIENCE:
-            self._shown = True
-            self._put(f"{step} ({seconds:.0f} s)")
-
-    def _tick(self) -> None:
-        while not self._over.wait(0.5):
-            self(self._step)
-
-    def close(self) -> None:
-        self._over.set()
-        if self._clock is not None:
-            self._clock.join()
-        if self._shown:
-            self._put(None)
-
-
-def terminal_steps() -> Steps | None:
-    """A line on standard error where that is a terminal."""
-
-    def put(words: str | None) -> None:
-        line = "" if words is None else "".join(c if c.isprintable() else "?" for c in words)[:78]
-        sys.stderr.write(f"\r\x1b[K{line}")
-        sys.stderr.flush()
-
-    return Steps(put, ticking=True) if sys.stderr.isatty() else None
-
-
-def _notebook_steps(display: Any) -> Steps:
-    """A bar in a notebook."""
-    handle: Any = None
-
-    def put(words: str | None) -> None:
-        nonlocal handle
-        shown = "" if words is None else f"<progress></progress> {html.escape(words)}"
-        data = {"text/plain": words or "", "text/html": shown}
-        if handle is None:
-            handle = display(data, raw=True, display_id=True)
-        else:
-            handle.update(data, raw=True)
-
-    return Steps(put)
-
-
-def suitable_steps() -> Steps | None:
-    """What suits where Python runs: a bar in a notebook, a line on a terminal where somebody types, nothing elsewhere."""
-    python = sys.modules.get("IPython")
-    shell = python.get_ipython() if python is not None else None
-    if shell is not None and "IPKernelApp" in shell.config:
-        return _notebook_steps(importlib.import_module("IPython.display").display)
-    return terminal_steps() if shell is not None or hasattr(sys, "ps1") else None

@@ -9,7 +9,12 @@ schemas, explanations and the documentation read the declaration.
 from __future__ import annotations
 
 import functools
+import html
+import importlib
 import inspect
+import sys
+import threading
+import time
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,8 +30,7 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
 from m2bridge.questions import SPEC, ForceOption, Option, OwnOption, Subject
-from m2bridge.questions.asking import Asking, LimitReached, Progress, prime_between, suitable_steps
-from m2bridge.questions.bell import bell
+from m2bridge.questions.asking import Asking, LimitReached, Progress, bell, prime_between
 from m2bridge.questions.cost import Cost, Estimate, from_program
 from m2bridge.results import RESULT_TYPES, Result, register_result
 from m2bridge.scripts import Script
@@ -241,3 +245,77 @@ def question(
         return made
 
     return declare
+
+
+# -- what a person sees while a question takes long ------------------------------------------------------------------
+
+_PATIENCE = 1.0
+"""Seconds before a person sees the step that runs."""
+
+
+class Steps:
+    """Shows a person the step that runs now; called as it begins, closed at the end, when the line goes away.
+
+    Nothing is shown in the first second. Where it is `ticking`, the seconds go on within a step.
+    """
+
+    def __init__(self, put: Callable[[str | None], None], *, ticking: bool = False) -> None:
+        self._put, self._start, self._step, self._shown = put, time.monotonic(), "", False
+        self._over = threading.Event()
+        self._clock = threading.Thread(target=self._tick, daemon=True) if ticking else None
+        if self._clock is not None:
+            self._clock.start()
+
+    def __call__(self, step: str) -> None:
+        self._step = step
+        seconds = time.monotonic() - self._start
+        if step and seconds >= _PATIENCE:
+            self._shown = True
+            self._put(f"{step} ({seconds:.0f} s)")
+
+    def _tick(self) -> None:
+        while not self._over.wait(0.5):
+            self(self._step)
+
+    def close(self) -> None:
+        self._over.set()
+        if self._clock is not None:
+            self._clock.join()
+        if self._shown:
+            self._put(None)
+
+
+def terminal_steps() -> Steps | None:
+    """A line on standard error where that is a terminal."""
+
+    def put(words: str | None) -> None:
+        line = "" if words is None else "".join(c if c.isprintable() else "?" for c in words)[:78]
+        sys.stderr.write(f"\r\x1b[K{line}")
+        sys.stderr.flush()
+
+    return Steps(put, ticking=True) if sys.stderr.isatty() else None
+
+
+def _notebook_steps(display: Any) -> Steps:
+    """A bar in a notebook."""
+    handle: Any = None
+
+    def put(words: str | None) -> None:
+        nonlocal handle
+        shown = "" if words is None else f"<progress></progress> {html.escape(words)}"
+        data = {"text/plain": words or "", "text/html": shown}
+        if handle is None:
+            handle = display(data, raw=True, display_id=True)
+        else:
+            handle.update(data, raw=True)
+
+    return Steps(put)
+
+
+def suitable_steps() -> Steps | None:
+    """What suits where Python runs: a bar in a notebook, a line on a terminal where somebody types, nothing elsewhere."""
+    python = sys.modules.get("IPython")
+    shell = python.get_ipython() if python is not None else None
+    if shell is not None and "IPKernelApp" in shell.config:
+        return _notebook_steps(importlib.import_module("IPython.display").display)
+    return terminal_steps() if shell is not None or hasattr(sys, "ps1") else None

@@ -17,7 +17,6 @@ from m2bridge.errors import InputError, NotPolynomialError
 from m2bridge.models import Lightning, Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.questions import over_q
-from m2bridge.questions.asking import proves
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.kernel import Asking, Option, question
@@ -31,7 +30,7 @@ from m2bridge.questions.singular_locus.tangents import (
     tangent_upper,
 )
 from m2bridge.questions.source import constrained_map
-from m2bridge.results import Certainty, Result, Value, register_result
+from m2bridge.results import Certainty, Result, Value, proves, register_result
 from m2bridge.views import View, known
 
 _MOST_COORDINATES = 200

@@ -13,9 +13,8 @@ from m2bridge.linear.primes import LARGE_PRIME, check_prime, given_numbers, prim
 from m2bridge.models import Model
 from m2bridge.models.custom import PolynomialMap, in_variables, variables_in
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.questions.asking import proves
 from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.results import Certainty, Evidence, Result, Value, register_result
+from m2bridge.results import Certainty, Evidence, Result, Value, proves, register_result
 from m2bridge.symmetry.bounds import Bounds
 from m2bridge.symmetry.exchanges import exchanged_variables, exchanges, groups_of_swaps
 from m2bridge.symmetry.fields import LieAlgebra, VectorField, in_span, lie_algebra, orbit_rank

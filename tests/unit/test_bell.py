@@ -11,9 +11,8 @@ import pytest
 
 from m2bridge.errors import LimitError
 from m2bridge.models import Model
-from m2bridge.questions import bell as bells
-from m2bridge.questions.asking import Clock, LimitReached
-from m2bridge.questions.bell import bell, silence
+from m2bridge.questions import asking as bells
+from m2bridge.questions.asking import Clock, LimitReached, bell, silence
 from m2bridge.questions.dimension import Dimension
 from m2bridge.questions.kernel import Asking, Question
 

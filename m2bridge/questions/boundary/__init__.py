@@ -15,7 +15,7 @@ import numpy as np
 
 from m2bridge.models import Lightning, Model
 from m2bridge.programs.arithmetics import elementwise
-from m2bridge.questions.asking import LimitReached, compared, proves, says
+from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.boundary import parts as parts_of
 from m2bridge.questions.boundary.criterion import Criterion, Where, decide
 from m2bridge.questions.boundary.points import Coordinates, as_point, draw_examples
@@ -26,7 +26,7 @@ from m2bridge.questions.membership import ImageMembership, KnownFiber, known_fib
 from m2bridge.questions.membership.points import AlgebraicPoint
 from m2bridge.questions.orbits import exchanged
 from m2bridge.questions.singular_locus.layer import ask_dimension, layer_of
-from m2bridge.results import Certainty, labelled, settle
+from m2bridge.results import Certainty, compared, labelled, proves, said, settle
 
 __all__ = ["Boundary", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
 
@@ -145,12 +145,12 @@ def _placed(
     ask.evidence += [item for c in answer.conflicts for item in (c.first, c.second)]
     theirs, method = place_of(answer), "ranks of flattenings and the sign of e2"
     if ours.rank_a <= model.attention_rank:
-        said = {"ancestry": "template", "certainty": answer.certainty}
+        word = {"ancestry": "template", "certainty": answer.certainty}
         how = "weights, or that there are none: `membership`"
-        ask.evidence.append(says(f"where: {name}", theirs, "membership", how, **said))
+        ask.evidence.append(said(f"where: {name}", theirs, "membership", how, **word))
         if ours.where == "undecided" and theirs is not None:
             quantity, real = f"real weights where there are complex ones: {name}", theirs != "closure-only"
-            ask.evidence.append(says(quantity, real, "membership", how, **said))
+            ask.evidence.append(said(quantity, real, "membership", how, **word))
             ask.evidence.append(proves(quantity, True, "criterion", ours.reason, ancestry="formula"))
     if ours.where != "undecided":
         ask.evidence.append(

@@ -19,13 +19,12 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning
 from m2bridge.programs.ranks import generic_rank
 from m2bridge.questions import over_q
-from m2bridge.questions.asking import proves
 from m2bridge.questions.boundary.criterion import decide, quadric_matrix, table_of
 from m2bridge.questions.boundary.points import separated
 from m2bridge.questions.boundary.result import OrbitPlace, Region
 from m2bridge.questions.orbits import Orbit, all_orbits, differential
 from m2bridge.questions.singular_locus.strata import orbit_closure
-from m2bridge.results import Evidence
+from m2bridge.results import Evidence, proves
 
 _MOST_LISTED = 60
 

@@ -16,11 +16,10 @@ from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import MACAULAY2_PRIME, given_numbers, prime_for
 from m2bridge.linear.residues import Mod
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.questions.asking import proves
 from m2bridge.questions.dimension.result import Dimension
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.source import Source, lost_component, rank_evidence, ranks_at_points, source_of
-from m2bridge.results import Certainty, Evidence, said
+from m2bridge.results import Certainty, Evidence, proves, said
 
 _DRAWS = 12
 

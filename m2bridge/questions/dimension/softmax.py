@@ -21,8 +21,7 @@ import numpy as np
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import Softmax
 from m2bridge.models.attention import attention_dim
-from m2bridge.questions.asking import proves
-from m2bridge.results import Evidence
+from m2bridge.results import Evidence, proves
 
 THEOREM = "for t >= 2 normalised attention determines its virtual weights (M, L), generically (docs/conjecture-3.10.md)"
 

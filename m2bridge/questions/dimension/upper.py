@@ -29,8 +29,7 @@ from m2bridge.models.symbolic import symbolic_map
 from m2bridge.programs.points import Held
 from m2bridge.programs.program import degrees
 from m2bridge.questions import over_q
-from m2bridge.questions.asking import proves
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Certainty, Evidence, proves
 from m2bridge.symmetry.bounds import Bounds, relaxed_bound
 from m2bridge.symmetry.equations import flattening_bound
 from m2bridge.symmetry.names import declared_fields, known_fields

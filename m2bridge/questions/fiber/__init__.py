@@ -18,7 +18,6 @@ from m2bridge.models.custom import OwnModel, PolynomialMap
 from m2bridge.models.own import OwnNetwork
 from m2bridge.models.symmetries import FoundSymmetries, LinearField, SignedPermutation
 from m2bridge.programs.program import Program
-from m2bridge.questions.asking import proves
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, coarsest
 from m2bridge.questions.fiber.computed import ComputedFiber, here, plain
 from m2bridge.questions.fiber.deep import factored, lifted, wants_factors
@@ -40,7 +39,7 @@ from m2bridge.questions.point import (
     rank_prime,
     resolve,
 )
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Certainty, Evidence, proves
 from m2bridge.symmetry.exchanges import exchanged_variables
 from m2bridge.symmetry.finite import finite_group
 from m2bridge.symmetry.search import Search

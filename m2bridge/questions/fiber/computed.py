@@ -12,14 +12,13 @@ import numpy as np
 
 from m2bridge.models import Lightning, Mod
 from m2bridge.protocol import Values
-from m2bridge.questions.asking import proves, says
 from m2bridge.questions.fiber.known import TorusSlice, slice_of, symmetry_rank_mod
 from m2bridge.questions.fiber.ranks import draw_inputs, kernel_dim, outputs_at
 from m2bridge.questions.fiber.request import equation_span, script_values
 from m2bridge.questions.fiber.result import FiberComponent, Method
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.point import Point, other_primes, rank_bounds
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Certainty, Evidence, proves, said
 
 TEMPLATE = "fiber"
 _HOW = "Groebner basis of the fiber's equations"
@@ -66,13 +65,13 @@ class ComputedFiber:
 
     def say(self, quantity: str, method: str, value: Any, p: int, seconds: float = 0.0) -> None:
         """What Macaulay2 says about the fiber at the point: exact over its field."""
-        word = says if p else proves
+        word = said if p else proves
         self.evidence.append(word(quantity, value, "macaulay2", method, seconds=seconds, **here(p)))
 
     def compare(self, quantity: str, p: int, *, macaulay2: Any, modular: Any, method: str) -> None:
         """One quantity from the script's network and from the forward pass."""
         self.say(quantity, "the script's network", macaulay2, p)
-        self.evidence.append(says(quantity, modular, "modular", method, **here(p)))
+        self.evidence.append(said(quantity, modular, "modular", method, **here(p)))
 
     def forget(self, *quantities: str) -> None:
         """Leave out all that was said about the fiber as a whole, and take back what was said about these quantities."""
@@ -102,7 +101,7 @@ def compare_dims(found: ComputedFiber, point: Point, p: int, seed: int) -> None:
     found.say(quantity, "components that contain the point", found.dim_at_point, p)
     how = "kernel of the differential at the point"
     found.evidence += [
-        says(quantity, kernel, "modular", how, relation="<=", **here(p)),
+        said(quantity, kernel, "modular", how, relation="<=", **here(p)),
         proves(quantity, orbit, "symmetry", "rank of the symmetries' action", relation=">=", **here(p)),
     ]
 
@@ -217,7 +216,7 @@ def _compare_equations(found: ComputedFiber, asked: _Asked, rank: int, span: int
     found.say(quantity, "the script's network on symbolic weights", rank, p)
     bound = bool(rank_bounds(model)) or bool(getattr(model, "constraints", False))
     how = "rank of differences of random networks"
-    found.evidence.append(says(quantity, span, "modular", how, relation=">=" if bound else "=", **here(p)))
+    found.evidence.append(said(quantity, span, "modular", how, relation=">=" if bound else "=", **here(p)))
 
 
 def _components(

@@ -21,10 +21,9 @@ from m2bridge.models import Mod, Model
 from m2bridge.models.evaluation import output_jacobian
 from m2bridge.programs.program import degrees
 from m2bridge.programs.ranks import generic_rank
-from m2bridge.questions.asking import floats, proves, says
 from m2bridge.questions.fiber.known import symmetry_dim, symmetry_rank_mod
 from m2bridge.questions.point import Point, random_point, rank_bounds, rank_prime
-from m2bridge.results import Evidence
+from m2bridge.results import Evidence, floats, proves, said
 
 _GENERIC = {"scope": "generic", "field": "QQ"}
 _HERE = {"scope": "at-point", "field": "QQ"}
@@ -187,13 +186,13 @@ def _generic(model: Model, seed: int) -> tuple[int | None, int | None, int, list
     image, symmetric = generic_ranks(model, seed, p)
     seconds = time.perf_counter() - start
     generic = model.parameter_dim - image
-    bound = proves if model.parameter_dim_proved else says
+    bound = proves if model.parameter_dim_proved else said
     method = "weights minus rank of the differential at a random point"
     more = {"error_probability": min(1.0, _failures(model, image) / p), "prime": p, "field": f"F_{p}"}
     acting = "rank of the symmetries' action at a random point"
     evidence = [
         bound(quantity, generic, "modular", method, relation="<=", prime=p, seconds=seconds, **_GENERIC),
-        says(quantity, generic, "modular", "the same, as a generic rank", scope="generic", **more),
+        said(quantity, generic, "modular", "the same, as a generic rank", scope="generic", **more),
         proves(quantity, symmetric, "symmetry", acting, relation=">=", prime=p, **_GENERIC),
     ]
     if model.free is model and not getattr(model, "constraints", ()):

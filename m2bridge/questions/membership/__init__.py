@@ -21,7 +21,6 @@ from m2bridge.models.symbolic import rational_variables
 from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.protocol import Values
-from m2bridge.questions.asking import compared, proves, says
 from m2bridge.questions.closure import Closure, closure
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.membership.points import (
@@ -33,7 +32,7 @@ from m2bridge.questions.membership.points import (
 )
 from m2bridge.questions.over_q import fmpq, sturm_count
 from m2bridge.questions.source import constrained_map, leanest
-from m2bridge.results import Certainty, Result, Value, register_result
+from m2bridge.results import Certainty, Result, Value, compared, proves, register_result, said
 from m2bridge.views import View, cut
 
 TEMPLATE = "membership"
@@ -383,7 +382,7 @@ class _Search:
         how = f"least squares from random starts; distance {distance:.1e}"
         reached, detail = True if distance < REACHED else None, {"distance": distance}
         self.ask.evidence.append(
-            says(quantity, reached, "numpy", how, certainty=Certainty.NUMERIC, detail=detail)
+            said(quantity, reached, "numpy", how, certainty=Certainty.NUMERIC, detail=detail)
         )
         if self.real:
             self._proved(quantity, True, "weights", "they were found")

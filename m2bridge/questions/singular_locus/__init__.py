@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from m2bridge.linear.primes import LARGEST_MACAULAY2_PRIME, MACAULAY2_PRIME
 from m2bridge.models import Lightning, Model
 from m2bridge.protocol import Values
-from m2bridge.questions.asking import compared, prime_between
+from m2bridge.questions.asking import prime_between
 from m2bridge.questions.closure import closure
 from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking, ForceOption, question
@@ -20,7 +20,7 @@ from m2bridge.questions.singular_locus import layer, strata
 from m2bridge.questions.singular_locus.general import general_locus
 from m2bridge.questions.singular_locus.layer import Sent, layer_of
 from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus, Stratum
-from m2bridge.results import Certainty, labelled, settle
+from m2bridge.results import Certainty, compared, labelled, settle
 
 __all__ = ["Component", "Place", "SingularLocus", "Stratum", "check_model", "singular_locus"]
 
@@ -119,7 +119,7 @@ def _singular_dim(ask: Asking, sent: Sent, orbits: Sequence[Stratum], values: Va
     ask.say("singular_dim", largest, "orbits", "largest singular orbit", certainty=sure)
     for name in ("singular_dim", "singular_degree"):
         if name in values:
-            ask.evidence.append(sent.says(name, values.integer(name), "radical of the Jacobian minors"))
+            ask.evidence.append(sent.said(name, values.integer(name), "radical of the Jacobian minors"))
     listed = values.get("singular_at")
     for s, theirs in zip(orbits, listed, strict=True) if listed else ():
         ours = None if s.verdict == "undecided" else s.verdict == "singular"

@@ -21,7 +21,6 @@ from m2bridge.models import Model
 from m2bridge.models.polynomials import parse_polynomial, polynomial_text
 from m2bridge.protocol import Values
 from m2bridge.questions import over_q
-from m2bridge.questions.asking import compared, says
 from m2bridge.questions.closure import Closure, Equation, closure
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.dimension import dimension
@@ -29,7 +28,7 @@ from m2bridge.questions.kernel import Asking
 from m2bridge.questions.singular_locus.places import places_in_weights
 from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus
 from m2bridge.questions.source import constrained_map
-from m2bridge.results import Certainty, labelled
+from m2bridge.results import Certainty, compared, labelled, said
 
 TEMPLATE = "singular_strata"
 _MOST_COORDINATES = 200
@@ -240,7 +239,7 @@ def _say_sizes(ask: Asking, exact: Values | None, runs: Mapping[int, Values], ce
     """What was found over each field. A prime of bad reduction speaks of its own field only, once two others agree."""
     quantity = "singular components"
     if exact is not None:
-        own = says(quantity, _sizes(exact), "macaulay2", f"{_METHOD}, over QQ")
+        own = said(quantity, _sizes(exact), "macaulay2", f"{_METHOD}, over QQ")
         ask.evidence.append(replace(own, certainty=certainty))
     good = _agreed(exact, runs)
     for p, values in runs.items():

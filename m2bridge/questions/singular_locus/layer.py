@@ -22,7 +22,6 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.linear.residues import rational
 from m2bridge.models import Lightning, Mod, Model
 from m2bridge.protocol import Values
-from m2bridge.questions.asking import compared, proves, says
 from m2bridge.questions.closure import Equation, interpolate
 from m2bridge.questions.closure.accounting import formula_degree
 from m2bridge.questions.closure.image import image_of
@@ -30,7 +29,7 @@ from m2bridge.questions.closure.result import equation
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.orbits import Orbit, all_orbits
-from m2bridge.results import Evidence
+from m2bridge.results import Evidence, compared, proves, said
 
 _KERNEL_COORDINATES = 12
 _IDEAL_COORDINATES = 18
@@ -145,10 +144,10 @@ class Sent:
         points = [self.model.coordinates({"A": A, "V": V}).tolist() for A, V in self.representatives]
         return decisive(found, points, self.prime)
 
-    def says(self, quantity: str, value: Any, method: str) -> Evidence:
-        """What Macaulay2 says, exact over its field."""
+    def said(self, quantity: str, value: Any, method: str) -> Evidence:
+        """What Macaulay2 said, exact over its field."""
         if self.p:
-            return says(quantity, value, "macaulay2", method, prime=self.p)
+            return said(quantity, value, "macaulay2", method, prime=self.p)
         return proves(quantity, value, "macaulay2", f"{method}, over QQ")
 
 
@@ -232,7 +231,7 @@ def network_evidence(sent: Sent, values: Values, seconds: float) -> list[Evidenc
         more = {"relation": ">=", "prime": sent.p or None, "seconds": seconds}
         evidence.append(proves("image_dim", values.integer("jacobian_rank"), "macaulay2", method, **more))
     if "span_dim" in values:
-        evidence.append(sent.says("span_dim", values.integer("span_dim"), "independent coordinates"))
+        evidence.append(sent.said("span_dim", values.integer("span_dim"), "independent coordinates"))
     more = {"relation": ">=", "prime": LARGE_PRIME}
     method, least = "rank of outputs at random weights and inputs", function_span(model, sent.seed)
     evidence.append(proves("span_dim", least, "modular", method, **more))
@@ -286,25 +285,25 @@ def closure_evidence(
     counts = {str(k): n for k, n in ours.counts.items()}
     method = f"points of the image, up to degree {reached}"
     evidence += [
-        sent.says("generators", theirs, f"minimal generators, {source}"),
-        says("generators", counts, "interpolation", method, **more),
+        sent.said("generators", theirs, f"minimal generators, {source}"),
+        said("generators", counts, "interpolation", method, **more),
     ]
     if "hilbert_function" in values:
         heights = list(values.integers("hilbert_function"))[:reached]
         ranks, method = list(ours.hilbert_function[1:]), "ranks of monomials at image points"
-        evidence.append(sent.says("Hilbert function", heights, source))
-        evidence.append(says("Hilbert function", ranks, "interpolation", method, **more))
+        evidence.append(sent.said("Hilbert function", heights, source))
+        evidence.append(said("Hilbert function", ranks, "interpolation", method, **more))
     if "codim" in values:
         codim, span = values.integer("codim"), function_span(model, sent.seed)
         # our codimension is proved when span and dimension are known
-        say = proves if span == model.coordinate_count and image_dim[0] == image_dim[1] else says
+        say = proves if span == model.coordinate_count and image_dim[0] == image_dim[1] else said
         evidence += [
-            sent.says("codim", codim, source),
+            sent.said("codim", codim, source),
             say("codim", span - image_dim[0], "modular", "span minus dimension of the image"),
-            sent.says("image_dim", model.coordinate_count - codim, f"dimension, {source}"),
+            sent.said("image_dim", model.coordinate_count - codim, f"dimension, {source}"),
         ]
     if "degree" in values:
-        evidence.append(sent.says("degree", values.integer("degree"), source))
+        evidence.append(sent.said("degree", values.integer("degree"), source))
         if (counted := formula_degree(model)) is not None:
             evidence.append(counted)
     return evidence

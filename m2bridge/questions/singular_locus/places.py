@@ -17,7 +17,7 @@ import numpy as np
 from m2bridge.models.base import Model
 from m2bridge.models.polynomials import parse_polynomial
 from m2bridge.questions import over_q
-from m2bridge.questions.asking import LimitReached, compared, proves
+from m2bridge.questions.asking import LimitReached
 from m2bridge.questions.closure import Closure
 from m2bridge.questions.closure.result import equation
 from m2bridge.questions.dimension import Dimension
@@ -32,7 +32,7 @@ from m2bridge.questions.singular_locus.tangents import (
     tangent_upper,
     verdict_of,
 )
-from m2bridge.results import Certainty
+from m2bridge.results import Certainty, compared, proves
 
 _MOST_STRATA = 24
 _SPREAD = 500

@@ -22,14 +22,14 @@ from m2bridge.models.custom import terms_of
 from m2bridge.models.evaluation import output_jacobian
 from m2bridge.models.symbolic import rational_variables, sparse, variable_array
 from m2bridge.questions import over_q
-from m2bridge.questions.asking import Clock, compared, floats, proves, says
+from m2bridge.questions.asking import Clock
 from m2bridge.questions.closure import Equation, closure
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.orbits import Orbit, differential, exchanged, orbit_dim
 from m2bridge.questions.singular_locus.layer import gradients
 from m2bridge.questions.singular_locus.result import Component, Stratum
 from m2bridge.questions.singular_locus.tangents import Line, spanning_lines, verdict_of
-from m2bridge.results import Certainty, Evidence
+from m2bridge.results import Certainty, Evidence, compared, floats, proves, said
 
 Weights = dict[str, np.ndarray]
 _PATIENCE = 60.0
@@ -191,7 +191,7 @@ def _upper(
     upper = n - rank_mod(gradients(found, point), prime)
     if macaulay2 is not None:
         method = "coordinates minus rank of the equations' Jacobian"
-        evidence.append(says(quantity, macaulay2, "macaulay2", method, relation="<=", prime=prime))
+        evidence.append(said(quantity, macaulay2, "macaulay2", method, relation="<=", prime=prime))
         evidence += compared(
             f"Jacobian rank at {orbit}", ("macaulay2", "rank", n - macaulay2),
             ("macaulay2", "rank of the same equations in Python (checks the rank only)", n - upper), prime=prime,
