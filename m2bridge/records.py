@@ -64,7 +64,10 @@ def from_document(document: Any) -> Result:
     analysis = document.get("analysis")
     kind = _result_type(analysis) if isinstance(analysis, str) else None
     if kind is None:
-        raise RecordError(f"the record is of an unknown analysis {analysis!r}")
+        raise RecordError(
+            f"the record is of an unknown analysis {analysis!r}; a question of another package is read where that is installed",
+            unknown=True,
+        )
     if version == SCHEMA_VERSION:
         document = of_present_version(document, kind)
     if document.get("analysis_version") != (1 if version == 1 else kind.VERSION):

@@ -7,7 +7,7 @@ code. :func:`weigh` compares the witnesses: it never decides by majority, it rep
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from itertools import combinations
 from math import isfinite
@@ -286,6 +286,16 @@ def _better(item: Evidence, than: Evidence) -> bool:
     return item.certainty.place < than.certainty.place
 
 
+def whole_number(result: Result, quantity: str) -> int | None:
+    """What the answer says of a quantity where that is a whole number and a field of its own; None otherwise.
+
+    Properties are not asked: that of a closure which is called like the quantity ``generators`` needs equations, and a record may
+    hold none.
+    """
+    value = getattr(result, quantity) if quantity in {item.name for item in fields(result)} else None
+    return value if type(value) is int else None
+
+
 def altered(result: Result) -> str | None:
     """A sentence where an answer contradicts what its own evidence proves, as in a record that was edited; None otherwise.
 
@@ -294,9 +304,8 @@ def altered(result: Result) -> str | None:
     if result.agreement is False:
         return None
     for item in result.evidence:
-        said, proved = getattr(result, item.quantity, None), item.value
-        numbers = type(said) is type(proved) and isinstance(said, int) and isinstance(proved, int)
-        if item.certainty is not Certainty.PROVED or not numbers:
+        said, proved = whole_number(result, item.quantity), item.value
+        if item.certainty is not Certainty.PROVED or said is None or type(proved) is not int:
             continue
         if not {"=": said == proved, ">=": said >= proved, "<=": said <= proved}[item.relation]:
             return (

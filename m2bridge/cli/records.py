@@ -82,7 +82,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write records as one self-contained HTML page: answers, how each was obtained, scripts, how to cite.
 
-        A damaged record is named on the page and on standard error; exit 2 where there is no other.
+        A record that cannot be read is named on the page and on standard error; exit 2 where there is no other.
 
         Example: m2bridge report weekend -o report.html
         """
@@ -99,12 +99,13 @@ def register(app: typer.Typer) -> None:
         text = page(entries, title=title)
         write_atomically(output, text)
         typer.echo(f"{output}: {len(entries)} records, {len(text.encode()) / 1e6:.1f} MB")
-        damaged = [entry for entry in entries if entry.damaged]
-        for entry in damaged:
-            typer.echo(f"damaged: {entry.name}: {entry.trouble}", err=True)
-        if len(damaged) == len(entries):
+        unread = [entry for entry in entries if entry.damaged or entry.unknown]
+        for entry in unread:
+            word = "damaged" if entry.damaged else "unknown"
+            typer.echo(f"{word}: {entry.name}: {entry.trouble}", err=True)
+        if len(unread) == len(entries):
             raise RecordError(
-                f"no record in {', '.join(map(str, sources))} is whole: the page shows no answer"
+                f"no record in {', '.join(map(str, sources))} can be read: the page shows no answer"
             )
 
     @app.command("check")
@@ -182,7 +183,8 @@ def _entries(source: Path) -> Iterator[PageEntry]:
         try:
             yield read()
         except RecordError as error:
-            yield PageEntry(name=Path(name).name, trouble=error.message, damaged=True)
+            unknown = bool(error.fields.get("unknown"))
+            yield PageEntry(name=Path(name).name, trouble=error.message, damaged=not unknown, unknown=unknown)
 
 
 def _of_file(path: Path) -> PageEntry:

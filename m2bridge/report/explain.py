@@ -11,8 +11,8 @@ from typing import Any, Literal
 from m2bridge.boxes import WORDS
 from m2bridge.claims.ledger import Ledger
 from m2bridge.errors import InputError
-from m2bridge.models import parse_spec
 from m2bridge.questions.custom_template import TemplateValues
+from m2bridge.report.cite import title_of
 from m2bridge.report.ledger import ledger_markdown
 from m2bridge.report.templates import written
 from m2bridge.results import RELATION_WORDS, Certainty, Result, altered
@@ -44,10 +44,9 @@ def explain(result: Result, *, form: Format = "markdown") -> str:
 
 
 def _subject(result: Result) -> str:
-    own = getattr(result, "title", None)
-    if isinstance(own, str):
-        return own
-    return parse_spec(result.model).title if result.model.startswith("program:") else result.model
+    """What stands in the heading: the spec, unless the record has a title of its own or the spec is a whole program."""
+    named = isinstance(getattr(result, "title", None), str) or result.model.startswith("program:")
+    return title_of(result) if named else result.model
 
 
 def _sections(result: Result) -> Iterator[tuple[str, list[str]]]:
@@ -71,10 +70,9 @@ def _sections(result: Result) -> Iterator[tuple[str, list[str]]]:
 
 
 def _question(result: Result) -> list[str]:
-    about = _subject(result) if hasattr(result, "title") else parse_spec(result.model).title
     options = [f"{name} = {cut(value, _LONGEST)}" for name, value in result.options.items()]
     lines = [
-        f"The question `{result.ANALYSIS}` about {about}.",
+        f"The question `{result.ANALYSIS}` about {title_of(result)}.",
         "; ".join([f"Seed {result.seed}", *options]) + ".",
     ]
     if result.engine is not None:

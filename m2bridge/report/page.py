@@ -22,7 +22,7 @@ from m2bridge.questions import find, sentences
 from m2bridge.questions.singular_locus.result import SingularLocus
 from m2bridge.report.cite import bibliography, sentence, title_of
 from m2bridge.report.templates import asset, written
-from m2bridge.results import RELATION_SIGNS, Result, by_quantity, strongest
+from m2bridge.results import RELATION_SIGNS, Result, by_quantity, strongest, whole_number
 from m2bridge.views import cut
 
 _AGREEMENT = {True: "agree", False: "disagree", None: "one"}
@@ -37,7 +37,8 @@ _MANY = 1_000
 class PageEntry:
     """A record as it was found: its name, the answer, the version that computed it; without an answer, why.
 
-    `network` is what a network of the user's own is called; records hold its program only.
+    `network` is what a network of the user's own is called; records hold its program only. What is `unknown` here is of a
+    question of another package, and says nothing against the record.
     """
 
     name: str
@@ -46,6 +47,7 @@ class PageEntry:
     network: str = ""
     trouble: str = ""
     damaged: bool = False
+    unknown: bool = False
 
 
 Answered = tuple[PageEntry, Result]
@@ -102,7 +104,7 @@ def _groups(answered: Sequence[Answered]) -> list[dict[str, Any]]:
         columns = [
             quantity
             for quantity in _quantities(name)
-            if any(type(getattr(result, quantity, None)) is int for _, (_, result) in members)
+            if any(whole_number(result, quantity) is not None for _, (_, result) in members)
         ][:_MOST_COLUMNS]
         rows = [
             _row(number, entry, result, columns, brief=len(answered) > _MANY)
@@ -126,7 +128,7 @@ def _row(
     options = "".join(f"{name} {cut(value, 60)}; " for name, value in result.options.items())
     engine = f"Macaulay2 {result.macaulay2 or 'not asked'}"
     limit = "" if result.limit is None else f" A limit was reached: {result.limit}."
-    values = [getattr(result, column, None) for column in columns]
+    values = [whole_number(result, column) for column in columns]
     return {
         "number": number,
         "model": _called(entry, result),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 import sympy
 
+from m2bridge.cli import main
 from m2bridge.errors import InputError
 from m2bridge.questions.closure import FORMATS, Closure, Equation
 from m2bridge.questions.closure.result import equation
-from m2bridge.records import from_document, to_document
-from m2bridge.results import Certainty
+from m2bridge.records import from_document, save, to_document
+from m2bridge.results import Certainty, Evidence
 
 CONIC = Equation(degree=2, coefficients=(1, -1), monomials=((0, 2), (1, 1)))
 
@@ -87,3 +90,12 @@ def test_in_documents_generators_are_counted() -> None:
     assert document["generators"] == {"2": 1}
     assert "generator_counts" not in document
     assert from_document(json.loads(json.dumps(document))) == answer()
+
+
+def test_a_record_without_equations_is_explained_cited_and_reported(tmp_path: Path) -> None:
+    """As `closure --save` leaves it without `--equations`: `generators` then has no value, and nothing must ask for it."""
+    said = Evidence(quantity="generators", witness="modular", method="interpolation", value=[[2, 1]])
+    bare = replace(answer(equations=None), model="map:s,t->s^2;s*t;t^2", evidence=(said,))
+    path = str(save(bare, tmp_path))
+    for command in (["explain", path], ["cite", path], ["report", path, "-o", str(tmp_path / "page.html")]):
+        assert main(command) == 0, command

@@ -188,7 +188,7 @@ DAMAGES: dict[str, Damage] = {
     "newer schema": lambda document: {**document, "schema_version": 99},
     "unknown analysis": lambda document: {**document, "analysis": "alchemy"},
     "wrong type": lambda document: {**document, "image_dim": "five"},
-    "no model": lambda document: {**document, "model": "no-such-model(d=2)"},
+    "no model": _without("model"),
     "a list": lambda document: [document],
 }
 
@@ -205,6 +205,12 @@ def test_a_damaged_record_is_exit_code_2(
     assert printed.out == ""
     assert printed.err.startswith("m2bridge: ")
     assert printed.err.count("\n") == 1
+
+
+def test_another_model_than_the_certificates_is_exit_code_7(record: Result, tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps({**records.to_document(record), "model": "no-such-model(d=2)"}))
+    assert main(["explain", str(path)]) == 7
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"schema_version": 1', b"\xff\xfe", b"null", b"[1]"])

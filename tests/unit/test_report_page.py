@@ -224,3 +224,24 @@ def test_an_answer_that_its_own_evidence_refutes_is_damaged(answer: Dimension, t
 def test_a_source_that_does_not_exist_is_bad_input(tmp_path: Path) -> None:
     assert main(["report", str(tmp_path / "nothing"), "-o", str(tmp_path / "report.html")]) == 2
     assert not (tmp_path / "report.html").exists()
+
+
+def test_a_record_of_another_package_is_unknown_and_not_damaged(
+    answer: Dimension, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its package may have gone since; a family that has gone is called by its spec."""
+    document = {**records.to_document(answer), "certificate": None}
+    (tmp_path / "asked.json").write_text(json.dumps({**document, "analysis": "alchemy"}))
+    target = tmp_path / "page.html"
+    assert main(["report", str(tmp_path), "-o", str(target)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert (
+        "unknown: asked.json: the record is of an unknown analysis 'alchemy'; a question of another" in said
+    )
+    (tmp_path / "family.json").write_text(json.dumps({**document, "model": "gold(d=2)"}))
+    assert main(["report", str(tmp_path), "-o", str(target)]) == 0
+    seen = Tags(target.read_text()).text
+    assert "Damaged" not in seen
+    assert "gold(d=2)" in seen
+    assert main(["explain", str(tmp_path / "family.json")]) == 0
+    assert "The question `dimension` about gold(d=2)." in capsys.readouterr().out
