@@ -8,7 +8,7 @@ weights onto the slice of :attr:`Attention.gauge`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from m2bridge.errors import NotPolynomialError, SpecError
 from m2bridge.linear.residues import Mod
 from m2bridge.models.base import Formula, NetworkModel, Shape, Symmetry, Weights, known
 from m2bridge.models.symmetries import Label
@@ -25,11 +24,14 @@ from m2bridge.models.virtual import equation_11, virtual_dim, virtual_weights
 from m2bridge.programs.points import NOTHING_HELD, Held
 
 PAPER = "Henry, Marchetti, Kohn, arXiv:2408.17221"
-HIGHEST_DEGREE = 10_000
 
 
 def attention_dim(a: int, d: int, *, symmetric: bool = False) -> int:
-    """Dimension of the variety of d x d matrices of rank <= a, or of their symmetric parts if that is less."""
+    """Dimension of the variety of d x d matrices of rank <= a, or of their symmetric parts if that is less.
+
+    >>> attention_dim(2, 3), attention_dim(2, 3, symmetric=True)
+    (8, 6)
+    """
     rank = min(a, d)
     full, s = rank * (2 * d - rank), min(2 * rank, d)
     return min(full, s * d - s * (s - 1) // 2) if symmetric else full
@@ -225,19 +227,6 @@ class Attention(NetworkModel):
     def input_shape(self) -> Shape:
         return (self.widths[0], self.t)
 
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        if self.softmax:
-            raise NotPolynomialError(f"{self} has no polynomial coordinates")
-        found = {0, 1} if self.positions else {1}
-        for _ in self.layer_numbers:
-            found = self.layer_degrees(found)
-        return tuple(sorted(found))
-
-    def layer_degrees(self, degrees: set[int]) -> set[int]:
-        """The degrees of the outputs of a layer, from those of its inputs."""
-        return degree_sums(degrees, 2 * self.power + 1) | (degrees if self.skip else set())
-
     def attention(self, weights: Mapping[str, Any], layer: int = 1) -> Any:
         """The attention matrix A = K^T Q (or matrices, one for each head) of a layer (Equation 3)."""
         if self.parametrization == "attention":
@@ -390,20 +379,6 @@ class Attention(NetworkModel):
 def one_layer(value: int, citation: str, d: int, dp: int, a: int, *more: tuple[str, bool]) -> Formula:
     """A dimension under the hypotheses of Corollary 3.3, after which the scaling is the only symmetry of (A, V)."""
     return known(value, citation, *more, ("d, d' >= 2 or d, a >= 2", d >= 2 and (dp >= 2 or a >= 2)))
-
-
-def degree_sums(degrees: Iterable[int], n: int) -> set[int]:
-    """The degrees of products of n functions with the given degrees.
-
-    >>> sorted(degree_sums({0, 1}, 3)), sorted(degree_sums({1, 3}, 3))
-    ([0, 1, 2, 3], [3, 5, 7, 9])
-    """
-    steps, found = set(degrees), {0}
-    for _ in range(n):
-        found = {a + b for a in found for b in steps}
-    if max(found) > HIGHEST_DEGREE:
-        raise SpecError(f"functions of degree {max(found)} are of too high a degree")
-    return found
 
 
 def normal_matrix(shape: Shape, rng: np.random.Generator) -> np.ndarray:

@@ -433,9 +433,11 @@ class NetworkModel(Model):
     def input_shape(self) -> Shape: ...
 
     @property
-    @abstractmethod
     def degrees(self) -> tuple[int, ...]:
         """Degrees in the inputs that occur, ascending."""
+        if not self.polynomial:
+            raise NotPolynomialError(f"{self} has no polynomial coordinates")
+        return self.program.input_degrees
 
     @property
     def coordinate_count(self) -> int:

@@ -49,10 +49,6 @@ class FilterNetwork(NetworkModel):
     def parameters(self) -> dict[str, Shape]:
         return {f"w{i}": (size,) for i, size in enumerate(self.filter_sizes, start=1)}
 
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        return (self.r ** (len(self.filter_sizes) - 1),)
-
     def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
         x = inputs[self.window(1)] @ weights["w1"]
         for i in range(2, len(self.filter_sizes) + 1):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import comb, prod
+from math import comb
 from typing import Any, ClassVar
 
 from m2bridge.models.base import Formula, NetworkModel, Shape, Symmetry, known
@@ -64,11 +64,6 @@ class Perceptron(NetworkModel):
     @property
     def input_shape(self) -> Shape:
         return (self.widths[0],)
-
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        highest = prod(self.exponents)
-        return tuple(range(highest + 1)) if self.bias else (highest,)
 
     def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
         x = inputs
@@ -283,14 +278,6 @@ class PolynomialMLP(Perceptron):
         kind = f"coefficients {list(self.coefficients)}" if self.coefficients else "learned coefficients"
         biases = ", with biases" if self.bias else ""
         return f"perceptron, widths {list(self.widths)}, activation of degree {self.r}, {kind}{biases}"
-
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        occurring = [j for j, c in enumerate(self.coefficients) if c]
-        if self.layers == 2 and occurring and not self.bias:
-            return tuple(occurring)
-        top = self.r ** (self.layers - 1)
-        return tuple(range(top + 1)) if self.layers > 1 or self.bias else (1,)
 
     def activation(self, weights: Mapping[str, Any], i: int, x: Any) -> Any:
         c = self.coefficients or [weights[name] for name in self.activation_weights(i)]

@@ -11,11 +11,14 @@ from dataclasses import dataclass, fields
 from math import comb
 from typing import Any, ClassVar, Literal
 
-from m2bridge.models.attention import PAPER, Attention, attention_dim, degree_sums, one_layer
+from m2bridge.errors import SpecError
+from m2bridge.models.attention import PAPER, Attention, attention_dim, one_layer
 from m2bridge.models.base import Formula, Model, NetworkModel, Shape, Symmetry, known
 from m2bridge.models.lightning import DeepLightning
 from m2bridge.models.softmax import Softmax
 from m2bridge.models.spec import WRITTEN, Arguments
+
+HIGHEST_DEGREE = 10_000
 
 
 class OptionalAttention(Attention):
@@ -24,9 +27,16 @@ class OptionalAttention(Attention):
     scaling = "homogeneity of the scores"
     sliced = False
 
+    @property
+    def layer_degree(self) -> int:
+        """The degree of what a layer of polynomial attention computes."""
+        return 2 * self.power + 1
+
     def check(self) -> None:
         super().check()
-        _ = self.softmax or self.degrees  # refuses what has too high a degree
+        degree = self.layer_degree**self.layers
+        if not self.softmax and degree > HIGHEST_DEGREE:
+            raise SpecError(f"functions of degree {degree} are of too high a degree")
 
     @property
     def m2_parameters(self) -> dict[str, object]:
@@ -190,9 +200,9 @@ class Transformer(OptionalAttention):
         }
         return super().layer_weights(layer) | perceptron
 
-    def layer_degrees(self, degrees: set[int]) -> set[int]:
-        found = super().layer_degrees(degrees)
-        return found | degree_sums(found, self.r)
+    @property
+    def layer_degree(self) -> int:
+        return super().layer_degree * self.r
 
     def layer(self, weights: Mapping[str, Any], i: int, X: Any) -> Any:
         Y = super().layer(weights, i, X)
@@ -268,10 +278,6 @@ class CrossAttention(NetworkModel):
     @property
     def input_shape(self) -> Shape:
         return (self.d * self.t + self.e * self.s,)
-
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        return (3,)
 
     def network(self, weights: Mapping[str, Any], inputs: Any) -> Any:
         asking = self.d * self.t

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from hashlib import sha256
 from math import prod
+from operator import add, mul
 
 from m2bridge.errors import NotPolynomialError
 from m2bridge.linear.primes import GivenNumbers
@@ -32,6 +33,28 @@ __all__ = ["Builder", "Instruction", "Program", "ProgramError", "Shape", "check_
 
 HEADER = "m2bridge program 1"
 _RESULT = re.compile(rf"(?:output ({NAME.pattern})|vanishing) %([0-9]{{1,7}})")
+
+
+class Degrees:
+    """A set of degrees as bits of an integer; sums unite such sets, products add their members."""
+
+    __slots__ = ("bits",)
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def __add__(self, other: Degrees) -> Degrees:
+        return Degrees(self.bits | other.bits)
+
+    def __mul__(self, other: Degrees) -> Degrees:
+        found = 0
+        for d in other.members:
+            found |= self.bits << d
+        return Degrees(found)
+
+    @property
+    def members(self) -> list[int]:
+        return [d for d in range(self.bits.bit_length()) if self.bits >> d & 1]
 
 
 @dataclass(frozen=True)
@@ -108,6 +131,17 @@ class Program:
     def sees_inputs(self) -> tuple[bool, ...]:
         """For each place, whether its value depends on an input."""
         return self.depending_on(self.inputs.values())
+
+    @cached_property
+    def input_degrees(self) -> tuple[int, ...]:
+        """Degrees in the inputs that can occur in the outputs, ascending: a sum has those of its terms, a product their sums."""
+        found: list[Degrees] = []
+        for item in self.instructions:
+            operands = [found[k] for k in item.operands] or [Degrees(2 if item.operation == "input" else 1)]
+            if item.operation == "power":
+                operands *= item.constants[0]
+            found.append(reduce(mul if item.operation in ("multiply", "einsum", "power") else add, operands))
+        return tuple(reduce(add, (found[place] for _, place in self.outputs)).members)
 
     @cached_property
     def numbers(self) -> GivenNumbers:

@@ -20,7 +20,7 @@ from m2bridge.linear.modular import eliminate
 from m2bridge.programs.arithmetics import Objects, object_array
 from m2bridge.programs.instructions import ANALYTIC
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
-from m2bridge.programs.program import Program
+from m2bridge.programs.program import Degrees, Program
 from m2bridge.programs.run import Lettered, evaluate
 from m2bridge.symmetry.equations import Bound, equations_bound, flattening_bound
 from m2bridge.symmetry.fields import VectorField, jacobian_at, product_mod
@@ -245,35 +245,13 @@ def _span(program: Program) -> Bound | None:
     )
 
 
-class _Degrees:
-    """A set of degrees as bits of an integer; sums unite such sets, products add their members."""
-
-    __slots__ = ("bits",)
-
-    def __init__(self, bits: int) -> None:
-        self.bits = bits
-
-    def __add__(self, other: _Degrees) -> _Degrees:
-        return _Degrees(self.bits | other.bits)
-
-    def __mul__(self, other: _Degrees) -> _Degrees:
-        found = 0
-        for d in other.members:
-            found |= self.bits << d
-        return _Degrees(found)
-
-    @property
-    def members(self) -> list[int]:
-        return [d for d in range(self.bits.bit_length()) if self.bits >> d & 1]
-
-
 def _output_degrees(program: Program) -> list[list[int]]:
     """For each flat output, the degrees in the input entries that can occur."""
     given = {}
     for shapes, bits in ((program.parameters, 1), (program.input_shapes, 2)):
         for name, shape in shapes.items():
-            given[name] = Lettered("", object_array([_Degrees(bits)] * prod(shape), shape))
-    values = evaluate(program, Objects(lambda q: _Degrees(1 if q else 0)), given)
+            given[name] = Lettered("", object_array([Degrees(bits)] * prod(shape), shape))
+    values = evaluate(program, Objects(lambda q: Degrees(1 if q else 0)), given)
     return [entry.members for _, place in program.outputs for entry in values[place].array.reshape(-1)]
 
 

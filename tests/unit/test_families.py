@@ -202,6 +202,20 @@ def test_specs_are_canonical_and_symmetries_hold(spec: str) -> None:
         assert not (matrix.astype(object) @ moved.T.astype(object) % p).any(), symmetry.name
 
 
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("mlp(widths=[2,3,3,2],r=[2,3],bias=true)", (0, 1, 2, 3, 4, 5, 6)),
+        ("polynomial-mlp(widths=[2,3,2,1],coefficients=[0,0,1])", (4,)),
+        ("polynomial-mlp(widths=[2,3,2,1],coefficients=[1,0,1])", (0, 2, 4)),
+        ("deep-lightning(d=[2,2,2],skip=true,t=2)", (1, 3, 5, 7, 9)),
+        ("transformer(d=2,a=1,t=2,hidden=2,r=1,positions=true)", (0, 1, 2, 3)),
+    ],
+)
+def test_degrees_in_the_inputs_are_those_of_the_program(spec: str, expected: tuple[int, ...]) -> None:
+    assert parse_spec(spec).degrees == expected  # type: ignore[attr-defined]
+
+
 # -- values from elsewhere ---------------------------------------------------------------------------------
 
 
