@@ -8,7 +8,7 @@ Over F_p, `given_numbers` is what the user wrote, `prime_for` the prime to compu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -87,26 +87,19 @@ def given_numbers(model: Any = None, weights: Mapping[str, Any] | None = None) -
     return own | GivenNumbers(x for array in arrays for x in array)
 
 
-def primes_below(
-    start: int, *, count: int, without: int = 0, numbers: GivenNumbers = NOTHING, least: int = 2,
-    keeps: Callable[[int], bool] | None = None,
-) -> list[int]:  # fmt: skip
-    """The `count` largest primes from `start` down to `least` that divide nothing given, one of them left out.
-
-    `keeps` says whether what the question is about stays what it is modulo a prime: a rank, a span, entries of a point. Fewer
-    primes come when `least` is reached.
+def primes_below(start: int, *, count: int, without: int = 0, numbers: GivenNumbers = NOTHING) -> list[int]:
+    """The `count` largest primes from `start` down that divide nothing given, one of them left out; fewer if there are no more.
 
     >>> primes_below(30, count=3, without=23)
     [29, 19, 17]
     >>> primes_below(30, count=2, numbers=GivenNumbers([Fraction(1, 29)]))
     [23, 19]
     """
-    primes = (p for p in range(start, least - 1, -1) if p != without and is_prime(p))
-    good = (p for p in primes if numbers.divided_by(p) is None and (keeps is None or keeps(p)))
-    return list(islice(good, count))
+    primes = (p for p in range(start, 1, -1) if p != without and is_prime(p))
+    return list(islice((p for p in primes if numbers.divided_by(p) is None), count))
 
 
-def prime_for(numbers: GivenNumbers, *, chosen: int | None, default: int, option: str = "--prime") -> int:
+def prime_for(numbers: GivenNumbers, *, chosen: int | None, default: int) -> int:
     """The prime to compute with: the chosen one, or else the default or the next below it that divides nothing given.
 
     A chosen prime that divides something that was given is refused; the message names a prime that does not.
@@ -122,7 +115,7 @@ def prime_for(numbers: GivenNumbers, *, chosen: int | None, default: int, option
         other = primes_below(default, count=1, numbers=numbers)[0]
         shown = str(bad) if len(str(bad)) <= 40 else f"{str(bad)[:37]}..."
         raise InputError(
-            f"{option} {chosen} divides the number {shown} that was given, and modulo {chosen} that is another "
-            f"question; {option} {other} divides nothing that was given"
+            f"--prime {chosen} divides the number {shown} that was given, and modulo {chosen} that is another "
+            f"question; --prime {other} divides nothing that was given"
         )
     return chosen

@@ -357,23 +357,18 @@ class Attention(NetworkModel):
     def samples_needed(self) -> int | None:
         """A guess of how many inputs show the generic rank; a wrong one costs time, never the answer.
 
-        An input shows at most `rows` * t numbers of `free` unknown weights and of `rows` rows of the last V. With ranks a < t in
-        two lightning layers or more, all that later layers see of X_0 is X_0^T K_1^T and Q_1 X_0, so that an input shows
-        2 a t - a^2 numbers, and a^2 to the later layers, which have all but the `first` unknowns.
+        With ranks a < t in two lightning layers or more, all that later layers see of X_0 is X_0^T K_1^T and Q_1 X_0, so that an
+        input shows 2 a t - a^2 numbers of `free` unknown weights and of some rows of the last V, and a^2 to the later layers,
+        which have all but the `first` unknowns.
         """
-        if self.attention_sizes is not self:
-            return None
         d, t, held = self.widths, self.t, self.gauge
-        rows = min(d[-2:])
-        rows = rows if t == 1 else min(rows, max(1, t if self.polynomial else t - 1))
+        rank = min(*self.ranks, *d[:-1])
+        if self.attention_sizes is not self or self.softmax or self.layers < 2 or rank >= t:
+            return None
         free = self.parameter_count - held.count - d[-1] * d[-2]
-        unknowns = free + rows * d[-2]
-        least = unknowns / (rows * t)
-        rank = min(*self.ranks, *d[:-1], t)
-        if self.polynomial and self.layers >= 2 and rank < t:
-            first = sum(len(held.free(name, shape)) for name, shape in self.layer_weights(1).items())
-            least = 1.2 * max(unknowns / (2 * rank * t - rank**2), (free - first) / rank**2)
-        return max(2, ceil(1.03 * least) + 2)
+        unknowns = free + min(*d[-2:], t) * d[-2]
+        first = sum(len(held.free(name, shape)) for name, shape in self.layer_weights(1).items())
+        return ceil(1.24 * max(unknowns / (2 * rank * t - rank**2), (free - first) / rank**2)) + 2
 
 
 def one_layer(value: int, citation: str, d: int, dp: int, a: int, *more: tuple[str, bool]) -> Formula:

@@ -185,7 +185,7 @@ def parse_spec(text: str) -> Model:
         arguments.fail(error.message, argument)
 
 
-def span_dim(model: Model, p: int | None = None, seed: int = 0) -> int | None:
+def span_dim(model: Model) -> int | None:
     """Dimension of the linear span of the image: the rank of its coordinates at random points over F_p.
 
     Points are added until their number passes the rank: a lower bound, and the dimension unless the points are special.
@@ -196,9 +196,8 @@ def span_dim(model: Model, p: int | None = None, seed: int = 0) -> int | None:
     """
     if model.coordinate_count > MOST_SPAN_COORDINATES:
         return None
-    if p is None:
-        p = prime_for(given_numbers(model), chosen=None, default=LARGE_PRIME)
-    rng = np.random.default_rng(seed)
+    p = prime_for(given_numbers(model), chosen=None, default=LARGE_PRIME)
+    rng = np.random.default_rng(0)
     rows = np.zeros((0, model.coordinate_count), dtype=np.int64)
     size = 32
     while True:

@@ -22,11 +22,10 @@ from m2bridge.models.base import Shape
 from m2bridge.models.custom import OwnModel, read_map, terms_of
 from m2bridge.models.evaluation import input_form
 from m2bridge.models.polynomials import Terms
-from m2bridge.models.symbolic import rational_variables, sparse
+from m2bridge.models.symbolic import symbolic_map
 from m2bridge.models.symmetries import FoundSymmetries
 from m2bridge.models.systems import polynomial_program
 from m2bridge.programs import Program, parse_program
-from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.coefficients import support
 from m2bridge.programs.files import is_program_file, load_program, save_program
 from m2bridge.programs.program import HEADER
@@ -121,9 +120,7 @@ class OwnNetwork(OwnModel):
             raise OutOfReachError(
                 f"{self.name} has {count} variables, too many to expand symbolically", estimate=count
             )
-        variables = rational_variables([f"w{i}" for i in range(self.parameter_count)])
-        weights = self.unflatten(object_array(variables, (len(variables),)))
-        return tuple(terms_of(sparse(entry)) for entry in self.coordinates(weights).reshape(-1))
+        return tuple(map(terms_of, symbolic_map(self)))
 
     @cached_property
     def as_map(self) -> OwnNetwork:

@@ -94,9 +94,9 @@ BITS = 20
 Report = Callable[[str], None]
 
 
-def dyadic(array: np.ndarray, bits: int = BITS) -> Integers:
-    """Real numbers rounded to integers over 2^bits: the numerators."""
-    return np.asarray(np.rint(array * (1 << bits)), dtype=np.int64)
+def dyadic(array: np.ndarray) -> Integers:
+    """Real numbers rounded to integers over 2^20: the numerators."""
+    return np.asarray(np.rint(array * (1 << BITS)), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,18 +140,16 @@ class _Expansion:
         self.program, self.alive, self.chained = program, alive, chained
         items = program.instructions
         weights = {program.weights[name] for name in names}
-        opened = (
-            {k for k, item in enumerate(items) if item.operands} if whole else _dependent(program, weights)
-        )
+        opened = [bool(item.operands) for item in items] if whole else program.depending_on(weights)
         self.carried = [k for k, item in enumerate(items) if alive.intersection(item.operands)]
         needed = weights | {o for k in self.carried for o in items[k].operands}
         for k in range(len(items) - 1, -1, -1):
-            if k in needed and k in opened and k not in chained:
+            if k in needed and opened[k] and k not in chained:
                 needed.update(items[k].operands)
         self.leaves = {
             k
             for k in needed
-            if items[k].operation != "constant" and (k in chained or k not in opened or not items[k].operands)
+            if items[k].operation != "constant" and (k in chained or not opened[k] or not items[k].operands)
         }
         count = sum(items[k].size for k in self.leaves)
         if count > MOST_VARIABLES:
@@ -231,14 +229,6 @@ def _combination(value: Lettered, relation: Relation) -> Lettered:
         for j, c in parts:
             entries[k] = entries[k] + flat[j] * fmpq(c.numerator, c.denominator)
     return value.like(object_array(entries, value.array.shape))
-
-
-def _dependent(program: Program, leaves: set[int]) -> set[int]:
-    found = set(leaves)
-    for place, item in enumerate(program.instructions):
-        if found.intersection(item.operands):
-            found.add(place)
-    return found
 
 
 def _counts(item: Lettered) -> Lettered:
