@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -19,20 +19,11 @@ from m2bridge.programs.instructions import Shape
 Label = int | Literal["*"]
 
 
-@dataclass(frozen=True, slots=True)
-class LinearField:
-    """A vector field that does not change the function: flat weight i moves by c times flat weight j, for each (i, j, c)."""
-
-    terms: tuple[tuple[int, int, int], ...]
+class Moving(Protocol):
+    """What moves weights infinitesimally without changing the function: a group, or a linear vector field."""
 
     def generators(self, weights: Mapping[str, Any]) -> Any:
-        """How it moves given weights (Mod arrays, integers or objects): one row."""
-        flat = np.concatenate([weight.reshape(-1) for weight in weights.values()])
-        sources = sorted({j for _, j, _ in self.terms})
-        matrix = np.zeros((flat.shape[0], len(sources)), dtype=np.int64)
-        for i, j, c in self.terms:
-            matrix[i, sources.index(j)] += c
-        return (matrix @ flat[sources]).reshape(1, -1)
+        """How a basis moves given weights (Mod arrays, integers or objects): one row for each element of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +51,7 @@ class FoundSymmetries:
     """
 
     complete: bool = True
-    fields: tuple[LinearField, ...] = ()
+    fields: tuple[Moving, ...] = ()
     finite: tuple[SignedPermutation, ...] = ()
 
 

@@ -60,6 +60,15 @@ class VectorField:
             moved[..., i] = (moved[..., i] + c % p * monomial_at(monomial, points, p)) % p
         return moved
 
+    def generators(self, weights: Mapping[str, Any]) -> Any:
+        """How a linear field moves given weights (Mod arrays, integers or objects): one row."""
+        flat = np.concatenate([weight.reshape(-1) for weight in weights.values()])
+        sources = sorted({j for _, _, (j,) in self.terms})
+        matrix = np.zeros((flat.shape[0], len(sources)), dtype=np.int64)
+        for i, c, (j,) in self.terms:
+            matrix[i, sources.index(j)] += c
+        return (matrix @ flat[sources]).reshape(1, -1)
+
 
 def monomial_at(monomial: Monomial, points: Integers, p: int) -> Integers:
     """The values modulo p of a monomial at points, along their last axis."""

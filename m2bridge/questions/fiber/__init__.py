@@ -16,7 +16,7 @@ from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model
 from m2bridge.models.custom import OwnModel, PolynomialMap
 from m2bridge.models.own import OwnNetwork
-from m2bridge.models.symmetries import FoundSymmetries, LinearField, SignedPermutation
+from m2bridge.models.symmetries import FoundSymmetries, SignedPermutation
 from m2bridge.programs.program import Program
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, coarsest
 from m2bridge.questions.fiber.computed import ComputedFiber, here, plain
@@ -148,7 +148,7 @@ def _found_symmetries(ask: Asking, model: Model, written: Program) -> FoundSymme
     search = _search(ask, model).linear()
     return FoundSymmetries(
         complete=search.complete and not search.unverified,
-        fields=tuple(LinearField(tuple((i, m[0], c) for i, c, m in field.terms)) for field in search.fields),
+        fields=tuple(search.fields),
         finite=finite_group(written, _exchanges(model), most=_MOST_ELEMENTS),
     )
 
