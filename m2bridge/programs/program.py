@@ -8,7 +8,7 @@ over F_p, float64, balls, polynomials, and by the stand-alone checker. Weights c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -32,6 +32,8 @@ from m2bridge.programs.instructions import (
 __all__ = ["Builder", "Instruction", "Program", "ProgramError", "Shape", "check_program", "parse_program"]
 
 HEADER = "m2bridge program 1"
+_KINDS = {"weight": 0, "input": 1}
+"""Declarations, in the order in which they come before the computation."""
 _RESULT = re.compile(rf"(?:output ({NAME.pattern})|vanishing) %([0-9]{{1,7}})")
 
 
@@ -195,7 +197,7 @@ def parse_program(text: str) -> Program:
 
 def check_program(program: Program) -> None:
     """Refuse a program without outputs, with names used twice, or whose declarations do not come first."""
-    kinds = [{"weight": 0, "input": 1}.get(item.operation, 2) for item in program.instructions]
+    kinds = [_KINDS.get(item.operation, 2) for item in program.instructions]
     need(kinds == sorted(kinds), "weights come first, then inputs, then the computation")
     need(bool(program.weights), "a program has at least one weight")
     need(len(program.weights | program.inputs) == kinds.count(0) + kinds.count(1), "two arrays have one name")
@@ -205,6 +207,17 @@ def check_program(program: Program) -> None:
     need(all(0 <= place < len(program.instructions) for place in places), "an output is not computed")
     seen = any(program.sees_inputs[place] for place in program.vanishing)
     need(not seen, "an equation of the weights has inputs in it")
+
+
+def arranged(
+    items: Mapping[int, Instruction], outputs: Sequence[tuple[str, int]], vanishing: Sequence[int] = ()
+) -> tuple[Program, list[int]]:
+    """The program of some instructions by their old places, with declarations first, and the old places in the new order."""
+    order = sorted(items, key=lambda k: (_KINDS.get(items[k].operation, 2), k))
+    place = {old: new for new, old in enumerate(order)}
+    made = [replace(items[k], operands=tuple(place[j] for j in items[k].operands)) for k in order]
+    named = tuple((name, place[k]) for name, k in outputs)
+    return Program(tuple(made), named, tuple(place[k] for k in vanishing)), order
 
 
 def places_needed(items: Sequence[Instruction], results: Iterable[int], cut: int | None = None) -> set[int]:
@@ -238,16 +251,8 @@ class Builder:
     def finished(self, outputs: Sequence[tuple[str, int]], vanishing: Sequence[int] = ()) -> Program:
         """The program of what was added, with declarations first and nothing that no output needs."""
         needed = places_needed(self.instructions, [*vanishing, *(place for _, place in outputs)])
-        kinds = {k: item.operation for k, item in enumerate(self.instructions)}
-        order = [k for kind in ("weight", "input") for k in kinds if kinds[k] == kind]
-        order += [k for k in sorted(needed) if kinds[k] not in ("weight", "input")]
-        moved = {old: new for new, old in enumerate(order)}
-        items = [self.instructions[k] for k in order]
-        program = Program(
-            tuple(replace(item, operands=tuple(moved[k] for k in item.operands)) for item in items),
-            tuple((name, moved[place]) for name, place in outputs),
-            tuple(moved[place] for place in vanishing),
-        )
+        items = {k: i for k, i in enumerate(self.instructions) if k in needed or i.operation in _KINDS}
+        program, _ = arranged(items, outputs, vanishing)
         check_program(program)
         return program
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from m2bridge.programs.instructions import ANALYTIC, flat_parts
-from m2bridge.programs.program import Builder, Instruction, Program, places_needed
+from m2bridge.programs.program import Builder, Instruction, Program, arranged, places_needed
 from m2bridge.programs.ranks import generic_rank
 
 
@@ -71,16 +71,10 @@ def part(program: Program, outputs: Sequence[int], cut: int | None) -> Part:
         while name in program.inputs or name in program.weights:
             name += "_"
         items[cut] = Instruction("input", (name,), (), items[cut].shape)
-    order = sorted(items, key=lambda k: {"weight": 0, "input": 1}.get(items[k].operation, 2))
-    place = {k: n for n, k in enumerate(order)}
-    made = tuple(
-        Instruction(item.operation, item.constants, tuple(place[j] for j in item.operands), item.shape)
-        for item in (items[k] for k in order)
-    )
+    made, order = arranged(items, [(f"y{n}", k) for n, k in enumerate(outputs)])
     spans = {program.weights[name]: span for name, _, span in flat_parts(program.parameters)}
     flat = [i for k in order if k in spans for i in range(spans[k].start, spans[k].stop)]
-    named = tuple((f"y{n}", place[k]) for n, k in enumerate(outputs))
-    return Part(Program(made, named), tuple(flat), tuple(None if k == cut else k for k in order))
+    return Part(made, tuple(flat), tuple(None if k == cut else k for k in order))
 
 
 def _weights_before(program: Program) -> list[frozenset[int]]:
@@ -176,11 +170,9 @@ def _groups(program: Program) -> list[tuple[set[int], list[int]]]:
 
 def _of_outputs(program: Program, weights: set[int], outputs: list[int]) -> Program:
     """Some outputs of a program with what they need; arrays are named by their order, so that equal pieces are equal."""
-    needed = places_needed(program.instructions, {*outputs, *weights})
-    builder, moved = Builder(), dict[int, int]()
-    for number, place in enumerate(sorted(needed)):
+    items = {}
+    for number, place in enumerate(sorted(places_needed(program.instructions, {*outputs, *weights}))):
         item = program.instructions[place]
         named = {"weight": (f"w{number}",), "input": (f"x{number}",)}.get(item.operation, item.constants)
-        own = tuple(moved[k] for k in item.operands)
-        moved[place] = builder.write(item.operation, own, *named, shape=item.shape)
-    return builder.finished([(f"y{number}", moved[place]) for number, place in enumerate(outputs)])
+        items[place] = replace(item, constants=named)
+    return arranged(items, [(f"y{number}", place) for number, place in enumerate(outputs)])[0]
