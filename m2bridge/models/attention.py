@@ -86,10 +86,6 @@ class Attention(NetworkModel):
     temperature: Fraction = Fraction(1)
 
     @property
-    def polynomial(self) -> bool:  # type: ignore[override]
-        return not self.softmax
-
-    @property
     def widths(self) -> tuple[int, ...]:
         """Rows d_0, ..., d_l of the inputs and of the output of each layer."""
         return tuple(self.d)
@@ -247,7 +243,7 @@ class Attention(NetworkModel):
         By softmax token i asks with row i of the scores, as in Equation 15.
         """
         seen = np.tril(np.ones((self.t, self.t), dtype=np.int64)) if self.causal else None
-        if self.polynomial:
+        if not self.softmax:
             return scores**self.power * (1 if seen is None else seen.T)
         kernel = np.exp(scores / self.temperature) * (1 if seen is None else seen)
         return (kernel / kernel.sum(axis=-1, keepdims=True)).mT
@@ -293,11 +289,11 @@ class Attention(NetworkModel):
             copies: tuple[Label, ...] = ("*",) if heads > 1 else ()
             axes = {scaled: (*copies, -1, 0), K: (*copies, 1, 0)}
             found.append(self.symmetry("gl", a, axes, f"(C^-T {scaled}, C {K})", f"{PAPER}, Lemma 3.1"))
-        elif self.letters == "AV" and self.polynomial and heads > 1 and a >= d:
+        elif self.letters == "AV" and not self.softmax and heads > 1 and a >= d:
             citation = "the layer depends on the sum of A_h (x) V_h over the heads only"
             axes = {scaled: (1, 0, 0), V: (-1, 0, 0)}
             return [self.symmetry("gl", heads, axes, f"mixing of the heads of layer {i}", citation)]
-        if self.polynomial:
+        if not self.softmax:
             power = 2 * self.power if self.tied else self.power
             name = f"(s {K if self.tied else A}, {V} / s{f'^{power}' if power > 1 else ''})"
             kind: Literal["torus", "scaling"] = "torus" if heads > 1 else "scaling"
@@ -347,7 +343,7 @@ class Attention(NetworkModel):
             rank = min(K.shape)
             Q[rank:] = K[rank:] = 0
             K[:, :rank] = np.eye(len(K), rank)
-            if self.polynomial:
+            if not self.softmax:
                 Q[0, 0] = 1
             if bottleneck and k < self.layers:
                 V[:, : len(V)] = np.eye(len(V))

@@ -75,8 +75,6 @@ class Model(ABC):
     summary: ClassVar[str]
     example: ClassVar[str]
     """What a list of families says of this one, and a spec."""
-    polynomial: ClassVar[bool] = True
-    """Whether the map is polynomial in the weights; False for softmax."""
     m2_names: ClassVar[Mapping[str, str]] = {}
     """Fields that the Macaulay2 partial calls otherwise; an empty name for those that it does not have."""
     signed: ClassVar[tuple[str, ...]] = ()
@@ -296,6 +294,11 @@ class Model(ABC):
     def program(self) -> Program:
         """The recorded network; for a map without inputs, the coordinates themselves."""
         return _recorded(self)
+
+    @property
+    def polynomial(self) -> bool:
+        """Whether the map is polynomial in the weights; False for softmax."""
+        return self.program.polynomial
 
     @property
     def coordinate_program(self) -> Program | None:

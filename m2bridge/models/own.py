@@ -72,10 +72,6 @@ class OwnNetwork(OwnModel):
         return f"the network {self.own_name}" if self.own_name else "the network"
 
     @property
-    def polynomial(self) -> bool:  # type: ignore[override]
-        return self.recorded.polynomial
-
-    @property
     def spec(self) -> str:
         """``program:`` and the canonical text on one line, with ``;`` for line breaks."""
         return "program:" + self.recorded.text.removeprefix(HEADER + "\n").rstrip("\n").replace("\n", ";")
