@@ -149,16 +149,6 @@ class InputPolynomials(Floats):
     reciprocal = softmax = exp
 
 
-def on_support(over: Floats, form: Form, whole: np.ndarray) -> Array:
-    """The coefficients of a form on given monomials, which contain its own."""
-    if np.array_equal(whole, form.exponents):
-        return form.coefficients
-    row = {monomial.tobytes(): i for i, monomial in enumerate(np.ascontiguousarray(whole))}
-    table = over.zeros((len(whole), *form.shape))
-    table[[row[m.tobytes()] for m in np.ascontiguousarray(form.exponents)]] = form.coefficients
-    return table
-
-
 def _distinct(exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct monomials, and where each given one went."""
     if exponents.shape[1] == 0:
@@ -210,8 +200,12 @@ def output_form(
 
 
 def coefficient_table(over: Floats, form: Form, exponents: np.ndarray) -> Array:
-    """Coefficients of the given monomials, entry by entry of the last axis, monomial by monomial."""
-    table = on_support(over, form, exponents)
+    """Coefficients of the given monomials, which contain those of the form: entry by entry of the last axis, monomial by
+    monomial.
+    """
+    row = {monomial.tobytes(): i for i, monomial in enumerate(np.ascontiguousarray(exponents))}
+    table = over.zeros((len(exponents), *form.shape))
+    table[[row[m.tobytes()] for m in np.ascontiguousarray(form.exponents)]] = form.coefficients
     last = (*form.shape[:-1], form.shape[-1] * len(exponents))
     return table.transpose(*range(1, len(last) + 1), 0).reshape(last)
 

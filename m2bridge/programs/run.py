@@ -94,9 +94,7 @@ class Lettered:
 
     def kept_sum(self, axis: int) -> Lettered:
         """The sum over one core axis (counted from the end), which stays with length 1."""
-        core = list(self.core)
-        core[axis] = 1
-        return self.summed_to(tuple(core))
+        return self.like(self.arithmetic.kept_sum(self.array, axis))
 
     def summed_to(self, core: Shape) -> Lettered:
         """The transpose of broadcasting: sums over core axes that an operand of shape `core` did not have."""

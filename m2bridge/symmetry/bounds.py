@@ -135,16 +135,11 @@ class Bounds:
         used, rank = self._independent(fields, moved)
         document = None
         if first.document is not None and second.document is not None:
-            document = self._composition(cut.place, first.document, second.document, used, samples)
+            sides = {"cut": cut.place, "first": first.document, "second": second.document}
+            document = {"kind": "composition", **sides, **self._ranked(used), "samples": samples}
         sizes = f"{first.value} + {second.value} - {rank}"
         method = f"({first.method}) + ({second.method}) - {rank} at %{cut.place}: {sizes}"
         return Bound(value=first.value + second.value - rank, method=method, document=document)
-
-    def _composition(
-        self, cut: int, first: Document, second: Document, used: Sequence[VectorField], samples: int
-    ) -> Document:
-        parts = {"cut": cut, "first": first, "second": second}
-        return {"kind": "composition", **parts, **self._ranked(used), "samples": samples}
 
     def _moved(
         self, program: Program, fields: Sequence[VectorField], parts: Sequence[Part]
