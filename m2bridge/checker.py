@@ -2193,22 +2193,41 @@ def orbit_dim(network: Network, symmetric: list[bool]) -> int:
 
 
 def layers_bound(network: Network | None) -> int:
-    """A layer of lightning attention is linear in sum_h A_h (x) V_h, a d^2 x d e matrix of rank <= the number of heads; it is
-    seen in the products of columns of A with rows of V in Sym^2 only. With one output row these products lie in the ideal of
-    as many linear forms as there are heads. A network has at most the sum of the dimensions of its layers. With one token,
-    which all layers keep, A is seen by its symmetric part.
+    """Lightning attention has at most the sum of the dimensions of its layers; without skip connections changes of basis between
+    layers act on both and are subtracted. Outputs of a layer are combinations of the d rows of X X^T A X of each head, and
+    forms: so many as are independent at all are kept, and for A = E_11, E_22, ... as many as said below are independent.
     """
     if network is None or not network.ranks or network.family == "softmax":
         raise Rejected("a bound by layers rests on a spec of lightning attention")
-    total = 0
-    for a, heads, d, e in network.layers:
-        h, n = min(heads, d * d, d * e), min(heads, d)
-        bounds = [heads * (matrices(d, a, network.tokens == 1) + d * e - 1), h * (d * d + d * e - h)]
-        bounds.append(d * e * comb(d + 1, 2))
-        if e == 1:
-            bounds.append(n * (d - n) + d * (comb(d + 1, 2) - comb(d - n + 1, 2)))
-        total += min(bounds)
+    total, d, single = 0, network.widths[0], network.tokens == 1
+    for number, (a, heads, _, rows) in enumerate(network.layers, start=1):
+        e = rows
+        if number < len(network.layers) and not network.skip:
+            e = min(rows, heads * d, forms(d, d, single))
+            total -= e * min(e, d * heads, d * d)
+        total += one_layer(a, heads, d, e, single)
+        d = e
     return total
+
+
+def forms(d: int, n: int, single: bool) -> int:
+    """Cubic forms in d variables that lie in the ideal of n of them, for a single token; else d such quadratic forms."""
+    return comb(d + 2, 3) - comb(d - n + 2, 3) if single else d * (comb(d + 1, 2) - comb(d - n + 1, 2))
+
+
+def one_layer(a: int, heads: int, d: int, e: int, single: bool) -> int:
+    """A layer is linear in sum_h A_h (x) V_h, a matrix with d e columns of rank <= the number of heads, and is seen in the
+    products of columns of A with rows of V in Sym^2 only; for a single token A is symmetric, and products are in Sym^3. With
+    one output row they lie in the ideal of as many linear forms as there are heads.
+    """
+    entries, n = d * (d + 1) // 2 if single else d * d, min(heads, d)
+    h = min(heads, entries, d * e)
+    bounds = [
+        heads * (matrices(d, a, single) + d * e - 1),
+        h * (entries + d * e - h),
+        e * forms(d, d, single),
+    ]
+    return min([*bounds, n * (d - n) + forms(d, n, single)] if e == 1 else bounds)
 
 
 # == 11. Statements ======================================================================================

@@ -256,21 +256,44 @@ class DeepLightning(LightningNetwork):
 
     @property
     def dimension_bound(self) -> Formula:
-        """The sum over the layers of what a layer's function can depend on, heads and skip connections included.
+        """The sum over the layers of what a layer's function can depend on, minus the changes of basis between layers.
 
-        A layer is determined by sum_h A_h (x) V_h. That is H pairs up to scaling, (dim D_a + d d' - 1) each; a matrix of
-        size d^2 x d d' and rank at most h = min(H, d^2, d d'), a variety of dimension h (d^2 + d d') - h^2; and it is
-        seen only through its image in Sym^2 (x) C^d (x) C^d', of dimension d d' C(d+1, 2). With one output row (d' = 1) its d
-        quadrics lie in the ideal of the H rows V_h, a linear space of codimension n = min(H, d). With one token only symmetric
-        parts of the A_h are seen.
+        The outputs of a layer are combinations of the H d rows of X X^T A_h X, and have so many coordinates each as
+        :func:`_coordinates` says. So they span at most e <= d' dimensions, and without skip connections a network with these
+        widths has the same functions. GL(e) between two layers then acts on the functions of both and not on their composition.
+        At least min(e, d min(H, d)) outputs of some layer are independent (A_h = u_h^T u_h for unit vectors u_h), so of a
+        generic one: its orbits have dimension e times that number or more.
         """
-        total = 0
-        for d, dp, a, heads in self.layer_sizes:
-            h, n = min(heads, d * d, d * dp), min(heads, d)
-            pairs = heads * (attention_dim(a, d, symmetric=self.t == 1) + d * dp - 1)
-            shared = n * (d - n) + d * (comb(d + 1, 2) - comb(d - n + 1, 2)) if dp == 1 else pairs
-            total += min(pairs, shared, h * (d * d + d * dp) - h * h, d * dp * comb(d + 1, 2))
-        return known(total, "symmetries and coordinates of each layer")
+        total, d = 0, self.d[0]
+        for i, (_, dp, a, heads) in zip(self.layer_numbers, self.layer_sizes, strict=True):
+            inside = i < self.layers and not self.skip
+            e = min(dp, heads * d, _coordinates(d, self.t)) if inside else dp
+            total += _layer_dim(d, e, a, heads, self.t)
+            total -= e * min(e, d * min(heads, d)) if inside else 0
+            d = e
+        return known(total, "symmetries and coordinates of each layer, changes of basis between them")
+
+
+def _coordinates(d: int, t: int) -> int:
+    """How many coordinates an output of a layer has: those of Sym^2 (x) C^d, and with one token those of Sym^3."""
+    return comb(d + 2, 3) if t == 1 else d * comb(d + 1, 2)
+
+
+def _layer_dim(d: int, dp: int, a: int, heads: int, t: int) -> int:
+    """An upper bound of the dimension of the functions of a layer with several heads.
+
+    A layer is determined by sum_h A_h (x) V_h, with one token by the symmetric parts of the A_h. That is H pairs up to scaling,
+    (dim D_a + d d' - 1) each; a matrix with d d' columns and rank at most H; and it is seen only through its coordinates. With
+    one output row (d' = 1) these are forms in the ideal of the H rows V_h, a linear space of codimension n = min(H, d).
+    """
+    matrices = comb(d + 1, 2) if t == 1 else d * d
+    h, n = min(heads, matrices, d * dp), min(heads, d)
+    pairs = heads * (attention_dim(a, d, symmetric=t == 1) + d * dp - 1)
+    found = [pairs, h * (matrices + d * dp - h), dp * _coordinates(d, t)]
+    if dp == 1:
+        outside = comb(d - n + 2, 3) if t == 1 else d * comb(d - n + 1, 2)
+        found.append(n * (d - n) + _coordinates(d, t) - outside)
+    return min(found)
 
 
 # -- Segre coordinates of one layer (Proposition A.5) -----------------------------------------------------

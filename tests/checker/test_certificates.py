@@ -209,7 +209,9 @@ def test_virtual_bounds_are_above_the_truth(family: str, widths: list[int], rank
     [
         ([2, 2], [1], 2, [2], False), ([2, 2], [2], 2, [3], False), ([3, 1], [3], 2, [2], False), ([2, 1], [2], 2, [2], False),
         ([2, 2], [2], 1, [2], False), ([2, 2, 2], [1, 2], 2, [2, 1], False), ([2, 2, 2], [2, 1], 2, [1, 2], True),
-        ([1, 1], [1], 2, [2], False),
+        ([1, 1], [1], 2, [2], False), ([1, 2, 2], [1, 3], 2, [3, 2], False), ([2, 3, 2], [2, 2], 2, [1, 2], False),
+        ([3, 1, 3], [3, 2], 2, [2, 1], False), ([3, 3, 1], [3, 3], 1, [2, 1], False), ([2, 2, 2], [1, 2], 1, [2, 1], True),
+        ([2, 5, 1], [1, 1], 1, [3, 1], False), ([2, 6, 1], [1, 1], 2, [3, 1], False),
     ],
 )  # fmt: skip
 def test_layer_bounds_are_above_the_truth(
@@ -228,6 +230,16 @@ def test_layer_bounds_that_are_met() -> None:
     text = M.attention_text([3, 3], [1], 2, heads=[2])
     network = checker.Network("deep-lightning", [3, 3], [1], [2], 2)
     assert checker.layers_bound(network) == 2 * (5 + 9 - 1) == M.generic_rank(text)
+    for widths, ranks, t, heads, skip, value in (
+        ([2, 2], [3], 1, [2], True, 8),  # two cubic forms in two variables
+        ([3, 3], [3], 1, [2], False, 2 * (6 + 9 - 2)),
+        ([3, 2, 1], [2, 1], 2, [1, 2], False, (8 + 6 - 1) + 6 - 4),  # GL(2) between the layers
+        ([2, 3, 2], [2, 2], 2, [1, 2], False, (4 + 4 - 1) + 12 - 4),  # one head with two rows has two outputs
+        ([1, 2, 2], [1, 3], 2, [3, 2], False, 1 + 2 - 1),  # one row: a multiple of |x|^2 x
+    ):
+        text = M.attention_text(widths, ranks, t, heads=heads, skip=skip)
+        network = checker.Network("deep-lightning", widths, ranks, heads, t, skip)
+        assert checker.layers_bound(network) == value == M.generic_rank(text)
     network = checker.Network("deep-lightning", [5, 20], [5], [12], 2)
     assert checker.layers_bound(network) == 12 * (25 + 100 - 12)
 

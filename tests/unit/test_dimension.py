@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from m2bridge import records
+from m2bridge.checker import verify
 from m2bridge.cli import main
 from m2bridge.engine import Limits
 from m2bridge.errors import InputError, OutOfReachError
@@ -260,3 +261,20 @@ def test_weights_that_satisfy_equations_have_no_rank_here():
     model = "lightning(d=3,dp=1,a=1,parametrization=attention)"
     with pytest.raises(InputError, match="free weights"):
         dimension(model, engine=False, at={"A": np.zeros((3, 3), dtype=int).tolist(), "V": [[1, 0, 0]]})
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ("d=[3,2,1],a=[2,1],t=3,heads=[1,2]", 15),
+        ("d=[2,3,2],a=[2,3],t=2,heads=[3,3]", 45),
+        ("d=[3,3,1],a=[3,3],t=1,heads=[2,1]", 25),
+        ("d=[3,3,3],a=[1,2],t=1,heads=[3,2],skip=true", 56),
+        ("d=[1,2,3],a=[3,3],t=3,heads=[2,3]", 3),
+    ],
+)
+def test_several_heads_in_several_layers_are_proved(sizes: str, expected: int) -> None:
+    """The bound of the layers meets the rank, and the checker, which counts for itself, agrees."""
+    found = dimension(f"deep-lightning({sizes})", engine=False)
+    assert (found.image_dim, found.certainty) == (expected, Certainty.PROVED)
+    assert verify(json.dumps(found.certificate))[0] == 0

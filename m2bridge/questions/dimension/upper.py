@@ -4,7 +4,7 @@
   one integer point modulo p a rank that a generic orbit can only exceed;
 * slice: the free entries of the gauge slice (:mod:`m2bridge.models.attention`);
 * virtual: the virtual weights (M_i, L) of Henry, Marchetti and Kohn, Eq. 8, in their determinantal varieties;
-* layers: what each layer's function can depend on, for several heads and skip connections;
+* layers: what each layer's function can depend on, for several heads and skip connections, up to changes of basis between layers;
 * ambient: the number of target coordinates;
 * span: the dimension of the linear span of the coordinates, expanded over QQ, where that is cheap and a gap is left;
 * found: vector fields and cuts that are searched in the program (:mod:`m2bridge.symmetry`), when the others leave a gap.
@@ -59,7 +59,13 @@ def upper_bounds(model: Model, *, p: int, seed: int) -> list[Evidence]:
     found += symmetry_bounds(model, p=p, seed=seed)
     closed = model.dimension_bound
     if isinstance(model, DeepLightning) and closed is not None and closed.value is not None:
-        found.append(_bound("layers", "sum over layers of sum_h A_h (x) V_h in its variety", closed.value))
+        found.append(
+            _bound(
+                "layers",
+                "sum over layers of sum_h A_h (x) V_h in its variety, up to changes of basis",
+                closed.value,
+            )
+        )
     if (ambient := ambient_dim(model)) is not None:
         found.append(_bound("ambient", "number of target coordinates", ambient))
     if isinstance(model, (Linear, MLP)):
