@@ -32,7 +32,6 @@ from m2bridge.models import Model, parse_spec
 from m2bridge.models.polynomials import derivative, parse_polynomial
 from m2bridge.questions.least_squares import descended
 from m2bridge.questions.singular_locus.result import SingularLocus
-from m2bridge.questions.source import constrained_map
 
 _CELLS = {2: 300, 3: 44}
 """Cells of the grid a side, by dimension."""
@@ -83,7 +82,7 @@ def chosen_slice(locus: SingularLocus, *, dims: int | None, window: float, seed:
         directions = tuple(tuple(map(Fraction, units[i])) for i in used)
         origin = (Fraction(0),) * model.coordinate_count
         return Slice(name="whole", title="all coordinates", origin=origin, directions=directions, box=box)
-    if constrained_map(model) is not None:
+    if model.constraints:
         raise InputError(
             f"{model.spec}: its source has equations, and no point of it is drawn; give a slice with --slice"
         )

@@ -22,7 +22,6 @@ from m2bridge.programs.arithmetics import elementwise, object_array
 from m2bridge.questions import over_q
 from m2bridge.questions.boundary.points import as_point
 from m2bridge.questions.membership.points import number
-from m2bridge.questions.source import constrained_map
 
 MODEL = Lightning(d=2, dp=1, a=2, t=2, parametrization="attention", coordinate_system="segre")
 AXES = ("x", "y", "z")
@@ -223,7 +222,7 @@ def closure_equation(texts: Sequence[str], model: Model = MODEL) -> Equation:
     names = [f"z{i}" for i in range(model.coordinate_count)]
     equation = {e: int(c) for e, c in parse_polynomial(texts[0], names).items()}
     free = model.free
-    if constrained_map(model) is not None:  # its coordinates satisfy the equation on the source alone
+    if model.constraints:  # its coordinates satisfy the equation on the source alone
         return equation
     variables = rational_variables([f"w{i}" for i in range(free.parameter_count)])
     weights = free.unflatten(object_array(variables, (len(variables),)))

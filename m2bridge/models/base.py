@@ -81,6 +81,8 @@ class Model(ABC):
     """Fields of integers that are no sizes, and may be zero or negative."""
     unwritten: ClassVar[tuple[str, ...]] = ()
     """Fields that are left out of the spec where they have their default values."""
+    constraints: tuple[Any, ...] = ()
+    """Equations of the source, polynomials in the weights; only a map of one's own has some."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """A family that is a dataclass keeps the short repr of models."""
@@ -220,6 +222,11 @@ class Model(ABC):
         One-layer attention by (A, V) with rk A <= a < d answers with the one by (Q, K, V).
         """
         return self
+
+    @property
+    def leanest(self) -> Model:
+        """A model with the same image and few unconstrained weights: attention by (A, V), where A is arbitrary."""
+        return self.free
 
     def flatten(self, weights: Weights) -> Any:
         """Weights as vectors: the last axis has length `parameter_count`, in the order of `parameters`."""

@@ -182,6 +182,13 @@ def coordinates(model: Model, weights: Weights) -> Any:
     return given.returned(table, (model.coordinate_count,))
 
 
+def random_image_points(model: Model, rng: np.random.Generator, count: int, p: int) -> np.ndarray:
+    """Functions of random weights over F_p, one a row."""
+    drawn = [model.draw_weights(rng, p) for _ in range(count)]
+    weights = {name: Mod(np.stack([w[name] for w in drawn]), p) for name in model.parameters}
+    return np.asarray(model.coordinates(weights).values)
+
+
 def coordinate_jacobian(model: Model, weights: Weights) -> Any:
     """The Jacobian of the coordinates: the last two axes are coordinates and flat weights."""
     given, table = _coordinate_table(model, weights, derivative=True)

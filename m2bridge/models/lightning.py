@@ -8,7 +8,7 @@ that there are sum d_{i-1} (2 a_i + d_i) weights.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import comb, sqrt
 from typing import Any, ClassVar
@@ -189,6 +189,10 @@ class Lightning(LightningNetwork):
     @property
     def ranks(self) -> tuple[int, ...]:
         return (self.a,)
+
+    @property
+    def leanest(self) -> Lightning:
+        return replace(self, parametrization="attention") if self.a >= self.d else self.free
 
     @property
     def attention_rank(self) -> int:

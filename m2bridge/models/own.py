@@ -53,7 +53,6 @@ class OwnNetwork(OwnModel):
 
     family: ClassVar[str] = "program"
     unnamed: ClassVar[str] = "network"
-    constraints = ()
 
     recorded: Program
     name: str = field(default=unnamed, compare=False)

@@ -10,6 +10,7 @@ import numpy as np
 from flint import Ordering, fmpq_mpoly_ctx
 
 from m2bridge.models.base import Model
+from m2bridge.models.custom import PolynomialMap
 from m2bridge.programs.arithmetics import object_array
 
 
@@ -28,6 +29,8 @@ def symbolic_map(model: Model) -> tuple[dict[tuple[int, ...], Any], ...]:
     >>> symbolic_map(Linear(widths=(1, 1, 1)))
     ({(1, 1): 1},)
     """
+    if isinstance(model, PolynomialMap):  # they are given
+        return tuple(map(dict, model.polynomials))
     weights, _ = symbolic_weights(model)
     return tuple(sparse(entry) for entry in model.coordinates(weights).reshape(-1))
 

@@ -18,10 +18,10 @@ from m2bridge.errors import InputError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.linear.primes import LARGE_PRIME, MACAULAY2_PRIME, given_numbers, prime_for
 from m2bridge.models import Model
+from m2bridge.models.evaluation import random_image_points
 from m2bridge.questions.closure import Equation
 from m2bridge.questions.closure.interpolation import monomial_values, monomials_of_degree
 from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.questions.source import constrained_map, random_image_points
 from m2bridge.results import Certainty, Result
 from m2bridge.views import View
 
@@ -80,7 +80,7 @@ def hilbert_series(
     >>> hilbert_series("linear(widths=[3,1,3])").series  # doctest: +SKIP
     '(1 + 4*T + T^2)/(1 - T)^5'
     """
-    if constrained_map(model) is not None:
+    if model.constraints:
         raise InputError(
             f"{model}: its variables satisfy equations, and random points see only a part of such a source; "
             "give a parametrization of it instead"

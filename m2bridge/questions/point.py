@@ -140,7 +140,7 @@ def resolve(model: Model, at: Any, seed: int) -> Point:
 def random_point(model: Model, seed: int) -> Point:
     """Random small integers for the model's weights (for those of its free parametrization when there are constraints)."""
     rng = np.random.default_rng([seed, 91])
-    if model.input_shape is None and bool(getattr(model, "constraints", False)):
+    if model.input_shape is None and model.constraints:
         raise InputError(
             f"{model}: the source has equations, and a rational point of it is not known; give one with --at weights.json, "
             f'which holds a number such as 3 or "3/5" for each of {", ".join(getattr(model, "variables", ()))}'

@@ -29,7 +29,6 @@ from m2bridge.questions.singular_locus.tangents import (
     spanning_lines,
     tangent_upper,
 )
-from m2bridge.questions.source import constrained_map
 from m2bridge.results import Certainty, Result, Value, proves, register_result
 from m2bridge.views import View, known
 
@@ -133,7 +132,7 @@ def singular_point(
             "`dimension --at` gives the rank there at any size"
         )
     point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
-    whole = constrained_map(model) is None
+    whole = not model.constraints
     ask.announce("dimension")
     size = ask.also(dimension, model, engine=False if whole else ask.engine)
     ask.announce("curves")
@@ -177,7 +176,7 @@ def _certificates(
 ) -> tuple[Mapping[str, Value], ...]:
     """Of the verdict and of the dimension, where the model's own weights are free and the format has words for the proof."""
     model, own, weights = point.model, None, point.vector.tolist()
-    if model.free is not model or constrained_map(model) is not None:
+    if model.free is not model or model.constraints:
         return ()
     if verdict == "singular":
         arcs = [(np.stack([base, direction], axis=1).tolist(), vector) for base, direction, vector in lines]
@@ -232,7 +231,7 @@ def _rank_and_curves(point: Point, seed: int) -> tuple[int | None, list[Line]]:
     differentials; elsewhere the source may be singular, and the rank is None. No curves are known then.
     """
     model = point.model
-    if not (isinstance(model, PolynomialMap) and model.constraints):
+    if not isinstance(model, PolynomialMap) or not model.constraints:
         rank = over_q.rank(first_order_images(model, point.weights))
         return rank, spanning_lines(model, [point.weights], np.random.default_rng([seed, 6]))
     differentials = np.asarray(model.constraint_jacobian(point.weights))

@@ -4,12 +4,6 @@ A map with constraints enters; its components over QQ (over F_p where QQ is out 
 computation that together they are all of the source, and with points of each of them over extensions of F_p. Every question
 about such a map answers for each component and for their union: points that are found by solving equations one after another
 lie on some component, and say nothing about the others.
-
-Three choices that questions share stand here too, and in :mod:`m2bridge.linear.primes`::
-
-    source = leanest(model)                                  # a chart: the same image by fewer weights
-    moving = moving_weights(jacobian, p)                     # a slice: hold the others, and the map is finite onto its image
-    p = prime_for(given_numbers(source), chosen=ask.prime, default=MACAULAY2_PRIME)
 """
 
 from __future__ import annotations
@@ -23,14 +17,10 @@ import numpy as np
 from flint import fmpz_mod_ctx, fmpz_mod_poly_ctx, fq_default_ctx
 
 from m2bridge.errors import InputError, OutputError
-from m2bridge.linear.modular import echelon_mod
 from m2bridge.linear.primes import given_numbers, numbers_in, primes_below
-from m2bridge.linear.residues import Mod, residue
-from m2bridge.models.base import Model
+from m2bridge.linear.residues import residue
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.models.lightning import Lightning
 from m2bridge.models.polynomials import Polynomial, derivative, for_macaulay2
-from m2bridge.models.symbolic import symbolic_map
 from m2bridge.protocol import Values
 from m2bridge.results import Certainty, Evidence, said
 
@@ -107,44 +97,6 @@ class Source:
         sizes = ", ".join(f"dimension {c.dim} and degree {c.degree}" for c in self.components[:8])
         said = f"over {self.field} the source has {n} component{'s' * (n != 1)}: {sizes}{' ...' * (n > 8)}"
         return f"{said} (over the algebraic closure a component may split into conjugate ones)"
-
-
-def constrained_map(model: Model) -> PolynomialMap | None:
-    """The map itself when its source is given by equations; None for every other model."""
-    free = model.free
-    return free if isinstance(free, PolynomialMap) and free.constraints else None
-
-
-def leanest(model: Model) -> Model:
-    """A model with the same image and fewer weights: attention by (A, V) instead of (Q, K, V) when A is arbitrary."""
-    if isinstance(model, Lightning) and model.a >= model.d:
-        return replace(model, parametrization="attention")
-    return model.free
-
-
-def coordinate_polynomials(model: Model) -> tuple[dict[tuple[int, ...], Any], ...]:
-    """The coordinates as sparse polynomials in the flattened weights: those that were given, or what the program expands to."""
-    return tuple(map(dict, model.polynomials)) if isinstance(model, PolynomialMap) else symbolic_map(model)
-
-
-def random_image_points(model: Model, rng: np.random.Generator, count: int, p: int) -> np.ndarray:
-    """Functions of random weights over F_p, one a row."""
-    drawn = [model.draw_weights(rng, p) for _ in range(count)]
-    weights = {name: Mod(np.stack([w[name] for w in drawn]), p) for name in model.parameters}
-    return np.asarray(model.coordinates(weights).values)
-
-
-def moving_weights(jacobian: np.ndarray, p: int) -> tuple[int, ...]:
-    """Weights whose differentials are a basis of all: when the others are held at general values, the map stays dominant.
-
-    The remaining map is finite onto a dense part of the image. `jacobian` has one row a coordinate, at a random point over F_p;
-    late weights are preferred.
-
-    >>> moving_weights(np.array([[1, 2, 0], [2, 4, 1]]), 101)
-    (1, 2)
-    """
-    last = jacobian.shape[1] - 1
-    return tuple(sorted(last - i for i in echelon_mod(jacobian[:, ::-1], p)[1]))
 
 
 def decomposed(

@@ -34,7 +34,6 @@ from m2bridge.questions.closure.union import with_source_equations
 from m2bridge.questions.closure.work import PATIENCE, Work
 from m2bridge.questions.cost import from_coordinates
 from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.questions.source import constrained_map
 
 __all__ = ["FORMATS", "Closure", "Equation", "closure", "interpolate", "read_field"]
 
@@ -111,7 +110,7 @@ def closure(
     chosen = None if field is None or field == "QQ" else check_prime(int(field))
     image = image_of(model)
     prime = prime_for(image.numbers, chosen=chosen, default=MACAULAY2_PRIME)
-    equations_of_source = constrained_map(image.source) is not None
+    equations_of_source = bool(image.source.constraints)
     if chosen is None and not equations_of_source:
         with image.watched(ask.clock.check):
             prime = _lucky_prime(image, prime, ask.seed)

@@ -22,7 +22,7 @@ from math import comb
 import numpy as np
 
 from m2bridge.errors import InputError
-from m2bridge.linear.modular import rank_mod
+from m2bridge.linear.modular import echelon_mod, rank_mod
 from m2bridge.models.base import Model
 from m2bridge.models.lightning import Lightning
 from m2bridge.models.polynomials import Polynomial, derivative, for_macaulay2
@@ -30,7 +30,6 @@ from m2bridge.protocol import Values
 from m2bridge.questions.closure.image import Matrix, Span
 from m2bridge.questions.closure.interpolation import evaluate
 from m2bridge.questions.closure.work import PATIENCE, Work
-from m2bridge.questions.source import moving_weights
 from m2bridge.results import Certainty, Evidence, said
 
 MONOMIAL_RANKS = "ranks of all monomials at random image points"
@@ -144,6 +143,19 @@ def random_section(work: Work) -> tuple[Matrix, Matrix]:
     basis[free], basis[bound] = np.eye(codim, dtype=np.int64), graph
     forms[:, bound], forms[:, free] = np.eye(dim - codim, dtype=np.int64), -graph
     return basis, rng.integers(0, p, size=(dim - codim, dim - codim)) @ forms % p
+
+
+def moving_weights(jacobian: np.ndarray, p: int) -> tuple[int, ...]:
+    """Weights whose differentials are a basis of all: when the others are held at general values, the map stays dominant.
+
+    The remaining map is finite onto a dense part of the image. `jacobian` has one row a coordinate, at a random point over F_p;
+    late weights are preferred.
+
+    >>> moving_weights(np.array([[1, 2, 0], [2, 4, 1]]), 101)
+    (1, 2)
+    """
+    last = jacobian.shape[1] - 1
+    return tuple(sorted(last - i for i in echelon_mod(jacobian[:, ::-1], p)[1]))
 
 
 def _count_on_parametrization(work: Work) -> bool:

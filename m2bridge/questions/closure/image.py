@@ -25,7 +25,7 @@ from m2bridge.linear.primes import LARGE_PRIME, given_numbers, primes_below
 from m2bridge.linear.residues import Mod, rational
 from m2bridge.models.base import Model
 from m2bridge.models.custom import PolynomialMap
-from m2bridge.questions.source import constrained_map, coordinate_polynomials, leanest
+from m2bridge.models.symbolic import symbolic_map
 
 Matrix = npt.NDArray[np.int64]
 _SEED = 7
@@ -69,13 +69,15 @@ class Image:
             raise NotPolynomialError(f"{model} is not polynomial: its image has no ideal of this kind")
         self.model = model
         self.source = model.free
-        own = constrained_map(model)
-        self.constrained = own is not None or self.source.parameter_dim < self.source.parameter_count
+        self.constrained = bool(model.constraints) or self.source.parameter_dim < self.source.parameter_count
         self.numbers = given_numbers(model)
         self.large_prime, self.second_prime = primes_below(LARGE_PRIME, count=2, numbers=self.numbers)
         self._check: Callable[[], None] = lambda: None
         self.homogenized = False
-        self.homogenized = not (self._is_cone() if own is None else graded_cone(own))
+        cone = (
+            graded_cone(model) if isinstance(model, PolynomialMap) and model.constraints else self._is_cone()
+        )
+        self.homogenized = not cone
 
     @property
     def count(self) -> int:
@@ -151,7 +153,7 @@ class Image:
         context = flint.fmpq_mpoly_ctx.get([f"w{i}" for i in range(count)], "degrevlex")
         found = [
             context.from_dict({m: flint.fmpq(c.numerator, c.denominator) for m, c in f.items()})
-            for f in coordinate_polynomials(self.source)
+            for f in symbolic_map(self.source)
         ]
         return (*found, *[context.constant(1)] * self.homogenized)
 
@@ -187,7 +189,7 @@ def image_of(model: Model) -> Image:
     """The image of a polynomial model, by the parametrization with the fewest unconstrained weights that is known."""
     if model.polynomial and model.free.coordinate_count == 0:
         raise InputError(f"{model} has no coordinates")
-    return Image(leanest(model))
+    return Image(model.leanest)
 
 
 # -- the torus ----------------------------------------------------------------------------------------------------

@@ -26,7 +26,6 @@ from m2bridge.questions.critical_points.real import TEMPLATE as REAL
 from m2bridge.questions.critical_points.real import histogram, kinds, real_points
 from m2bridge.questions.critical_points.result import CriticalPoints, StratumPoints
 from m2bridge.questions.kernel import Asking, Option, question
-from m2bridge.questions.source import constrained_map, leanest
 from m2bridge.results import Certainty
 
 __all__ = ["CriticalPoints", "StratumPoints", "critical_points"]
@@ -138,7 +137,7 @@ def _checked(model: Model) -> Model:
     """The model with fewest weights and the same image; what has no critical points of this kind is refused."""
     if not model.polynomial:
         raise NotPolynomialError(f"{model} is not polynomial: its critical points are no algebraic set")
-    if constrained_map(model) is not None:
+    if model.constraints:
         raise InputError(
             f"{model}: its variables satisfy equations; give a parametrization of this source instead"
         )
@@ -146,7 +145,7 @@ def _checked(model: Model) -> Model:
         raise InputError(
             f"{model} has {model.coordinate_count} coordinates; critical points are counted for up to {_MOST_COORDINATES}"
         )
-    return leanest(model)
+    return model.leanest
 
 
 def _remarks(loss: Loss, count: Count, source: ExpandedMap, model: Model) -> list[str]:

@@ -24,10 +24,10 @@ from m2bridge.linear.modular import kernel_mod, rank_mod
 from m2bridge.linear.residues import Mod
 from m2bridge.models import Lightning, Linear, Model
 from m2bridge.models.custom import PolynomialMap, terms_of
-from m2bridge.models.symbolic import rational_variables, sparse, variable_array
+from m2bridge.models.evaluation import random_image_points
+from m2bridge.models.symbolic import rational_variables, sparse, symbolic_map, variable_array
 from m2bridge.questions.orbits import all_orbits
 from m2bridge.questions.over_q import kernel
-from m2bridge.questions.source import coordinate_polynomials, leanest, random_image_points
 
 Matrix = NDArray[np.int64]
 _HELD = 30
@@ -72,7 +72,7 @@ class ExpandedMap:
 
     @cached_property
     def polynomials(self) -> tuple[dict[tuple[int, ...], Any], ...]:
-        return coordinate_polynomials(self.model)
+        return symbolic_map(self.model)
 
     @cached_property
     def as_map(self) -> PolynomialMap:
@@ -250,7 +250,7 @@ def _attention(model: Lightning) -> tuple[tuple[str, Model], ...]:
     found: list[tuple[str, Model]] = []
     if 1 < a < model.d:
         found += [
-            (f"rk A <= {s}", leanest(replace(model, a=s, parametrization="weights")))
+            (f"rk A <= {s}", replace(model, a=s, parametrization="weights").leanest)
             for s in range(a - 1, 0, -1)
         ]
     if (a, model.dp) != (1, 1) and not (1 < a < model.d and model.dp == 1):

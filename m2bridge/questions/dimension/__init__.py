@@ -13,6 +13,7 @@ from m2bridge.certificates.produce import certificate_for
 from m2bridge.errors import InputError
 from m2bridge.linear.primes import LARGE_PRIME, check_prime, given_numbers, prime_for
 from m2bridge.models import Model, Softmax
+from m2bridge.models.custom import PolynomialMap
 from m2bridge.programs.program import degrees
 from m2bridge.questions.dimension.constrained import constrained_dimension
 from m2bridge.questions.dimension.lower import (
@@ -34,7 +35,6 @@ from m2bridge.questions.dimension.upper import (
 )
 from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.point import AtOption, RationalizeOption
-from m2bridge.questions.source import constrained_map
 from m2bridge.results import Certainty, Evidence
 
 __all__ = ["Dimension", "FormulaCheck", "NumericWitness", "dimension"]
@@ -74,10 +74,10 @@ def dimension(
     """
     chosen = None if ask.prime is None else check_prime(ask.prime, below=2**63)
     p = _large_enough(prime_for(given_numbers(model), chosen=chosen, default=LARGE_PRIME), model)
-    if (given := constrained_map(model)) is not None:
+    if isinstance(model, PolynomialMap) and model.constraints:
         if at is not None:
             raise InputError(f"{model}: its weights satisfy equations; --at takes models with free weights")
-        return constrained_dimension(ask, given, p)
+        return constrained_dimension(ask, model, p)
     uppers = upper_bounds(model, p=p, seed=ask.seed)
     virtual = virtual_evidence(model, p=p, seed=ask.seed) if isinstance(model, Softmax) else ()
     proved_above = [e for e in (*uppers, *virtual) if e.relation == "<=" and _proved(e)]

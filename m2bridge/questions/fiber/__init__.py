@@ -104,7 +104,7 @@ def fiber(
     if model.polynomial:
         computed = _compute(ask, point, p, force=force)
     ask.announce("real points")
-    free = model.polynomial and not getattr(model, "constraints", ())
+    free = model.polynomial and not model.constraints
     found = real_points(point, ask.seed) if free and computed.limit is None else ()
     ask.evidence += [*dims.evidence, *computed.evidence, *_argued(point, argument, computed)]
     verdict = judged(model, computed, argument, dims)

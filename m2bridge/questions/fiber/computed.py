@@ -214,7 +214,7 @@ def plain(
 def _compare_equations(found: ComputedFiber, asked: _Asked, rank: int, span: int) -> None:
     p, model, quantity = asked.p, asked.point.model, "independent equations"
     found.say(quantity, "the script's network on symbolic weights", rank, p)
-    bound = bool(rank_bounds(model)) or bool(getattr(model, "constraints", False))
+    bound = bool(rank_bounds(model)) or bool(model.constraints)
     how = "rank of differences of random networks"
     found.evidence.append(said(quantity, span, "modular", how, relation=">=" if bound else "=", **here(p)))
 

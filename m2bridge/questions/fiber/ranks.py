@@ -96,7 +96,7 @@ def kernel_dim(model: Model, weights: Mapping[str, Mod], p: int, rng: np.random.
 def generic_ranks(model: Model, seed: int, p: int) -> tuple[int, int]:
     """Rank of the differential and of the symmetries' action at a random point of the free parametrization over F_p."""
     free, rng = model.free, np.random.default_rng([seed, 93])
-    if getattr(free, "constraints", ()):
+    if free.constraints:
         weights = {name: Mod(value, p) for name, value in free.draw_weights(rng, p).items()}
         constraints = constraint_rows(free, weights, p)
         joint = np.concatenate([jacobian(free, weights, None).values, constraints])
@@ -169,7 +169,7 @@ def dimensions_of(point: Point, seed: int) -> Dimensions:
         probability = 1 - min(1.0, _failures(model, image or 0, orbit) / rank_prime(model))
     return Dimensions(
         image_dim=image, generic_fiber_dim=fiber, generic_orbit_dim=orbit, probability=probability,
-        irreducible_source=not getattr(model, "constraints", ()),
+        irreducible_source=not model.constraints,
         orbit_dim=orbit_dim, tangent_upper=kernel, evidence=tuple(evidence),
     )  # fmt: skip
 
@@ -195,7 +195,7 @@ def _generic(model: Model, seed: int) -> tuple[int | None, int | None, int, list
         said(quantity, generic, "modular", "the same, as a generic rank", scope="generic", **more),
         proves(quantity, symmetric, "symmetry", acting, relation=">=", prime=p, **_GENERIC),
     ]
-    if model.free is model and not getattr(model, "constraints", ()):
+    if model.free is model and not model.constraints:
         rng = np.random.default_rng([seed, 104])
         numeric = generic_numeric_rank(model, model.draw_real_weights(rng), rng)
         method = "singular values of the differential"

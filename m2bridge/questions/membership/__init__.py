@@ -31,7 +31,6 @@ from m2bridge.questions.membership.points import (
     target_of,
 )
 from m2bridge.questions.over_q import fmpq, sturm_count
-from m2bridge.questions.source import constrained_map, leanest
 from m2bridge.results import Certainty, Result, Value, compared, proves, register_result, said
 from m2bridge.views import View, cut
 
@@ -166,7 +165,7 @@ def known_fibers(
     ask: Asking, model: Model, points: Sequence[Sequence[Fraction]], *, seconds: float
 ) -> list[KnownFiber]:
     """Points of one model with their fibers, by one script; those that it did not finish in time are asked again alone."""
-    values, _ = ask.ask(TEMPLATE, _request(leanest(model), points, ask.seed), leanest(model), seconds=seconds)
+    values, _ = ask.ask(TEMPLATE, _request(model.leanest, points, ask.seed), model.leanest, seconds=seconds)
     known = []
     for place, point in enumerate(points):
         tag = f"_{place}" if len(points) > 1 else ""
@@ -373,7 +372,7 @@ class _Search:
 
     def _numeric(self) -> None:
         """A witness in float64. Points of the real image's closure are approached too, so a small distance alone says little."""
-        if constrained_map(self.model) is not None:
+        if self.model.constraints:
             return
         quantity = "approached by real weights"
         distance = least_distance(self.model, self.point, np.random.default_rng([self.ask.seed, 52]))

@@ -23,7 +23,6 @@ from m2bridge.questions import over_q
 from m2bridge.questions.least_squares import descended
 from m2bridge.questions.over_q import fmpq
 from m2bridge.questions.point import given_point
-from m2bridge.questions.source import constrained_map, leanest
 
 _HOW = 'write a list of coordinates such as 1,0,-1/2, or {"inputs": [...], "outputs": [...]}, or {"weights": {...}}'
 _MOST_CHARACTERS = 1_000_000
@@ -57,7 +56,7 @@ def target_of(model: Model, point: Any) -> tuple[Model, tuple[Fraction, ...], bo
             f"{source} has {len(numbers)} coordinates; {model} has {model.coordinate_count}, in the order that "
             "`m2bridge describe` prints"
         )
-    return leanest(model), numbers, False
+    return model.leanest, numbers, False
 
 
 def written_point(text: str, how: str) -> tuple[Any, str]:
@@ -138,10 +137,9 @@ def fiber_equations(model: Model, weights: Mapping[str, Any], values: Sequence[F
     """What vanishes at weights of the fiber: coordinates minus the point's, then the equations of a source that has some."""
     image = np.asarray(model.coordinates(weights), dtype=object).ravel()
     forms = [f - fmpq(v) for f, v in zip(image, values, strict=True)]
-    constrained = constrained_map(model)
-    return (
-        forms if constrained is None else [*forms, *constrained.constraint_values(weights).ravel().tolist()]
-    )
+    if isinstance(model, PolynomialMap) and model.constraints:
+        forms += model.constraint_values(weights).ravel().tolist()
+    return forms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,6 @@ from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.singular_locus.places import places_in_weights
 from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus
-from m2bridge.questions.source import constrained_map
 from m2bridge.results import Certainty, compared, labelled, said
 
 TEMPLATE = "singular_strata"
@@ -50,7 +49,7 @@ def general_locus(ask: Asking, model: Model, *, force: bool) -> SingularLocus:
     chosen = None if ask.prime is None else check_prime(ask.prime)
     prime = prime_for(given_numbers(model), chosen=chosen, default=MACAULAY2_PRIME)
     ask.require_engine()
-    whole = constrained_map(model) is None
+    whole = not model.constraints
     ask.announce("dimension")
     size = ask.also(dimension, model, engine=False if whole else ask.engine, certify=False)
     found = _closure(ask, model, force=force)
