@@ -6,11 +6,12 @@ import importlib
 import pkgutil
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
-from m2bridge.claims import lightning_attention
 from m2bridge.claims.base import Claim
+from m2bridge.claims.lightning_attention.said import said_about
 from m2bridge.errors import InputError
+
+__all__ = ["PAPERS", "all_claims", "claim", "claims_of", "said_about"]
 
 PAPERS = ("lightning_attention", "polynomial_networks", "loss_landscape", "algebraic_invariants")
 """Papers with claims; the first is what ``m2bridge verify`` checks unless told."""
@@ -37,15 +38,6 @@ def claims_of(paper: str) -> tuple[Claim, ...]:
 def all_claims() -> tuple[Claim, ...]:
     """The claims of all papers."""
     return tuple(item for paper in PAPERS for item in claims_of(paper))
-
-
-def said_about(question: str, subject: Any, answer: Any) -> dict[str, Any]:
-    """Fields of an answer that say what a paper printed about it, and whether it is so; empty where no paper says anything."""
-    if question not in lightning_attention.SAID_ABOUT:
-        return {}
-    from m2bridge.claims.lightning_attention import said  # reads the results of questions, which ask for it
-
-    return said.ABOUT[question](subject, answer)
 
 
 def claim(identifier: str) -> Claim:

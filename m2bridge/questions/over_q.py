@@ -73,6 +73,11 @@ def inverse(matrix: Any) -> np.ndarray:
     return found
 
 
+def is_skew(matrix: np.ndarray) -> bool:
+    """Whether M^T = -M and M is not zero."""
+    return bool(matrix.any()) and bool(np.all(matrix == -matrix.T))
+
+
 def factors(A: np.ndarray, a: int) -> tuple[np.ndarray, np.ndarray]:
     """(Q, K) of `a` rows with K^T Q = A: the echelon form of A, its pivot columns, and rows of zeros.
 

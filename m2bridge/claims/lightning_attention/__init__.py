@@ -2,9 +2,6 @@
 
 PAPER = "Henry, Marchetti, Kohn, arXiv:2408.17221v3"
 
-SAID_ABOUT = ("singular-locus", "boundary", "fiber")
-"""Questions to whose answers the paper prints something; see `said`."""
-
 ORDER = (
     "lemma-3.1", "lemma-3.5", "theorem-3.2", "corollary-a.2", "corollary-3.3", "theorem-3.4", "corollary-a.6", "lemma-3.6",
     "equation-12", "equation-13", "theorem-3.7", "corollary-3.8", "three-symmetries", "parameter-count", "theorem-3.9",

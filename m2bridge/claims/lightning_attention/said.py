@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from m2bridge.models import DeepLightning, Lightning, Model
 from m2bridge.programs.arithmetics import elementwise
 from m2bridge.questions import over_q
-from m2bridge.questions.boundary.result import Boundary, OrbitPlace
-from m2bridge.questions.fiber.partners import is_skew
-from m2bridge.questions.fiber.result import Fiber
 from m2bridge.questions.orbits import Orbit, orbit_of
-from m2bridge.questions.singular_locus.result import SingularLocus, Stratum
+from m2bridge.questions.over_q import is_skew
 from m2bridge.results import TheoremCheck
+
+if TYPE_CHECKING:  # every question asks for what is said here about its answer
+    from m2bridge.questions.boundary.result import Boundary, OrbitPlace
+    from m2bridge.questions.fiber.result import Fiber
+    from m2bridge.questions.singular_locus.result import SingularLocus, Stratum
 
 _HYPOTHESES = "for t >= 2 and (d, d' >= 2 or d, a >= 2)"
 THEOREM_32 = "Theorem 3.2 (fibers of one layer)"
@@ -216,8 +218,13 @@ def _theorem_37(model: DeepLightning, answer: Fiber) -> dict[str, Any]:
     return {"theorem": check, "counterexample": {"statement": statement, **counter, "repair": repair}}
 
 
-ABOUT: dict[str, Callable[[Model, Any], dict[str, Any]]] = {
+_ABOUT: dict[str, Callable[[Model, Any], dict[str, Any]]] = {
     "singular-locus": singular_points,
     "boundary": boundary_points,
     "fiber": fibers,
 }
+
+
+def said_about(question: str, subject: Any, answer: Any) -> dict[str, Any]:
+    """Fields of an answer that say what the paper printed about it, and whether it is so; empty where it says nothing."""
+    return _ABOUT[question](subject, answer) if question in _ABOUT else {}

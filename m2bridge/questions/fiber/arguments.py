@@ -18,7 +18,7 @@ from m2bridge.models import MLP, DeepLightning, Lightning, Linear
 from m2bridge.models.softmax import Softmax
 from m2bridge.models.virtual import virtual_weights
 from m2bridge.questions import over_q
-from m2bridge.questions.fiber.partners import is_skew
+from m2bridge.questions.over_q import is_skew
 from m2bridge.questions.point import Point, residues
 
 Rank = Callable[[np.ndarray], int]

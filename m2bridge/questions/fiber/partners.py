@@ -28,6 +28,7 @@ from m2bridge.questions.fiber.ranks import jacobian, outputs_at, sample_count
 from m2bridge.questions.fiber.result import RealPoint
 from m2bridge.questions.least_squares import descended
 from m2bridge.questions.orbits import exchanged
+from m2bridge.questions.over_q import is_skew
 from m2bridge.questions.point import Point
 
 Weights = Mapping[str, np.ndarray]
@@ -52,11 +53,6 @@ def partners(point: Point) -> list[tuple[str, np.ndarray]]:
     if other is not None and comparison(model, point.weights, other, 0).proved_same:
         found.append(("the exact partner of a skew M_1", model.flatten(other)))
     return found
-
-
-def is_skew(matrix: np.ndarray) -> bool:
-    """Whether M^T = -M and M is not zero."""
-    return bool(matrix.any()) and bool(np.all(matrix == -matrix.T))
 
 
 def skew_partner(point: Point) -> dict[str, np.ndarray] | None:
