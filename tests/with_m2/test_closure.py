@@ -19,11 +19,10 @@ from m2bridge.errors import InputError, LimitError
 from m2bridge.models import parse_spec
 from m2bridge.models.custom import from_text
 from m2bridge.models.own import from_callable
-from m2bridge.questions.closure import closure
+from m2bridge.questions.closure import Work, closure
 from m2bridge.questions.closure.accounting import account, say_account, vanish_at_fresh_points
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.interpolation import interpolate
-from m2bridge.questions.closure.work import Work
 from m2bridge.questions.kernel import Asking
 from m2bridge.records import from_document, to_document
 from m2bridge.results import Certainty, weigh

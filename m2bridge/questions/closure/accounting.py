@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,9 +30,13 @@ from m2bridge.models.polynomials import Polynomial, derivative, for_macaulay2
 from m2bridge.protocol import Values
 from m2bridge.questions.closure.image import Matrix, Span
 from m2bridge.questions.closure.interpolation import evaluate
-from m2bridge.questions.closure.work import PATIENCE, Work
 from m2bridge.results import Certainty, Evidence, said
 
+if TYPE_CHECKING:
+    from m2bridge.questions.closure import Work
+
+PATIENCE = 20.0
+"""Seconds for what Macaulay2 may leave out: a second count of the degree, unmixedness, a kernel beside interpolation."""
 MONOMIAL_RANKS = "ranks of all monomials at random image points"
 _SMALL_SPAN = 14
 _POINTS = 2

@@ -14,7 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import comb, lcm
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +24,10 @@ from m2bridge.models.polynomials import Polynomial, exponents_of, variables_of
 from m2bridge.questions.asking import Clock, LimitReached
 from m2bridge.questions.closure.accounting import MONOMIAL_RANKS, vanish_at_fresh_points
 from m2bridge.questions.closure.interpolation import Interpolation
-from m2bridge.questions.closure.work import Work
 from m2bridge.results import Certainty
+
+if TYPE_CHECKING:
+    from m2bridge.questions.closure import Work
 
 _MOST_COLUMNS = 1500
 _PRIMES = 6

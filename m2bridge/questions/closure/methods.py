@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from m2bridge.questions.closure import accounting
 from m2bridge.questions.closure.accounting import Account
 from m2bridge.questions.closure.interpolation import Interpolation
 from m2bridge.questions.closure.lifting import compare_primes, lift_forms, reduce_polynomial, substitute
-from m2bridge.questions.closure.work import Work
+
+if TYPE_CHECKING:
+    from m2bridge.questions.closure import Work
 
 HILBERT_DEGREES = 6
 """How far the Hilbert function is computed unless the caller knows better."""

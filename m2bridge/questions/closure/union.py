@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from m2bridge.errors import LimitError
 from m2bridge.linear.primes import primes_below
@@ -25,9 +25,11 @@ from m2bridge.questions.closure.methods import (
     generator_counts,
 )
 from m2bridge.questions.closure.result import ImageComponent
-from m2bridge.questions.closure.work import Work
 from m2bridge.questions.source import PointField, Source
 from m2bridge.results import Certainty
+
+if TYPE_CHECKING:
+    from m2bridge.questions.closure import Work
 
 _TRIED_PRIMES = 6
 _MOST_CHECKED = 40
