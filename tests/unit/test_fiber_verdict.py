@@ -14,14 +14,13 @@ from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Lightning, parse_spec
 from m2bridge.programs.program import degree_in
 from m2bridge.protocol import Values
-from m2bridge.questions.fiber import deep
+from m2bridge.questions.fiber import deep, judged
 from m2bridge.questions.fiber.arguments import coarsest
 from m2bridge.questions.fiber.computed import ComputedFiber
 from m2bridge.questions.fiber.known import finite_symmetries, slice_of, symmetry_dim
 from m2bridge.questions.fiber.ranks import Dimensions, generic_ranks, kernel_dim
 from m2bridge.questions.fiber.request import equation_span, estimated_terms
 from m2bridge.questions.fiber.result import FiberComponent
-from m2bridge.questions.fiber.verdict import judged
 from m2bridge.questions.point import random_point, stratum_point
 from m2bridge.results import Certainty
 from m2bridge.scripts import Script

@@ -9,24 +9,21 @@ equal dimensions show an open orbit and nothing more, because its complement may
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from m2bridge.errors import OutOfReachError
 from m2bridge.linear.primes import MACAULAY2_PRIME
 from m2bridge.models import MLP, DeepLightning, Lightning, Model
 from m2bridge.models.custom import OwnModel, PolynomialMap
 from m2bridge.models.own import OwnNetwork
-from m2bridge.models.symmetries import FoundSymmetries, SignedPermutation
-from m2bridge.programs.program import Program
 from m2bridge.questions.fiber.arguments import Orbits, all_orbits, coarsest
 from m2bridge.questions.fiber.computed import ComputedFiber, here, plain
 from m2bridge.questions.fiber.deep import factored, lifted, wants_factors
-from m2bridge.questions.fiber.known import slice_of
+from m2bridge.questions.fiber.known import found_symmetries, search_of, slice_of, why_so_many
 from m2bridge.questions.fiber.partners import counterexample, real_points
-from m2bridge.questions.fiber.ranks import dimensions_of
+from m2bridge.questions.fiber.ranks import Dimensions, dimensions_of
 from m2bridge.questions.fiber.request import equation_span, estimated_terms
-from m2bridge.questions.fiber.result import Fiber, FiberComponent, RealPoint
-from m2bridge.questions.fiber.verdict import Judgement, judged
+from m2bridge.questions.fiber.result import Fiber, FiberComponent, Identifiability, RealPoint
 from m2bridge.questions.kernel import Asking, ForceOption, question
 from m2bridge.questions.point import (
     PRIMES,
@@ -36,13 +33,9 @@ from m2bridge.questions.point import (
     StratumOption,
     good_prime,
     one_of,
-    rank_prime,
     resolve,
 )
 from m2bridge.results import Certainty, Evidence, proves
-from m2bridge.symmetry.exchanges import exchanged_variables
-from m2bridge.symmetry.finite import finite_group
-from m2bridge.symmetry.search import Search
 
 __all__ = ["Fiber", "FiberComponent", "RealPoint", "fiber"]
 
@@ -54,10 +47,6 @@ _MOST_WEIGHTS = 40
 _PLAIN_LIGHTNING_WEIGHTS = 20
 _PLAIN_WEIGHTS_BEFORE_SLICE = 12
 _MULTI_HEAD_WEIGHTS = 12
-_SEARCH_SECONDS = 20.0
-"""So long linear symmetries of a user's own model are searched."""
-_MOST_ELEMENTS = 200
-"""So many elements of their finite group are used."""
 _PATIENCE = 120.0
 """So long one Groebner basis is waited for; --force waits as long as the question lasts."""
 
@@ -93,7 +82,7 @@ def fiber(
     prime = MACAULAY2_PRIME if ask.prime is None else ask.prime
     asked, model = model, _by_coordinates(model)
     if isinstance(model, OwnNetwork | PolynomialMap) and model.polynomial and not model.constraints:
-        model = replace(model, found=_found_symmetries(ask, model, asked.program))
+        model = replace(model, found=found_symmetries(ask, model, asked.program))
     point = resolve(model, one_of(at, stratum, rationalize), ask.seed)
     p, note = good_prime(point, prime)
     ask.require_engine()
@@ -135,36 +124,6 @@ def _by_coordinates(model: Model) -> Model:
     return model
 
 
-def _search(ask: Asking, model: Model) -> Search:
-    """The search for symmetries of a user's own model, which names none."""
-    left = ask.clock.remaining
-    seconds = _SEARCH_SECONDS if left is None else min(_SEARCH_SECONDS, left / 4)
-    return Search(model.program, p=rank_prime(model), seed=ask.seed, seconds=seconds, all_affine=True)
-
-
-def _found_symmetries(ask: Asking, model: Model, written: Program) -> FoundSymmetries:
-    """Linear symmetries of a user's own model; finite ones are read off the program as it was written, or tried in a map."""
-    ask.announce("linear symmetries")
-    search = _search(ask, model).linear()
-    return FoundSymmetries(
-        complete=search.complete and not search.unverified,
-        fields=tuple(search.fields),
-        finite=finite_group(written, _exchanges(model), most=_MOST_ELEMENTS),
-    )
-
-
-def _exchanges(model: Model) -> list[SignedPermutation]:
-    """Variables of a map that change places."""
-    if not isinstance(model, PolynomialMap):
-        return []
-    found = []
-    for pairs in exchanged_variables(model):
-        turned = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
-        order = tuple(model.variables.index(turned.get(name, name)) for name in model.variables)
-        found.append(SignedPermutation(order, (1,) * len(order)))
-    return found
-
-
 def _up_to_linear_symmetries(ask: Asking, model: OwnModel, verdict: Judgement, orbit_dim: int) -> Judgement:
     """The verdict that weights are not identifiable, with what stands in the way of taking it for the last word."""
     if not model.found.complete:
@@ -173,7 +132,7 @@ def _up_to_linear_symmetries(ask: Asking, model: OwnModel, verdict: Judgement, o
     if model.constraints:
         return verdict
     ask.announce("symmetries that are not linear")
-    rank = _search(ask, model).run(2).rank
+    rank = search_of(ask, model).run(2).rank
     if rank <= orbit_dim:
         return verdict
     reason = (
@@ -256,3 +215,105 @@ def _wants_slice(point: Point, seed: int) -> bool:
     if isinstance(model, Lightning) or not many:
         return False
     return slice_of(model, seed) is not None and all(array.any() for array in point.weights.values())
+
+
+# -- the verdict, in one word: the strongest that was shown, with its reason and how sure it is --------------------------------
+
+_UNDECIDED = "the components of the fiber were not computed, and dimensions at this point do not decide"
+_NOT_BY_COMPONENTS = (
+    "components of the fiber and dimensions at this point do not decide: smaller orbits were not counted"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict with its reason and certainty; `orbits` when all of them are counted."""
+
+    word: Identifiability
+    reason: str
+    certainty: Certainty
+    orbits: int | None = None
+    probability: float | None = None
+
+
+def judged(model: Model, found: ComputedFiber, argument: Orbits | None, dims: Dimensions) -> Judgement:
+    """The strongest verdict that was shown: by an argument, by components, by the differential at the point, by generic ranks."""
+    return (
+        (_from_argument(argument, dims) if argument is not None else None)
+        or _from_size(found, dims)
+        or _from_orbits(model, found, dims)
+        or _from_the_differential(found, dims)
+        or _from_generic_ranks(dims)
+        or Judgement("undecided", _NOT_BY_COMPONENTS if found.components else _UNDECIDED, Certainty.PROBABLE)
+    )
+
+
+def _from_argument(argument: Orbits, dims: Dimensions) -> Judgement:
+    word: Identifiability
+    if not argument.finite and dims.orbit_dim in (dims.tangent_upper, argument.fiber_dim):
+        word = "open-orbit"
+        words = "the orbit is open in the fiber, which contains infinitely many other orbits"
+    elif not argument.finite:
+        word, words = "not-identifiable", "the fiber is an infinite union of orbits of the known symmetries"
+    elif argument.count == 1:
+        word, words = "identifiable-up-to-symmetry", "the fiber is one orbit of the known symmetries"
+    else:
+        count = "finitely many" if argument.count is None else str(argument.count)
+        word, words = "finite-up-to-symmetry", f"the fiber is {count} orbits of the known symmetries"
+    return Judgement(word, f"{words}: {argument.reason}", Certainty.PROVED, argument.count)
+
+
+def _from_size(found: ComputedFiber, dims: Dimensions) -> Judgement | None:
+    """A component is larger than the orbit through a point of it, or than all orbits."""
+    largest = dims.generic_orbit_dim
+    for component in found.components or ():
+        orbit = largest if component.orbit_dim is None else component.orbit_dim
+        if component.dim > orbit:
+            reason = f"the fiber has a component of dimension {component.dim}, the orbits in it {orbit}"
+            return Judgement("not-identifiable", reason, Certainty.PROBABLE)  # over F_p
+    if found.least_dim is not None and found.least_dim > largest:
+        reason = (
+            f"the fiber has dimension {found.least_dim} or more, the orbits of the known symmetries {largest}"
+        )
+        return Judgement("not-identifiable", reason, Certainty.PROBABLE)
+    return None
+
+
+def _from_orbits(model: Model, found: ComputedFiber, dims: Dimensions) -> Judgement | None:
+    """All orbits have the fiber's dimension, and are its components."""
+    if not found.orbits_full:
+        return None
+    count, components = found.orbits, found.components or ()
+    each = f"of dimension {dims.orbit_dim}, as every orbit in it has"
+    word: Identifiability = "identifiable-up-to-symmetry"
+    if count is None or not components or not all(c.orbit for c in components):
+        word, number = "finite-up-to-symmetry", "finitely many" if count is None else str(count)
+        reason = f"the fiber is {number} orbits {each}, not all of them explained by the known symmetries"
+    elif count > 1:
+        reason = f"the fiber is {count} orbits {each}{why_so_many(model, count)}"
+    else:
+        reason = f"the fiber is one orbit of the known symmetries, {each}"
+        if any(c.reduced is False for c in components):
+            reason += "; its equations count it more than once"
+    return Judgement(word, reason, Certainty.PROBABLE, count)
+
+
+def _from_the_differential(found: ComputedFiber, dims: Dimensions) -> Judgement | None:
+    if dims.orbit_dim not in (dims.tangent_upper, found.dim_at_point):
+        return None
+    reason = (
+        f"the orbit of the known symmetries is open in the fiber, both of dimension {dims.orbit_dim} at the point; what else is "
+        "in the fiber was not shown"
+    )
+    sure = Certainty.PROVED if dims.tangent_upper == dims.orbit_dim else Certainty.PROBABLE
+    return Judgement("open-orbit", reason, sure)
+
+
+def _from_generic_ranks(dims: Dimensions) -> Judgement | None:
+    """No fiber of an irreducible source is smaller than the generic ones, and no orbit is larger than the generic ones."""
+    generic, orbit = dims.generic_fiber_dim, dims.generic_orbit_dim
+    if generic is None or generic <= orbit or not dims.irreducible_source:
+        return None
+    reason = f"every fiber has dimension {generic} or more, as generic ones have, orbits of the known symmetries at most {orbit}"
+    sure = Certainty.NUMERIC if dims.probability is None else Certainty.PROBABLE
+    return Judgement("not-identifiable", reason, sure, probability=dims.probability)

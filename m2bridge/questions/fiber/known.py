@@ -16,15 +16,56 @@ import numpy as np
 from m2bridge.errors import InputError
 from m2bridge.linear.modular import rank_mod
 from m2bridge.models import Mod, Model
-from m2bridge.models.custom import OwnModel
-from m2bridge.models.symmetries import SignedPermutation
+from m2bridge.models.custom import OwnModel, PolynomialMap
+from m2bridge.models.symmetries import FoundSymmetries, SignedPermutation
+from m2bridge.programs.program import Program
 from m2bridge.questions import over_q
-from m2bridge.questions.point import Point, fractions_of
-from m2bridge.symmetry.finite import permuted_axes, permuting_elements
+from m2bridge.questions.kernel import Asking
+from m2bridge.questions.point import Point, fractions_of, rank_prime
+from m2bridge.symmetry.exchanges import exchanged_variables
+from m2bridge.symmetry.finite import finite_group, permuted_axes, permuting_elements
+from m2bridge.symmetry.search import Search
 
 _MOST_PERMUTATIONS = 24
 _LARGEST = 30_000
 """Coefficients of a slice's forms are below this: one of `n` orbits lies on a form's zeros with probability at most n / 30000."""
+_SEARCH_SECONDS = 20.0
+"""So long linear symmetries of a user's own model are searched."""
+_MOST_ELEMENTS = 200
+"""So many elements of their finite group are used."""
+
+
+# -- those of a user's own model ------------------------------------------------------------------------------------------------
+
+
+def search_of(ask: Asking, model: Model) -> Search:
+    """The search for symmetries of a user's own model, which names none."""
+    left = ask.clock.remaining
+    seconds = _SEARCH_SECONDS if left is None else min(_SEARCH_SECONDS, left / 4)
+    return Search(model.program, p=rank_prime(model), seed=ask.seed, seconds=seconds, all_affine=True)
+
+
+def found_symmetries(ask: Asking, model: Model, written: Program) -> FoundSymmetries:
+    """Linear symmetries of a user's own model; finite ones are read off the program as it was written, or tried in a map."""
+    ask.announce("linear symmetries")
+    search = search_of(ask, model).linear()
+    return FoundSymmetries(
+        complete=search.complete and not search.unverified,
+        fields=tuple(search.fields),
+        finite=finite_group(written, _exchanges(model), most=_MOST_ELEMENTS),
+    )
+
+
+def _exchanges(model: Model) -> list[SignedPermutation]:
+    """Variables of a map that change places."""
+    if not isinstance(model, PolynomialMap):
+        return []
+    found = []
+    for pairs in exchanged_variables(model):
+        turned = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+        order = tuple(model.variables.index(turned.get(name, name)) for name in model.variables)
+        found.append(SignedPermutation(order, (1,) * len(order)))
+    return found
 
 
 # -- infinitesimal ones ----------------------------------------------------------------------------------------------------------
