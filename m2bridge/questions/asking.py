@@ -19,7 +19,7 @@ from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError
 from m2bridge.linear.primes import check_prime, is_prime
 from m2bridge.models import Model
 from m2bridge.protocol import Values
-from m2bridge.results import EngineUse, Evidence, Result, ScriptUse, Value, said, weigh
+from m2bridge.results import EngineUse, Evidence, Result, ScriptUse, Value, compared, proves, said, weigh
 from m2bridge.scripts import Script
 
 if TYPE_CHECKING:
@@ -283,6 +283,14 @@ class Asking:
     def say(self, quantity: str, value: Value, witness: str, method: str, **more: Any) -> None:
         """Add a witness's word; `more` are the other fields of :class:`~m2bridge.results.Evidence`."""
         self.evidence.append(said(quantity, value, witness, method, **more))
+
+    def prove(self, quantity: str, value: Value, witness: str, method: str, **more: Any) -> None:
+        """Add what a witness proves."""
+        self.evidence.append(proves(quantity, value, witness, method, **more))
+
+    def compare(self, quantity: str, *sayings: tuple[str, str, Value], **more: Any) -> None:
+        """Add one quantity from several witnesses, each with its method and its value."""
+        self.evidence += compared(quantity, *sayings, **more)
 
     def also(
         self, other: Question[S, R], subject: S | str, *, seconds: float | None = None, **options: Any

@@ -29,7 +29,7 @@ from m2bridge.questions.singular_locus.tangents import (
     spanning_lines,
     tangent_upper,
 )
-from m2bridge.results import Certainty, Result, Value, proves, register_result
+from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, known
 
 _MOST_COORDINATES = 200
@@ -194,11 +194,11 @@ def _say(ask: Asking, size: Dimension, found: Closure, rank: int | None, lower: 
     here = {"scope": "at-point", "field": "QQ"}
     if rank is not None:
         method = "rank over QQ of the differential at the weights"
-        ask.evidence.append(proves("jacobian_rank", rank, "exact", method, **here))
+        ask.prove("jacobian_rank", rank, "exact", method, **here)
         method += "" if whole else ", where the source is smooth"
-        ask.evidence.append(proves("image_dim", rank, "weights", method, relation=">="))
+        ask.prove("image_dim", rank, "weights", method, relation=">=")
     method = "span over QQ of curves through the point"
-    ask.evidence.append(proves("tangent", lower, "curves", method, relation=">=", **here))
+    ask.prove("tangent", lower, "curves", method, relation=">=", **here)
 
 
 def _local_dim(found: Closure, point: Point) -> int | None:

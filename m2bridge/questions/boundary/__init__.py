@@ -26,7 +26,7 @@ from m2bridge.questions.membership import ImageMembership, KnownFiber, known_fib
 from m2bridge.questions.membership.points import AlgebraicPoint
 from m2bridge.questions.orbits import exchanged
 from m2bridge.questions.singular_locus.layer import ask_dimension, layer_of
-from m2bridge.results import Certainty, compared, labelled, proves, said, settle
+from m2bridge.results import Certainty, labelled, settle
 
 __all__ = ["Boundary", "OrbitPlace", "PlacedPoint", "Region", "boundary", "decide"]
 
@@ -95,10 +95,8 @@ def boundary(
     dims, more = parts_of.dimensions(checked, values, ask.seed)
     ask.evidence += more
     for example in examples:
-        ask.evidence.append(
-            proves(
-                f"where: {example.name}", _coarse(example.where), "construction", "how the example was built"
-            )
+        ask.prove(
+            f"where: {example.name}", _coarse(example.where), "construction", "how the example was built"
         )
     # one script for all fibers, among networks with any A: rk A is the rank of a flattening
     any_rank = replace(checked, a=checked.d)
@@ -147,15 +145,13 @@ def _placed(
     if ours.rank_a <= model.attention_rank:
         word = {"ancestry": "template", "certainty": answer.certainty}
         how = "weights, or that there are none: `membership`"
-        ask.evidence.append(said(f"where: {name}", theirs, "membership", how, **word))
+        ask.say(f"where: {name}", theirs, "membership", how, **word)
         if ours.where == "undecided" and theirs is not None:
             quantity, real = f"real weights where there are complex ones: {name}", theirs != "closure-only"
-            ask.evidence.append(said(quantity, real, "membership", how, **word))
-            ask.evidence.append(proves(quantity, True, "criterion", ours.reason, ancestry="formula"))
+            ask.say(quantity, real, "membership", how, **word)
+            ask.prove(quantity, True, "criterion", ours.reason, ancestry="formula")
     if ours.where != "undecided":
-        ask.evidence.append(
-            proves(f"where: {name}", _coarse(ours.where), "criterion", method, ancestry="formula")
-        )
+        ask.prove(f"where: {name}", _coarse(ours.where), "criterion", method, ancestry="formula")
     where: Where = (theirs or "undecided") if ours.where == "undecided" else ours.where
     rank_one = ours.where in ("image", "boundary", "closure-only")
     for tag, what, found in (
@@ -166,7 +162,7 @@ def _placed(
         if tag in values:
             said_by_ideal = ("macaulay2", "equations over QQ at the point", values[tag][index])
             more = {"certainty": Certainty.PROVED}
-            ask.evidence += compared(f"{what}: {name}", said_by_ideal, ("exact", method, found), **more)
+            ask.compare(f"{what}: {name}", said_by_ideal, ("exact", method, found), **more)
     reason = ours.reason
     if ours.where == "undecided" and where != "image":
         undecided = "`membership` found neither weights nor that there are none within the limits; allow more with --timeout"

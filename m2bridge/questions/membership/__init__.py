@@ -31,7 +31,7 @@ from m2bridge.questions.membership.points import (
     target_of,
 )
 from m2bridge.questions.over_q import fmpq, sturm_count
-from m2bridge.results import Certainty, Result, Value, compared, proves, register_result, said
+from m2bridge.results import Certainty, Result, Value, register_result
 from m2bridge.views import View, cut
 
 TEMPLATE = "membership"
@@ -250,7 +250,7 @@ class _Search:
         )  # fmt: skip
 
     def _proved(self, quantity: str, value: bool, witness: str, method: str) -> None:
-        self.ask.evidence.append(proves(quantity, value, witness, method))
+        self.ask.prove(quantity, value, witness, method)
 
     def _fiber(self, *, prove: bool) -> tuple[Values, str | None]:
         sent, remaining = (
@@ -269,9 +269,7 @@ class _Search:
             place = AlgebraicPoint(modulus=tuple(modulus), variables=tuple(map(tuple, variables)))
             if not place.maps_to(self.model, self.point):
                 theirs = ("macaulay2", "a maximal ideal over the fiber", True)
-                self.ask.evidence += compared(
-                    "a point of the fiber", theirs, ("modular", "the program", False)
-                )
+                self.ask.compare("a point of the fiber", theirs, ("modular", "the program", False))
                 continue
             if self.complex is None:
                 self.complex = True
@@ -279,7 +277,7 @@ class _Search:
                 self._proved("complex_image", True, "substitution", method)
                 self.reasons.append(f"complex weights exist: {method}")
             roots = place.real_roots()
-            self.ask.evidence += compared(
+            self.ask.compare(
                 f"real roots of {cut(' '.join(place.modulus), 60)}", ("flint", "isolated roots", len(roots)),
                 ("sturm", "Sturm's theorem", sturm_count(place.polynomial)), certainty=Certainty.PROVED,
             )  # fmt: skip
@@ -315,7 +313,7 @@ class _Search:
             terms = {m: fmpq(c) for m, c in h.items()}
             total += ring[0].context().from_dict(terms) * f
         holds, method = bool(total == 1), "cofactors, multiplied out with the program's coordinates"
-        self.ask.evidence += compared(
+        self.ask.compare(
             "1 is a combination of the fiber's equations", ("macaulay2", "cofactors over QQ", True),
             ("substitution", method, holds), certainty=Certainty.PROVED,
         )  # fmt: skip
@@ -380,9 +378,7 @@ class _Search:
             return
         how = f"least squares from random starts; distance {distance:.1e}"
         reached, detail = True if distance < REACHED else None, {"distance": distance}
-        self.ask.evidence.append(
-            said(quantity, reached, "numpy", how, certainty=Certainty.NUMERIC, detail=detail)
-        )
+        self.ask.say(quantity, reached, "numpy", how, certainty=Certainty.NUMERIC, detail=detail)
         if self.real:
             self._proved(quantity, True, "weights", "they were found")
         elif self.far:

@@ -20,7 +20,7 @@ from m2bridge.questions.singular_locus import layer, strata
 from m2bridge.questions.singular_locus.general import general_locus
 from m2bridge.questions.singular_locus.layer import Sent, layer_of
 from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus, Stratum
-from m2bridge.results import Certainty, compared, labelled, settle
+from m2bridge.results import Certainty, labelled, settle
 
 __all__ = ["Component", "Place", "SingularLocus", "Stratum", "check_model", "singular_locus"]
 
@@ -123,7 +123,7 @@ def _singular_dim(ask: Asking, sent: Sent, orbits: Sequence[Stratum], values: Va
     listed = values.get("singular_at")
     for s, theirs in zip(orbits, listed, strict=True) if listed else ():
         ours = None if s.verdict == "undecided" else s.verdict == "singular"
-        ask.evidence += compared(
+        ask.compare(
             f"singular {s.rank_a},{s.rank_v},{s.meet}",
             ("macaulay2", "in the radical of the singular scheme", theirs), ("orbits", "tangent bounds", ours),
         )  # fmt: skip

@@ -27,7 +27,7 @@ from m2bridge.questions.dimension import dimension
 from m2bridge.questions.kernel import Asking
 from m2bridge.questions.singular_locus.places import places_in_weights
 from m2bridge.questions.singular_locus.result import Component, Place, SingularLocus
-from m2bridge.results import Certainty, compared, labelled, said
+from m2bridge.results import Certainty, labelled, said
 
 TEMPLATE = "singular_strata"
 _MOST_COORDINATES = 200
@@ -289,12 +289,12 @@ def _witness_points(ask: Asking, span: InSpan, values: Values, p: int) -> None:
         for coordinate, text in zip(span.basis, point, strict=True):
             place[coordinate] = int(text) % p
         rank = rank_mod(span.gradients(place, p), p) if span.equations else 0
-        ask.evidence += compared(
+        ask.compare(
             f"rank at a point of component {number}", ("macaulay2", "generic rank on the component", part[2]),
             ("interpolation", "rank of the equations' Jacobian", rank), prime=p,
         )  # fmt: skip
         on_closure = not any(f.at(place) % p for f in span.equations)
-        ask.evidence += compared(
+        ask.compare(
             f"point of component {number} on the closure", ("macaulay2", "a point of the component", True),
             ("interpolation", "the equations vanish", on_closure), prime=p,
         )  # fmt: skip

@@ -32,7 +32,7 @@ from m2bridge.questions.singular_locus.tangents import (
     tangent_upper,
     verdict_of,
 )
-from m2bridge.results import Certainty, compared, proves
+from m2bridge.results import Certainty
 
 _MOST_STRATA = 24
 _SPREAD = 500
@@ -80,7 +80,7 @@ def _place(
         check()
     lower = exact_span(model, fiber, np.random.default_rng([ask.seed, 6]), enough=size.upper_bound)
     quantity, method = f"tangent at {stratum.name}", "span over QQ of curves through the point"
-    ask.evidence.append(proves(quantity, lower, "curves", method, relation=">=", scope="at-point"))
+    ask.prove(quantity, lower, "curves", method, relation=">=", scope="at-point")
     upper, sure, complete, inside = None, Certainty.PROBABLE, False, None
     if found is not None:
         upper, sure = tangent_upper(found, stratum.point)
@@ -94,7 +94,7 @@ def _place(
     if components is not None and found is not None:
         inside = _components_at(stratum.point, found, components)
         ours = None if verdict == "undecided" else verdict == "singular"
-        ask.evidence += compared(
+        ask.compare(
             f"singular at {stratum.name}", ("macaulay2", "on a component of the singular locus", bool(inside)),
             ("modular", "tangent space at the image of these weights", ours),
         )  # fmt: skip

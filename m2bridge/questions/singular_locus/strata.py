@@ -232,15 +232,13 @@ def decided_by_fibers(
         # a fiber of length one is reduced: the differential has the scaling (A, -V) in its kernel and nothing else
         kernel = model.d**2 + model.dp * model.d - rank_over_q(differential(model, A, V))
         one = (dim, degree) == (1, 2)
-        ask.evidence += compared(
+        ask.compare(
             f"one reduced point over {orbit}", ("macaulay2", "degree of the affine fiber is 2", one),
             ("modular", "kernel of the differential over QQ", False if kernel > 1 else one), prime=prime,
         )  # fmt: skip
         if one and kernel == 1:
             method = "finite map whose fiber has length one modulo p, hence over QQ"
-            ask.evidence.append(
-                proves(f"tangent {orbit}", source_dim, "finite map", method, relation="<=", prime=prime)
-            )
+            ask.prove(f"tangent {orbit}", source_dim, "finite map", method, relation="<=", prime=prime)
             found[i] = replace(
                 found[i], verdict="smooth", certainty=Certainty.PROVED, tangent_upper=source_dim
             )
