@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from itertools import combinations
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from m2bridge.boxes import box
 from m2bridge.views import View, cut
@@ -234,11 +234,9 @@ def by_quantity(evidence: Iterable[Evidence]) -> dict[str, list[Evidence]]:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Settled(NamedTuple):
     """What all evidence on one quantity amounts to: a value (None: undecided), how sure, and who says so."""
 
-    quantity: str
     value: Value
     certainty: Certainty
     witnesses: tuple[str, ...]
@@ -253,9 +251,8 @@ def settle(evidence: Iterable[Evidence]) -> dict[str, Settled]:
     settled = {}
     for name, items in by_quantity(evidence).items():
         decided = [item for item in items if item.value is not None]
-        value, certainty = _strongest_value(decided)
         witnesses = tuple(dict.fromkeys(item.witness for item in decided))
-        settled[name] = Settled(quantity=name, value=value, certainty=certainty, witnesses=witnesses)
+        settled[name] = Settled(*_strongest_value(decided), witnesses)
     return settled
 
 

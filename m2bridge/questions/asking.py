@@ -297,7 +297,8 @@ class Asking:
     ) -> R:
         """The answer to another question, within what is left of this one's time, with the same engine and seed.
 
-        What that question ran is remembered; its evidence is not taken over.
+        What that question ran is remembered. Of its evidence only what contradicts itself is taken over: it must not be believed
+        here either.
         """
         limits = self._limits_left(seconds, _LEAST_SECONDS)
         given = {"seed": self.seed, "limits": limits, "keep": self.keep, "progress": self.progress, **options}
@@ -306,6 +307,7 @@ class Asking:
             given["engine"] = self.engine
         answer = other(subject, **given)
         self.scripts += answer.scripts
+        self.evidence += [item for c in answer.conflicts for item in (c.first, c.second)]
         return answer
 
     def answer(self, kind: type[R], **found: Any) -> R:

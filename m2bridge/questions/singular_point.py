@@ -150,8 +150,6 @@ def singular_point(
     certainty, relation = (found.certainty, "=") if complete else (sure, "<=")
     more = {"relation": relation, "certainty": certainty, "scope": "at-point", "field": found.field}
     ask.say("tangent", upper, "equations", method, **more)
-    # evidence behind this that contradicts itself must not be believed here either
-    ask.evidence += [e for part in (found, size) for c in part.conflicts for e in (c.first, c.second)]
     grounds = size.certainty if whole else found.certainty  # of the local dimension
     verdict: Singularity = "undecided"
     certainty = Certainty.PROBABLE

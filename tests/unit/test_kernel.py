@@ -93,6 +93,17 @@ def test_witnesses_that_disagree(engine: ReplayEngine) -> None:
     assert found.conflicts
 
 
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_contradiction_of_a_question_behind_is_one_of_the_answer(engine: ReplayEngine, wrong: bool) -> None:
+    @question(asks="Four times the number of weights.")
+    def four_times(ask: Asking, model: Model) -> Double:
+        half = ask.also(double_weights, model, wrong=wrong).double
+        return ask.answer(Double, model=model.spec, certainty=Certainty.PROVED, double=2 * half)
+
+    found = four_times(LAYER, engine=engine)
+    assert (found.double, found.agreement, len(found.conflicts)) == (40, False if wrong else None, wrong)
+
+
 def test_options_are_checked() -> None:
     assert list(double_weights.options) == ["more", "late", "wrong"]
     assert double_weights.options["more"].option.least == 0

@@ -123,7 +123,6 @@ def boundary(
 def _closure_values(ask: Asking, model: Lightning, points: Sequence[Coordinates]) -> dict[str, Any]:
     """The closure's equations and, where these are all, which of the points satisfy them."""
     found = ask.also(closure, model, method="kernel", field="QQ", equations=True)
-    ask.evidence += [item for c in found.conflicts for item in (c.first, c.second)]
     equations = found.equations or ()
     values: dict[str, Any] = {"equations": [f.text() for f in equations]}
     if found.completeness == "complete":
@@ -140,7 +139,6 @@ def _placed(
     ask.announce(f"weights of {name}")
     seconds = None if name == "point" else _EXAMPLE_SECONDS
     answer = ask.also(membership, replace(model, a=model.d), point=known, seconds=seconds)
-    ask.evidence += [item for c in answer.conflicts for item in (c.first, c.second)]
     theirs, method = place_of(answer), "ranks of flattenings and the sign of e2"
     if ours.rank_a <= model.attention_rank:
         word = {"ancestry": "template", "certainty": answer.certainty}

@@ -103,7 +103,6 @@ def _closure(ask: Asking, model: Model, *, force: bool) -> Closure | None:
                 found = kernel
         except LimitError:
             pass
-    ask.evidence += [item for c in found.conflicts for item in (c.first, c.second)]
     return found
 
 
