@@ -6,8 +6,7 @@ polynomials, rationals or balls. Leading axes are batches. The work is done by i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -30,57 +29,45 @@ if TYPE_CHECKING:
 _BLOCK_BYTES = 1 << 22  # a block of the Jacobian that stays near the processor
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """An arithmetic with the way into it and back."""
-
-    arithmetic: Floats
-    enter: Callable[[Any], Array]
-    leave: Callable[[Array], Any]
-
-
-def setting_of(arrays: Iterable[Any]) -> Setting:
+def arithmetic_of(arrays: Iterable[Any]) -> Floats:
     """The arithmetic that arrays are of: F_p if one of them is, else float64 if they are floats, else exact objects."""
     listed = list(arrays)
     residue = next((array for array in listed if isinstance(array, Mod)), None)
     if residue is not None:
-        field = residue.field
-        return Setting(
-            Residues(field),
-            lambda a: a.data if isinstance(a, Mod) else field.residues(a),
-            lambda a: Mod.wrap(a, field.p),
-        )
+        return Residues(residue.field)
     plain = [np.asarray(array) for array in listed]
     kinds = {array.dtype.kind for array in plain}
     if "f" in kinds and "O" not in kinds:
-        return Setting(Floats(), lambda a: np.asarray(a, dtype=np.float64), lambda a: a)
+        return Floats()
     entries = (entry for array in plain if array.dtype == object for entry in array.reshape(-1))
     numbers = (int, np.integer, Fraction, float)
-    return _objects(next((e for e in entries if not isinstance(e, numbers)), None), whole=kinds <= set("iub"))
+    return _Exact(next((e for e in entries if not isinstance(e, numbers)), None), whole=kinds <= set("iub"))
 
 
-def _objects(sample: Any, *, whole: bool) -> Setting:
+class _Exact(Objects):
     """Exact objects; `sample` is one of them that is no number, `whole` says that all are integers."""
 
-    def number(value: Fraction) -> Any:
+    def __init__(self, sample: Any, *, whole: bool) -> None:
+        super().__init__(self._number)
+        self.sample, self.whole = sample, whole
+
+    def _number(self, value: Fraction) -> Any:
         if value.denominator == 1:
             return value.numerator
-        return value if sample is None else fmpq(value.numerator, value.denominator)
+        return value if self.sample is None else fmpq(value.numerator, value.denominator)
 
-    def enter(array: Any) -> Array:
+    def enter(self, array: Any) -> Array:
         array = np.asarray(array)
         exact = int if array.dtype.kind != "f" else lambda entry: Fraction(float(entry))
         return array if array.dtype == object else elementwise(exact, array)
 
-    def leave(array: Array) -> Any:
-        if whole and all(entry.denominator == 1 and abs(entry) < 2**62 for entry in array.reshape(-1)):
+    def leave(self, array: Array) -> Any:
+        if self.whole and all(entry.denominator == 1 and abs(entry) < 2**62 for entry in array.reshape(-1)):
             return array.astype(np.int64)
-        if sample is None:
+        if self.sample is None:
             return array
-        zero = sample * 0
+        zero = self.sample * 0
         return elementwise(lambda entry: zero + entry if isinstance(entry, int) else entry, array)
-
-    return Setting(Objects(number), enter, leave)
 
 
 # -- arrays with letters, and back -----------------------------------------------------------------------
@@ -98,7 +85,7 @@ class _Given:
         shapes = program.parameters | program.input_shapes if inputs is not None else program.parameters
         arrays = dict(weights) if inputs is None else {**weights, **_by_name(program, inputs)}
         self.program = program
-        self.setting = setting_of(arrays[name] for name in shapes if name in arrays)
+        self.arithmetic = arithmetic_of(arrays[name] for name in shapes if name in arrays)
         self.batch: Shape = ()
         for name, shape in shapes.items():
             if name not in arrays:
@@ -110,17 +97,17 @@ class _Given:
             self.batch = np.broadcast_shapes(self.batch, given[:place])
         self.arrays: dict[str, Lettered] = {}
         for name, shape in shapes.items():
-            array = self.setting.enter(arrays[name])
+            array = self.arithmetic.enter(arrays[name])
             if array.ndim > len(shape):
                 array = np.broadcast_to(array, (*self.batch, *shape)).reshape(prod(self.batch), *shape)
             self.arrays[name] = Lettered("N" if array.ndim > len(shape) else "", array)
-        self.directions = unit_directions(program, self.setting.arithmetic) if derivative else None
+        self.directions = unit_directions(program, self.arithmetic) if derivative else None
         self.sizes = {"N": prod(self.batch)} if self.batch else {}
         self.sizes |= {"T": program.parameter_count} if derivative else {}
 
     def values(self) -> Array:
         """The outputs, or their derivatives, as vectors behind the leading axes."""
-        arithmetic = self.setting.arithmetic
+        arithmetic = self.arithmetic
         found: Sequence[Lettered | None] = evaluate(self.program, arithmetic, self.arrays)
         if self.directions is not None:
             found = tangents(self.program, arithmetic, [v for v in found if v is not None], self.directions)
@@ -128,12 +115,11 @@ class _Given:
 
     def coefficients(self, exponents: np.ndarray) -> Array:
         """The coefficients of monomials in the inputs, or their derivatives, behind the leading axes."""
-        arithmetic = self.setting.arithmetic
-        form = output_form(self.program, arithmetic, self.arrays, self.sizes, self.directions)
-        return coefficient_table(arithmetic, form, exponents)
+        form = output_form(self.program, self.arithmetic, self.arrays, self.sizes, self.directions)
+        return coefficient_table(self.arithmetic, form, exponents)
 
     def returned(self, array: Array, shape: Shape) -> Any:
-        return self.setting.leave(np.ascontiguousarray(array).reshape((*self.batch, *shape)))
+        return self.arithmetic.leave(np.ascontiguousarray(array).reshape((*self.batch, *shape)))
 
     def matrix(self, array: Array) -> Any:
         """Derivatives with the axis of the flat weights as the last one."""
@@ -198,8 +184,7 @@ def coordinate_jacobian(model: Model, weights: Weights) -> Any:
 def input_form(program: Program, weights: Weights, *, most_products: int) -> Form:
     """The outputs as polynomials in the inputs; OutOfReachError where an instruction multiplies too many coefficients."""
     given = _Given(program, weights)
-    over, sizes = given.setting.arithmetic, given.sizes
-    return output_form(program, over, given.arrays, sizes, most_products=most_products)
+    return output_form(program, given.arithmetic, given.arrays, given.sizes, most_products=most_products)
 
 
 # -- derivatives -----------------------------------------------------------------------------------------
@@ -226,18 +211,16 @@ def output_jacobian(model: Model, weights: Weights, inputs: Any) -> Any:
         window = {
             name: Lettered("N", given.arrays[name].array[start : start + block]) for name in program.inputs
         }
-        parts.append(
-            jacobian_block(program, given.setting.arithmetic, given.arrays | window, np.arange(columns))
-        )
-    return given.setting.leave(np.concatenate(parts) if parts else np.zeros((0, columns)))
+        parts.append(jacobian_block(program, given.arithmetic, given.arrays | window, np.arange(columns)))
+    return given.arithmetic.leave(np.concatenate(parts) if parts else np.zeros((0, columns)))
 
 
 def input_derivative(model: Model, weights: Weights, inputs: Any, directions: Any) -> Any:
     """The derivative of the outputs at several inputs, each in its direction: the shape of the outputs."""
     program, given = model.program, _Given(model.program, weights, inputs)
-    arithmetic = given.setting.arithmetic
+    arithmetic = given.arithmetic
     named = _by_name(program, directions).items()
-    moved = {name: Lettered("N", given.setting.enter(array)) for name, array in named}
+    moved = {name: Lettered("N", arithmetic.enter(array)) for name, array in named}
     found = tangents(program, arithmetic, evaluate(program, arithmetic, given.arrays), moved)
     return given.returned(flat_outputs(program, arithmetic, found, given.sizes), model.output_shape or ())
 

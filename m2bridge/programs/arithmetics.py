@@ -16,7 +16,7 @@ import numpy as np
 
 from m2bridge.errors import NotPolynomialError
 from m2bridge.linear.numeric import UNIT, Ball, ball_of_arb, gamma, outward
-from m2bridge.linear.residues import Field, residue
+from m2bridge.linear.residues import Field, Mod, residue
 from m2bridge.programs.instructions import Shape
 
 Array = Any
@@ -35,6 +35,14 @@ class Floats:
     def integers(self, array: Any) -> Array:
         """An array of integers in this arithmetic."""
         return np.asarray(array, dtype=self.dtype)
+
+    def enter(self, array: Any) -> Array:
+        """An array as people give it, in this arithmetic."""
+        return self.integers(array)
+
+    def leave(self, array: Array) -> Any:
+        """An array of this arithmetic as people get it."""
+        return array
 
     def zeros(self, shape: Shape) -> Array:
         return self.integers(np.zeros(shape, dtype=np.int64))
@@ -119,6 +127,12 @@ class Residues(Floats):
 
     def integers(self, array: Any) -> Array:
         return self.field.residues(array)
+
+    def enter(self, array: Any) -> Array:
+        return array.data if isinstance(array, Mod) else self.field.residues(array)
+
+    def leave(self, array: Array) -> Any:
+        return Mod.wrap(array, self.field.p)
 
     def zeros(self, shape: Shape) -> Array:
         return np.zeros(shape, dtype=self.field.dtype)
