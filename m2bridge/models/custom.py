@@ -155,7 +155,7 @@ class PolynomialMap(OwnModel):
 
     def draw_point(self, rng: np.random.Generator, p: int, *, zero: tuple[int, ...] = ()) -> np.ndarray:
         """A random point of the source over F_p at which the variables `zero` vanish; InputError when none was found."""
-        return point_on_variety(self.constraints, len(self.variables), rng, p, zero)
+        return point_on_variety(self.constraints, self._constraint_program, rng, p, zero)
 
     def draw_real_weights(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         if self.constraints:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from math import lcm, prod
+from functools import partial
+from math import lcm
+from typing import Any
 
 import numpy as np
 from flint import fmpz_mpoly_ctx, nmod_poly
@@ -14,7 +15,8 @@ from m2bridge.linear.residues import Mod, residue
 from m2bridge.models.evaluation import run
 from m2bridge.models.polynomials import Polynomial, Terms, polynomial_text
 from m2bridge.programs.instructions import Shape
-from m2bridge.programs.program import Builder, Program
+from m2bridge.programs.program import Program
+from m2bridge.programs.recording import record_call
 
 _MOST_FACTORED_TERMS = 500
 _MOST_FACTORED_DEGREE = 40
@@ -33,43 +35,25 @@ def polynomial_program(
     >>> run(squares, {"x": Mod([[1, 2], [5, 3]], 101)}).values.tolist()
     [[96, 4], [16, 30]]
     """
-    builder = Builder()
-    parts = [builder.write("weight", (), name, shape=shape) for name, shape in weights.items()]
-    flat = [
-        place
-        if len(builder.shape(place)) == 1
-        else builder.write("reshape", (place,), shape=(prod(builder.shape(place)),))
-        for place in parts
-    ]
-    x = flat[0] if len(flat) == 1 else builder.write("concatenate", flat, 0)
-    output = _combination(builder, x, polynomials)
-    vanishing = [_combination(builder, x, constraints)] if constraints else []
-    return builder.finished([("y", output)], vanishing)
+
+    def values(given: Sequence[Polynomial | Terms], arrays: Mapping[str, Any]) -> Any:
+        return _combination(np.concatenate([array.ravel() for array in arrays.values()]), given)
+
+    zeros = partial(values, constraints) if constraints else None
+    return record_call(lambda arrays, _: values(polynomials, arrays), weights, vanishing=zeros).program
 
 
-def _combination(builder: Builder, x: int, given: Sequence[Polynomial | Terms]) -> int:
+def _combination(x: Any, given: Sequence[Polynomial | Terms]) -> Any:
     polynomials = [dict(f) for f in given]
     monomials = list(dict.fromkeys(exponents for f in polynomials for exponents in f))
-    count = len(monomials)
-    one = builder.write("constant", (), Fraction(1), shape=(1,))
-    if not count:
-        return builder.write("constant", (), *[Fraction(0)] * len(polynomials), shape=(len(polynomials),))
-    total: int | None = None
+    if not monomials:
+        return np.zeros(len(polynomials), dtype=np.int64)
+    total: Any = np.ones(len(monomials), dtype=np.int64)
     for variable, powers in enumerate(zip(*monomials, strict=True)):
         occurring = sorted(set(powers))
-        if occurring != [0]:
-            base = builder.write("slice", (x,), (variable, 1, 1))
-            parts = [
-                one if n == 0 else base if n == 1 else builder.write("power", (base,), n) for n in occurring
-            ]
-            table = builder.write("concatenate", parts, 0) if len(parts) > 1 else parts[0]
-            part = builder.write("gather", (table,), *map(occurring.index, powers), shape=(count,))
-            total = part if total is None else builder.write("multiply", (total, part))
-    if total is None:
-        total = builder.write("constant", (), *[Fraction(1)] * count, shape=(count,))
-    matrix = [Fraction(f.get(monomial, 0)) for f in polynomials for monomial in monomials]
-    combined = builder.write("constant", (), *matrix, shape=(len(polynomials), count))
-    return builder.write("einsum", (combined, total), ("ab", "b"), "a")
+        table = np.concatenate([x[variable : variable + 1] ** n for n in occurring])
+        total = total * table[list(map(occurring.index, powers))]
+    return np.array([[f.get(monomial, 0) for monomial in monomials] for f in polynomials]) @ total
 
 
 # -- sources that are given by equations ---------------------------------------------------------------
@@ -113,21 +97,20 @@ def refuse_products(constraints: Sequence[Terms], variables: Sequence[str]) -> N
 
 def point_on_variety(
     constraints: Sequence[Terms],
-    variables: int,
+    program: Program,
     rng: np.random.Generator,
     p: int,
     zero: tuple[int, ...] = (),
 ) -> np.ndarray:
     """A random common zero over F_p, at which the variables `zero` vanish; InputError where none was found.
 
-    All variables but one for each equation are drawn at random; the equations are then solved in turn, each
-    for a variable that no later one has been solved for. This finds points of hypersurfaces and of
-    triangular systems; what it returns is always checked. It lies on some component of the variety: others may never be met, and
-    those that split over a larger field have hardly any points over F_p.
+    `program` computes the constraints. All variables but one for each equation are drawn at random; the equations are then solved
+    in turn, each for a variable that no later one has been solved for. This finds points of hypersurfaces and of triangular
+    systems; what it returns is always checked. It lies on some component of the variety: others may never be met, and those that
+    split over a larger field have hardly any points over F_p.
     """
-    program = polynomial_program(constraints, {"x": (variables,)})
     for _ in range(_ATTEMPTS if not zero else _ATTEMPTS_WITH_ZEROS):
-        point = rng.integers(0, p, size=variables, dtype=np.int64)
+        point = rng.integers(0, p, size=program.parameter_count, dtype=np.int64)
         point[list(zero)] = 0
         solved = _solve_in_turn(constraints, point, rng, p, set(zero))
         if solved and not run(program, {"x": Mod(point, p)}).values.any():

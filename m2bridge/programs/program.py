@@ -243,10 +243,10 @@ class Builder:
         """The place of an instruction, which is made unless the same one is there already."""
         shapes = tuple(self.instructions[k].shape for k in operands)
         made = instruction(operation, constants, tuple(operands), shapes, shape)
-        if made not in self._known:
-            self._known[made] = len(self.instructions)
+        place = self._known.setdefault(made, len(self.instructions))
+        if place == len(self.instructions):
             self.instructions.append(made)
-        return self._known[made]
+        return place
 
     def finished(self, outputs: Sequence[tuple[str, int]], vanishing: Sequence[int] = ()) -> Program:
         """The program of what was added, with declarations first and nothing that no output needs."""

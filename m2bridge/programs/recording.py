@@ -30,6 +30,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
 from m2bridge.errors import M2BridgeError
+from m2bridge.programs.arithmetics import object_array
 from m2bridge.programs.contractions import transposed
 from m2bridge.programs.instructions import NAME, AxisSlice, ProgramError, Shape
 from m2bridge.programs.program import Builder, Program
@@ -397,7 +398,7 @@ def place_of(recorder: Recorder, value: Any) -> int:
     if not any(isinstance(leaf, Recorded) for leaf in leaves):
         if any(isinstance(leaf, np.ndarray) for leaf in leaves):
             return recorder.constant(np.array(value))
-        return recorder.reshape(recorder.constant(leaves), shape)
+        return recorder.constant(object_array(leaves, shape))
     places = [place_of(recorder, leaf) for leaf in leaves]
     inner = recorder.shape(places[0])
     if any(recorder.shape(k) != inner for k in places):
