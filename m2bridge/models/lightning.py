@@ -60,11 +60,6 @@ class LightningNetwork(Attention):
     # -- target -------------------------------------------------------------------------------------
 
     @property
-    def degrees(self) -> tuple[int, ...]:
-        top = 3**self.layers
-        return tuple(range(1, top + 1, 2)) if self.skip else (top,)
-
-    @property
     def coordinate_count(self) -> int:
         d, dp = self.widths[:2]
         return d * dp * comb(d + 1, 2) if self.coordinate_system == "segre" else self.ambient_dim

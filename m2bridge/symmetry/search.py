@@ -247,11 +247,6 @@ class Search:
         return chosen
 
 
-def search(program: Program, *, p: int, seed: int = 0, degree: int = 1, seconds: float = 10.0) -> Search:
-    """Verified infinitesimal symmetries of a polynomial program, of degree at most `degree`."""
-    return Search(program, p=p, seed=seed, seconds=seconds).run(degree)
-
-
 def _characters(program: Program, p: int, seed: int) -> Integers:
     """Two numbers modulo p for each weight that tell its character; a clash joins two parts, which costs time alone."""
     found = gradings(program)

@@ -15,7 +15,7 @@ from m2bridge.programs.ranks import generic_rank
 from m2bridge.symmetry.bounds import Bounds, coordinate_count, one_hidden_layer
 from m2bridge.symmetry.equations import equations
 from m2bridge.symmetry.parts import cuts
-from m2bridge.symmetry.search import search
+from m2bridge.symmetry.search import Search
 from tests.networks import NETWORKS
 
 P = 8388593
@@ -118,10 +118,10 @@ def test_no_bound_is_below_the_rank(widths: tuple[int, ...], r: int) -> None:
     """Every upper bound, of the whole and of its parts, is at least the rank of the Jacobian, a lower bound."""
     program = MLP(widths=widths, r=r).program
     bounds = Bounds(p=P)
-    bounds.best(program, search(program, p=P, degree=1).fields)
+    bounds.best(program, Search(program, p=P).run(1).fields)
     parts = [part.program for cut in cuts(program) for part in (cut.first, cut.second)]
     for part in [program, *parts]:
-        fields = search(part, p=P).fields
+        fields = Search(part, p=P).run().fields
         assert bounds.best(part, fields).value >= generic_rank(part, p=P).rank
 
 

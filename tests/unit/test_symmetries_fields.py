@@ -8,7 +8,7 @@ from m2bridge.models import parse_spec
 from m2bridge.models.own import from_callable
 from m2bridge.symmetry.fields import VectorField, field_from, orbit_rank
 from m2bridge.symmetry.identities import Verifier
-from m2bridge.symmetry.search import Search, search
+from m2bridge.symmetry.search import Search
 from tests.networks import NETWORKS
 
 P = 8388593
@@ -26,14 +26,14 @@ def own(name: str):  # type: ignore[no-untyped-def]
     [("tensor train", 8), ("gram matrix", 1), ("cp decomposition", 4), ("cross-attention", 5)],
 )
 def test_known_gauge_groups_are_found(name: str, dim: int) -> None:
-    found = search(own(name).program, p=P)
+    found = Search(own(name).program, p=P).run()
     assert found.rank == dim
     assert found.explains_fiber
 
 
 @pytest.mark.parametrize("item", NETWORKS, ids=lambda item: item[0])
 def test_fields_of_every_network_explain_no_more_than_the_fiber(item) -> None:  # type: ignore[no-untyped-def]
-    found = search(own(item[0]).program, p=P)
+    found = Search(own(item[0]).program, p=P).run()
     assert found.rank <= found.corank
     assert found.unverified == 0
 
@@ -41,7 +41,7 @@ def test_fields_of_every_network_explain_no_more_than_the_fiber(item) -> None:  
 def test_quadratic_fields_of_the_last_hidden_layer() -> None:
     """sum_i v_i (w_i . h)^2 has O(n), n = 3: three more than the scalings, of degree 2."""
     program = parse_spec("mlp(widths=[5,4,3,1],r=2)").program
-    affine, quadratic = (search(program, p=P, degree=d) for d in (1, 2))
+    affine, quadratic = (Search(program, p=P).run(d) for d in (1, 2))
     assert (affine.rank, quadratic.rank, quadratic.corank) == (7, 10, 10)
     assert max(field.degree for field in quadratic.fields) == 2
 
@@ -52,7 +52,7 @@ def test_the_same_fields_come_from_the_same_network_written_by_hand() -> None:
 
     mine = from_callable(network, {"W1": (4, 5), "W2": (3, 4), "W3": (1, 3)}, inputs={"x": (5,)})
     theirs = parse_spec("mlp(widths=[5,4,3,1],r=2)")
-    assert search(mine.program, p=P, degree=2).rank == search(theirs.program, p=P, degree=2).rank
+    assert Search(mine.program, p=P).run(2).rank == Search(theirs.program, p=P).run(2).rank
 
 
 def test_a_wrong_symmetry_is_refused() -> None:
