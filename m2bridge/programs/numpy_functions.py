@@ -46,7 +46,7 @@ def called(recorder: Recorder, function: Any, args: Sequence[Any], kwargs: dict[
     try:
         _signature(rule).bind(*arrays, *args[count:], **options)
     except TypeError as error:
-        listed = ", ".join(_signature(rule).parameters)
+        listed = ", ".join(parameter for parameter in _signature(rule).parameters if parameter != "recorder")
         other = wrong_input(f"np.{name}: {error}; it is recorded with the arguments {listed}")
         with suppress(M2BridgeError):
             return _by_entries(recorder, function, name, args, options)

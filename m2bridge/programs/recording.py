@@ -320,8 +320,13 @@ class Recorded(WithoutValues, NDArrayOperatorsMixin):
         return called(self.recorder, function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        """The other methods of NumPy's arrays, and `real`, are its functions of the same name."""
+        """The other methods of NumPy's arrays, and `real`, are its functions of the same name.
+
+        So are `exp` and its like, which NumPy asks of each entry of np.array([w[0], w[1]]), an array of objects.
+        """
         function, method = getattr(np, name, None), getattr(np.ndarray, name, None)
+        if isinstance(function, np.ufunc) and function.nin == 1:
+            return partial(function, self)
         if method is not None and callable(function) and name not in ("resize", "choose", "compress"):
             return partial(function, self) if callable(method) else function(self)
         raise AttributeError(

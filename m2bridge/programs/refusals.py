@@ -79,7 +79,10 @@ def located(error: Exception) -> M2BridgeError:
     for frame, number in traceback.walk_tb(error.__traceback__):
         if _is_foreign(frame.f_code.co_filename):
             line = _described(frame.f_code.co_filename, number)
-    return InputError(f"{line}\n{type(error).__name__}: {error}", line=line)
+    message = f"{type(error).__name__}: {error}"
+    if "dtype('O')" in message:
+        message += "\nfor this function, join single recorded numbers by np.block([...]) and not by np.array([...])"
+    return InputError(f"{line}\n{message}", line=line)
 
 
 def _refusing(message: str) -> Callable[..., NoReturn]:
@@ -107,7 +110,7 @@ class WithoutValues:
     )
     __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __contains__ = _refusing(
         "a comparison of recorded values or a branch on one; branch on shapes and constants, and use "
-        "np.where with a constant mask"
+        "np.where with a constant mask; the max in a softmax is taken of np.block([...]), not of np.array([...])"
     )
     __abs__ = __round__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rpow__ = (
         _refusing(

@@ -207,6 +207,10 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (lambda W, x: abs(W @ x), "write the square instead"),
     (lambda W, x: math.exp(x[0]) * W, "use NumPy's functions on it"),
     (lambda W, x: np.cross(W, 2 * x), "no last axis of length 3"),
+    (lambda W, x: np.sqrt(np.array([W[0] @ x, W[1] @ x])), "np.sqrt cannot be recorded"),
+    (lambda W, x: np.array([W[0] @ x, W[1] @ x]).max(), "max in a softmax is taken of np.block"),
+    (lambda W, x: np.linalg.det(np.array([[W[0, 0], 1], [2, W[1, 1]]])) * x, r"join single .* by np.block"),
+    (lambda W, x: np.einsum("ij,j", W, x, out=np.zeros(2)), "with the arguments arguments, optimize$"),
 ]  # fmt: skip
 
 
@@ -215,6 +219,20 @@ def test_it_is_refused_at_its_line(function: Callable[..., Any], advice: str) ->
     with pytest.raises(M2BridgeError, match=advice) as caught:
         record(function, W, X)
     assert f"{__file__}, line {function.__code__.co_firstlineno}:" in caught.value.message
+
+
+@pytest.mark.parametrize("function", [np.exp, np.tanh], ids=["exp", "tanh"])
+def test_single_numbers_in_an_array_are_taken_as_the_whole_array_is(function: Callable[..., Any]) -> None:
+    joined, whole = (
+        record(network, W, X).program
+        for network in (
+            lambda W, x: function(np.array([W[0] @ x, W[1] @ x])),
+            lambda W, x: function(W @ x),
+        )
+    )
+    at = {"W": np.array([[0.5, -1.0], [2.0, 0.25]]), "x": np.array([1.0, 0.5])}
+    for program in (joined, whole):
+        np.testing.assert_allclose(values(program, **at)["y"].astype(float), function(at["W"] @ at["x"]))
 
 
 def test_an_assignment_is_refused_at_its_line() -> None:

@@ -90,6 +90,22 @@ def test_a_network_whose_fiber_no_symmetry_explains(engine: Engine) -> None:
     assert answer.certainty is Certainty.PROBABLE
 
 
+def test_symmetries_of_an_analytic_network_are_not_searched(engine: Engine) -> None:
+    """Adding the same form to both gates changes no softmax: fibers of dimension 2, of which nothing is said."""
+
+    def network(x: np.ndarray, gates: np.ndarray, experts: np.ndarray) -> np.ndarray:
+        e = np.exp(gates @ x)
+        return (e / e.sum()) @ (experts @ x)
+
+    model = m2bridge.from_callable(network, {"gates": (2, 2), "experts": (2, 2)}, inputs={"x": (2,)})
+    answer = m2bridge.fiber(model, engine=engine)
+    assert (answer.verdict, answer.generic_fiber_dim) == ("undecided", 2)
+    assert "the search for symmetries is for polynomial networks" in answer.explanation
+    read = m2bridge.dimension(model, engine=False).view()
+    assert not any("m2bridge symmetries" in text for _, text in read.facts)
+    assert "m2bridge closure" not in read.to_prove
+
+
 def test_elements_of_the_finite_group_change_no_output() -> None:
     model = perceptron()
     elements = finite_group(model.program, most=24)

@@ -130,7 +130,9 @@ class Dimension(Result):
         if certified != self.image_dim:
             wrong = "The record says another dimension than its own certificate: it was altered. Trust nothing in it."
             notes = (wrong,)
-        to_prove = "an upper bound is missing: more symmetries, or equations (m2bridge closure)"
+        analytic = self.span_dim is None  # then there are no equations, and symmetries are not searched
+        equations = "" if analytic else ", or equations (m2bridge closure)"
+        to_prove = f"an upper bound is missing: more symmetries{equations}"
         if self.upper_bound == self.image_dim:
             to_prove = "a lower bound is missing: a point of the source, or a source without equations"
         answer = f"dimension {self.image_dim}{bounds}, affine"
@@ -138,7 +140,7 @@ class Dimension(Result):
 
     def _fiber_text(self) -> str:
         text = f"dimension {self.generic_fiber_dim}, of which known symmetries {self.symmetry_dim}"
-        more = self.symmetry_dim < self.generic_fiber_dim
+        more = self.symmetry_dim < self.generic_fiber_dim and self.span_dim is not None
         return f"{text} (m2bridge symmetries searches for more)" if more else text
 
     def _formula_text(self) -> str:

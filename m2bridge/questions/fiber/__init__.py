@@ -126,8 +126,9 @@ def _by_coordinates(model: Model) -> Model:
 
 def _up_to_linear_symmetries(ask: Asking, model: OwnModel, verdict: Judgement, orbit_dim: int) -> Judgement:
     """The verdict that weights are not identifiable, with what stands in the way of taking it for the last word."""
-    if not model.found.complete:
-        reason = f"{verdict.reason}; but the search for symmetries was not finished"
+    if not (model.polynomial and model.found.complete):
+        missing = "was not finished" if model.polynomial else "is for polynomial networks"
+        reason = f"{verdict.reason}; but the search for symmetries {missing}"
         return replace(verdict, word="undecided", reason=reason)
     if model.constraints:
         return verdict
