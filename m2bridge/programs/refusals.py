@@ -81,7 +81,9 @@ def located(error: Exception) -> M2BridgeError:
             line = _described(frame.f_code.co_filename, number)
     message = f"{type(error).__name__}: {error}"
     if "dtype('O')" in message:
-        message += "\nfor this function, join single recorded numbers by np.block([...]) and not by np.array([...])"
+        message += (
+            "\nfor this function, join single recorded numbers by np.block([...]) and not by np.array([...])"
+        )
     return InputError(f"{line}\n{message}", line=line)
 
 

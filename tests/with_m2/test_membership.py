@@ -18,6 +18,7 @@ from m2bridge.models import parse_spec
 from m2bridge.questions.membership import membership
 from m2bridge.questions.membership.points import AlgebraicPoint
 from m2bridge.questions.over_q import sturm_count
+from m2bridge.results import Certainty
 
 LAYER = "lightning(d=2,dp=1)"
 KNOWN: list[tuple[str, Any, tuple[bool, bool, bool]]] = [
@@ -156,6 +157,18 @@ def test_weights_are_in_the_image_of_themselves(engine: Engine) -> None:
     )
     assert answer.real_image is True
     assert answer.point == (3, 6, Fraction(1, 2), 1)
+
+
+def test_weights_are_in_the_image_where_the_script_is_stopped(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("m2bridge.questions.membership._Search._fiber", lambda *_, **__: ({}, "stopped"))
+    weights = {"W1": [[1, 2]], "W2": [[3], ["1/2"]]}
+    answer = membership("linear(widths=[2,1,2])", point={"weights": weights}, engine=engine)
+    assert (answer.closure, answer.complex_image, answer.real_image) == (True, True, True)
+    assert answer.weights == {"W1": ["1", "2"], "W2": ["3", "1/2"]}
+    assert (answer.certainty, answer.limit) == (Certainty.PROVED, None)
+    assert answer.agreement is not False
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

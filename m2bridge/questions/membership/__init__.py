@@ -26,6 +26,7 @@ from m2bridge.questions.kernel import Asking, Option, question
 from m2bridge.questions.membership.points import (
     REACHED,
     AlgebraicPoint,
+    Target,
     fiber_equations,
     least_distance,
     target_of,
@@ -148,9 +149,9 @@ def membership(
     if point is None:
         raise InputError("membership needs a point: --point 1,0,-1/2, or a .json file", argument="point")
     known = point if isinstance(point, KnownFiber) else KnownFiber(point)
-    asked, values, of_pairs = target_of(model, known.point)
+    target = target_of(model, known.point)
     ask.require_engine()
-    return _Search(ask, model, asked, values, known, of_pairs=of_pairs).answer()
+    return _Search(ask, model, target, known).answer()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,16 +187,12 @@ def _request(
 
 
 class _Search:
-    """One point on its way through fiber, real components, closure.
+    """One point on its way through fiber, real components, closure."""
 
-    `model` is the map whose image is asked: the network by few weights or, `of_pairs`, its outputs at given inputs.
-    """
-
-    def __init__(
-        self, ask: Asking, network: Model, model: Model, point: tuple[Fraction, ...], known: KnownFiber, *, of_pairs: bool
-    ) -> None:  # fmt: skip
-        self.ask, self.network, self.model, self.point, self.of_pairs = ask, network, model, point, of_pairs
-        self.known = known
+    def __init__(self, ask: Asking, network: Model, target: Target, known: KnownFiber) -> None:
+        self.ask, self.network, self.known = ask, network, known
+        self.model, self.point, self.of_pairs = target.model, target.point, target.of_pairs
+        self.given = target.weights
         self.reasons: list[str] = []
         self.closure: bool | None = None
         self.complex: bool | None = None
@@ -209,6 +206,8 @@ class _Search:
     def answer(self) -> ImageMembership:
         values, limit = self._fiber(prove=False) if self.known.fiber is None else (self.known.fiber, None)
         self._from_points(values)
+        if self.real is None and self.given is not None:
+            self._from_points({"points": [(["0", "1"], [[str(w)] for w in self.given])]})
         if self.complex is None and "fiber_dim" in values:
             self.complex = values["fiber_dim"] >= 0
             word = "not in" if self.complex else "in"
@@ -260,7 +259,7 @@ class _Search:
         seconds = _PATIENCE if remaining is None else remaining / 3
         return self.ask.ask(TEMPLATE, sent, self.model, seconds=seconds)
 
-    def _from_points(self, values: Values) -> None:
+    def _from_points(self, values: Mapping[str, Any]) -> None:
         """Points of the fiber, each checked by the program; the best is kept: rational before real before complex.
 
         Where they meet all real components of the fiber and none of them is real, there are no real weights.

@@ -32,16 +32,29 @@ REACHED = 1e-9
 _LARGEST = 10**100
 
 
-def target_of(model: Model, point: Any) -> tuple[Model, tuple[Fraction, ...], bool]:
-    """The map whose image is asked, the point, and whether they are of input-output pairs.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The map whose image is asked, and the point.
 
-    The map is the model by few weights, or its outputs at the given inputs.
+    The map is the model by few weights or, `of_pairs`, its outputs at the given inputs. `weights` are those of the map that the
+    point was given by, flat.
     """
+
+    model: Model
+    point: tuple[Fraction, ...]
+    of_pairs: bool = False
+    weights: tuple[Fraction, ...] | None = None
+
+
+def target_of(model: Model, point: Any) -> Target:
+    """What is asked of a model by a point as people write it."""
+    weights = None
     value, source = written_point(point, _HOW) if isinstance(point, str) else (point, "the point")
     if isinstance(value, Mapping):
         if "weights" in value:
             given = given_point(model, value["weights"])
             value = np.asarray(model.coordinates(given.weights)).ravel()
+            weights = tuple(Fraction(w) for name in model.parameters for w in given.weights[name].flat)
         elif {"inputs", "outputs"} <= set(value):
             return _pairs(model, value["inputs"], value["outputs"], source)
         else:
@@ -56,7 +69,8 @@ def target_of(model: Model, point: Any) -> tuple[Model, tuple[Fraction, ...], bo
             f"{source} has {len(numbers)} coordinates; {model} has {model.coordinate_count}, in the order that "
             "`m2bridge describe` prints"
         )
-    return model.leanest, numbers, False
+    lean = model.leanest
+    return Target(lean, numbers, weights=weights if lean == model else None)
 
 
 def written_point(text: str, how: str) -> tuple[Any, str]:
@@ -105,7 +119,7 @@ def number(entry: Any, source: str) -> Fraction:
         raise InputError(f"{source}: {entry!r} is no exact number; write 3, 0.25 or 1/3") from None
 
 
-def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> tuple[Model, tuple[Fraction, ...], bool]:
+def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> Target:
     """The outputs at some inputs as a polynomial map of the weights, and the outputs that are wanted."""
     if model.input_shape is None or model.output_shape is None:
         raise InputError(f"{source}: {model} has no inputs; give its coordinates")
@@ -123,7 +137,7 @@ def _pairs(model: Model, inputs: Any, outputs: Any, source: str) -> tuple[Model,
         name=f"{model.spec} at {len(X)} inputs", variables=tuple(names),
         polynomials=tuple(terms_of(sparse(f)) for f in forms),
     )  # fmt: skip
-    return asked, tuple(Y.ravel().tolist()), True
+    return Target(asked, tuple(Y.ravel().tolist()), of_pairs=True)
 
 
 def _array(value: Any, shape: tuple[int, ...], source: str) -> np.ndarray:
