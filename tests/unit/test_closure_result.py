@@ -75,6 +75,26 @@ def test_displays() -> None:
     assert "complete" in answer(equations=None)._repr_latex_()
 
 
+def test_a_record_without_equations_is_explained_and_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What evidence calls "generators" are counts; the polynomials of this name are not asked for."""
+    counted = Evidence(
+        witness="modular",
+        quantity="generators",
+        value={2: 1},
+        certainty=Certainty.PROBABLE,
+        method="interpolation",
+    )
+    record = save(
+        replace(answer(equations=None), model="map:s,t->s^2;s*t;t^2", evidence=(counted,)), tmp_path
+    )
+    assert main(["explain", str(record)]) == 0
+    assert "codimension 1" in capsys.readouterr().out
+    assert main(["report", str(record), "-o", str(tmp_path / "report.html")]) == 0
+    assert "codimension 1" in (tmp_path / "report.html").read_text()
+
+
 def test_an_equation_is_primitive_balanced_and_dehomogenized() -> None:
     assert equation({(1, 0): Fraction(2, 3), (0, 1): Fraction(-4, 3)}, [0, 1]).coefficients == (1, -2)
     assert equation({(1, 0): 1, (0, 1): 6}, [4, 7], p=7).text() == "z4 - z7"
