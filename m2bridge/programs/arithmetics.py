@@ -197,6 +197,9 @@ class Objects(Floats):
     def integers(self, array: Any) -> Array:
         return elementwise(lambda n: self.number(Fraction(int(n))), np.asarray(array))
 
+    def enter(self, array: Any) -> Array:
+        return elementwise(lambda x: self.number(Fraction(x)), np.asarray(array))
+
     def tidy(self, array: Any) -> Array:
         """NumPy takes a single object out of its array: put it back."""
         return array if isinstance(array, np.ndarray) else object_array([array], ())

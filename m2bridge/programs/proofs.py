@@ -11,12 +11,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from m2bridge.linear.numeric import Ball, ball_of_arb, full_rank_residual
-from m2bridge.programs.arithmetics import ARB, Balls, arb_number, elementwise, precision
+from m2bridge.programs.arithmetics import ARB, Balls, precision
 from m2bridge.programs.jacobians import LastLayer, form_seeds, jacobian_block, jacobian_rows
 from m2bridge.programs.points import Integers, draw_inputs, draw_weights, entered, residues_for
 from m2bridge.programs.program import Program
@@ -183,42 +183,24 @@ def prove_rank(
 
 
 def more_by_rounding(
-    program: Program,
-    given: Mapping[str, Lettered],
-    columns: np.ndarray,
-    *,
-    layer: LastLayer | None = None,
-    outputs: int = 0,
-    entries: np.ndarray | None = None,
+    program: Program, given: Mapping[str, Lettered], columns: np.ndarray, **block: Any
 ) -> bool:
     """Whether rounding errors may add to the float64 rank of a block of the Jacobian: what cancels leaves lines of them."""
-    balls = {
-        name: Lettered(v.lead, Ball.exact(np.asarray(v.array, dtype=float))) for name, v in given.items()
-    }
-    found: Ball = jacobian_block(
-        program, Balls(), balls, columns, layer=layer, outputs=outputs, entries=entries
-    )
-    return found.has_lines_around_zero
+    return _enclosed(program, given, columns, FLOAT_BITS, **block).has_lines_around_zero
 
 
 def enclosure(
-    program: Program,
-    point: DyadicPoint,
-    columns: np.ndarray,
-    *,
-    layer: LastLayer | None,
-    outputs: int,
-    bits: int = FLOAT_BITS,
+    program: Program, point: DyadicPoint, columns: np.ndarray, *, bits: int = FLOAT_BITS, **block: Any
 ) -> Ball:
     """Balls around a block of the Jacobian (:func:`m2bridge.programs.jacobians.jacobian_block`) at a dyadic point."""
-    floats = point.floats()
-    if bits == FLOAT_BITS:
-        given = {name: Lettered(v.lead, Ball.exact(v.array)) for name, v in floats.items()}
-        found: Ball = jacobian_block(program, Balls(), given, columns, layer=layer, outputs=outputs)
-        return found
+    return _enclosed(program, point.floats(), columns, bits, **block)
+
+
+def _enclosed(
+    program: Program, floats: Mapping[str, Lettered], columns: np.ndarray, bits: int, **block: Any
+) -> Ball:
+    arithmetic = Balls() if bits == FLOAT_BITS else ARB
     with precision(bits):
-        given = {
-            name: Lettered(v.lead, elementwise(lambda x: arb_number(Fraction(x)), v.array))
-            for name, v in floats.items()
-        }
-        return ball_of_arb(jacobian_block(program, ARB, given, columns, layer=layer, outputs=outputs))
+        given = {name: Lettered(v.lead, arithmetic.enter(v.array)) for name, v in floats.items()}
+        found = jacobian_block(program, arithmetic, given, columns, **block)
+        return found if isinstance(found, Ball) else ball_of_arb(found)
