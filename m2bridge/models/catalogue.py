@@ -50,11 +50,9 @@ def _multi_head(arguments: Arguments) -> DeepLightning:
         arguments.fail("multi-head needs heads=")
     layer = arguments.changed("heads").built(Lightning)
     options: dict[str, Any] = {
-        "parametrization": layer.parametrization,
-        "coordinate_system": layer.coordinate_system,
+        name: getattr(layer, name) for name in ("t", "parametrization", "coordinate_system")
     }
-    options["heads"] = arguments.values["heads"]
-    return DeepLightning(d=layer.widths, a=layer.ranks, t=layer.t, **options)
+    return DeepLightning(d=layer.widths, a=layer.ranks, heads=arguments.values["heads"], **options)  # type: ignore[arg-type]
 
 
 def _skip_lightning(arguments: Arguments) -> DeepLightning:

@@ -66,8 +66,7 @@ class OwnModel(Model):
     @property
     def m2_parameters(self) -> dict[str, object]:
         """The polynomials as numbers: no text of a user reaches a script."""
-        if not self.polynomial:
-            raise NotPolynomialError(f"{self} is not polynomial: Macaulay2 cannot compute with it")
+        self._must_be_polynomial()
         return {
             "variableCount": self.parameter_count,
             "polynomialTerms": [for_macaulay2(dict(terms)) for terms in self.polynomials],

@@ -260,12 +260,8 @@ class _SmallMap:
 
     def _coordinates(self, points: Sequence[Integers]) -> Integers:
         """The coordinates at flat weights, one point a row."""
-        table, p = np.stack(points) % self.p, self.p
-        given = {
-            name: Mod(table[:, part].reshape(len(table), *shape), p)
-            for name, (shape, part) in self.parts.items()
-        }
-        return np.asarray(self.model.coordinates(given).values).reshape(len(table), -1)
+        given = self.model.unflatten(Mod(np.stack(points), self.p))
+        return np.asarray(self.model.coordinates(given).values).reshape(len(points), -1)
 
     def _solved(self, columns: Any, right: int) -> np.ndarray | None:
         """The only solution of a linear system over F_p, right sides in the last columns; None if there is not exactly one."""
@@ -278,8 +274,7 @@ class _SmallMap:
     def _variables(self) -> tuple[np.ndarray, list[Any]]:
         """The flat weights as variables, and the coordinates as polynomials in them."""
         weights, _ = symbolic_weights(self.model)
-        flat = np.concatenate([array.reshape(-1) for array in weights.values()])
-        return flat, list(self.model.coordinates(weights).reshape(-1))
+        return self.model.flatten(weights), list(self.model.coordinates(weights).reshape(-1))
 
     def _verified(self, order: Integers, rest: list[int], answer: Affine) -> Affine | None:
         """The answer, if with it every coordinate stays as it is, as polynomials in the weights."""
@@ -290,8 +285,7 @@ class _SmallMap:
                 moved[k] = sum(
                     (int(m) * r for m, r in zip(row, flat[rest], strict=True)), flat[0] * 0 + int(c)
                 )
-            given = {name: moved[part].reshape(shape) for name, (shape, part) in self.parts.items()}
-            after = self.model.coordinates(given).reshape(-1)
+            after = self.model.coordinates(self.model.unflatten(moved)).reshape(-1)
         except OutOfReachError:
             return None
         return answer if all(a == b for a, b in zip(before, after, strict=True)) else None

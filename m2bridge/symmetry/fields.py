@@ -16,7 +16,7 @@ from m2bridge.programs.arithmetics import Residues
 from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.jacobians import jacobian_block
 from m2bridge.programs.points import Integers
-from m2bridge.programs.program import Program, Shape
+from m2bridge.programs.program import Program
 from m2bridge.programs.run import Lettered, aligned, evaluate, flat_outputs
 
 Monomial = tuple[int, ...]
@@ -97,8 +97,7 @@ def jacobian_at(
     """
     arithmetic = Residues(field_of(p))
     several = weights if len(weights) == len(inputs) else np.repeat(weights, len(inputs), axis=0)
-    given = arrays_at(program.parameters, several, arithmetic)
-    given |= arrays_at(program.input_shapes, inputs, arithmetic)
+    given = arrays_at(program, several, inputs, arithmetic)
     block = jacobian_block(program, arithmetic, given, np.arange(program.parameter_count), entries=entries)
     return arithmetic.field.canonical(block).reshape(len(several), -1, program.parameter_count)
 
@@ -106,17 +105,17 @@ def jacobian_at(
 def outputs_at(program: Program, p: int, weights: Integers, inputs: Integers | None = None) -> Integers:
     """The flat outputs at flat weights (and flat inputs), one point a row, in 0..p-1."""
     arithmetic = Residues(field_of(p))
-    given = arrays_at(program.parameters, weights, arithmetic)
-    if inputs is not None:
-        given |= arrays_at(program.input_shapes, inputs, arithmetic)
+    given = arrays_at(program, weights, weights[:, :0] if inputs is None else inputs, arithmetic)
     values = evaluate(program, arithmetic, given)
     return arithmetic.field.canonical(flat_outputs(program, arithmetic, values, {"N": len(weights)}))
 
 
-def arrays_at(shapes: Mapping[str, Shape], points: Integers, arithmetic: Residues) -> dict[str, Lettered]:
-    """Flat points, one a row, as the arrays of a program with an axis N over the points."""
-    found = {}
-    for name, shape, part in flat_parts(shapes):
+def arrays_at(
+    program: Program, weights: Integers, inputs: Integers, arithmetic: Residues
+) -> dict[str, Lettered]:
+    """Flat weights and inputs, one point a row, as the arrays of a program with an axis N over the points."""
+    found, points = {}, np.concatenate([weights, inputs], axis=1)
+    for name, shape, part in flat_parts(program.parameters | program.input_shapes):
         array = np.ascontiguousarray(points[:, part]).reshape(len(points), *shape)
         found[name] = Lettered("N", arithmetic.integers(array))
     return found

@@ -49,12 +49,11 @@ class Verifier:
         """For each flat weight its array and its place there."""
         small = [item.size for item in program.instructions if item.size <= MOST_CHAINED]
         self.samples = max(small, default=1) + 6
-        self.weights, inputs = (
+        self.weights, self.inputs = (
             integers(seed, stream, self.samples * width, p).reshape(self.samples, width)
             for stream, width in ((21, program.parameter_count), (22, program.input_count))
         )
-        given = arrays_at(program.parameters, self.weights, self.arithmetic)
-        given |= arrays_at(program.input_shapes, inputs, self.arithmetic)
+        given = arrays_at(program, self.weights, self.inputs, self.arithmetic)
         self.values = evaluate(program, self.arithmetic, given) if program.polynomial else []
 
     def is_symmetry(self, field: VectorField) -> bool | None:
@@ -85,7 +84,7 @@ class Verifier:
         """Derivatives along the field at random points modulo p, flat, for the places where they are not zero."""
         moved = field.at(self.weights, self.p)
         names = {self.owners[i][0] for i in field.moved}
-        arrays = arrays_at(self.program.parameters, moved, self.arithmetic)
+        arrays = arrays_at(self.program, moved, self.inputs, self.arithmetic)
         given = {name: array for name, array in arrays.items() if name in names}
         found = {}
         for place, item in enumerate(tangents(self.program, self.arithmetic, self.values, given)):
