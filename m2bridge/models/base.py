@@ -417,6 +417,11 @@ class Model(ABC):
         return None
 
     @property
+    def closure_degree(self) -> Formula | None:
+        """The degree of the closure of the image, where an argument gives it in closed form; it holds over every field."""
+        return None
+
+    @property
     def dimension_bound(self) -> Formula | None:
         """A proved upper bound of the dimension of the image, where one is known in closed form."""
         return None

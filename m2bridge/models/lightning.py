@@ -190,6 +190,22 @@ class Lightning(LightningNetwork):
         return replace(self, parametrization="attention") if self.a >= self.d else self.free
 
     @property
+    def closure_degree(self) -> Formula:
+        """In closed form.
+
+        The image is that of PD_a x P^(dd'-1), PD_a the projective variety of d x d matrices of rank <= a, under the map given by
+        the bilinear products alpha_m nu_n. It has no base points (a product of non-zero linear forms is not zero), so it is
+        finite and pulls O(1) back to O(1,1): degree of the map times degree of the image = (h + k)^n = C(n, dd'-1) deg D_a with
+        n = dim PD_a + dd' - 1. The map is birational by unique factorization, but for a = d' = 1, d >= 2, where the two linear
+        forms can be exchanged and it has degree 2. Holds for t >= 2, where the Segre coordinates determine the function.
+        """
+        d, dp, a = self.d, self.dp, self.attention_rank
+        n = a * (2 * d - a) - 1 + d * dp - 1
+        total = determinantal_degree(d, a) * comb(n, d * dp - 1)
+        value = total // 2 if a == 1 and dp == 1 and d >= 2 else total
+        return known(value, "intersection number of O(1,1) on PD_a x P^(dd'-1)", ("t >= 2", self.t >= 2))
+
+    @property
     def attention_rank(self) -> int:
         """The rank of a generic attention matrix, min(a, d)."""
         return min(self.a, self.d)
@@ -298,6 +314,19 @@ def _layer_dim(d: int, dp: int, a: int, heads: int, t: int) -> int:
 # -- Segre coordinates of one layer (Proposition A.5) -----------------------------------------------------
 # The coefficients of x_(m,1) x_(i,2) x_(j,2) in the first token's output are the products of the m-th column of A with the
 # n-th row of V in Sym2. For t >= 2 all other coefficients are linear in them. Order: n, then m, then i <= j lexicographically.
+
+
+def determinantal_degree(d: int, a: int) -> int:
+    """The degree of the variety of d x d matrices of rank at most a (Harris, *Algebraic Geometry*, Example 19.10).
+
+    >>> determinantal_degree(3, 2), determinantal_degree(3, 1), determinantal_degree(4, 2)
+    (3, 6, 20)
+    """
+    numerator = denominator = 1
+    for i in range(d - min(a, d)):
+        numerator *= comb(d + i, a)
+        denominator *= comb(a + i, a)
+    return numerator // denominator
 
 
 def segre_coordinates(A: Any, V: Any) -> Any:

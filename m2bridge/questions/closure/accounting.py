@@ -16,21 +16,17 @@ it is finite, L meets the zeros of I in finitely many lines.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from m2bridge.errors import InputError
 from m2bridge.linear.modular import echelon_mod, rank_mod
-from m2bridge.models.base import Model
-from m2bridge.models.lightning import Lightning
 from m2bridge.models.polynomials import Polynomial, derivative, for_macaulay2
 from m2bridge.protocol import Values
 from m2bridge.questions.closure.image import Matrix, Span
 from m2bridge.questions.closure.interpolation import evaluate
-from m2bridge.results import Certainty, Evidence, said
+from m2bridge.results import Certainty
 
 if TYPE_CHECKING:
     from m2bridge.questions.closure import Work
@@ -81,38 +77,6 @@ def measure(work: Work, span: Span) -> None:
     work.codim = span.dim - work.cone_dim
 
 
-def determinantal_degree(d: int, a: int) -> int:
-    """The degree of the variety of d x d matrices of rank at most a (Harris, *Algebraic Geometry*, Example 19.10).
-
-    >>> determinantal_degree(3, 2), determinantal_degree(3, 1), determinantal_degree(4, 2)
-    (3, 6, 20)
-    """
-    numerator = denominator = 1
-    for i in range(d - min(a, d)):
-        numerator *= comb(d + i, a)
-        denominator *= comb(a + i, a)
-    return numerator // denominator
-
-
-def formula_degree(model: Model) -> Evidence | None:
-    """The degree of one-layer lightning attention in closed form.
-
-    The image is that of PD_a x P^(dd'-1), PD_a the projective variety of d x d matrices of rank <= a, under the map given by
-    the bilinear products alpha_m nu_n. It has no base points (a product of non-zero linear forms is not zero), so it is
-    finite and pulls O(1) back to O(1,1): degree of the map times degree of the image = (h + k)^n = C(n, dd'-1) deg D_a with
-    n = dim PD_a + dd' - 1. The map is birational by unique factorization, but for a = d' = 1, d >= 2, where the two linear
-    forms can be exchanged and it has degree 2. Holds for t >= 2, where the Segre coordinates determine the function.
-    """
-    if not isinstance(model, Lightning) or model.t < 2:
-        return None
-    d, dp, a = model.d, model.dp, min(model.a, model.d)
-    n = a * (2 * d - a) - 1 + d * dp - 1
-    total = determinantal_degree(d, a) * comb(n, d * dp - 1)
-    value = total // 2 if a == 1 and dp == 1 and d >= 2 else total
-    method = "intersection number of O(1,1) on PD_a x P^(dd'-1)"
-    return said("degree", value, "formula", method, certainty=Certainty.PROVED)
-
-
 def count_degree(work: Work) -> None:
     """The degree, counted without equations: by a formula, which holds over every field, else on the parametrization.
 
@@ -120,13 +84,15 @@ def count_degree(work: Work) -> None:
     """
     if not work.codim or work.cone_dim == 0:
         return
-    formula = formula_degree(work.model)
-    if formula is not None:
-        work.evidence += [replace(formula, field=over) for over in ("QQ", f"F_{work.prime}")]
-    if formula is None or work.thorough:
+    formula = work.model.closure_degree
+    if known := formula is not None and formula.value is not None:
+        for over in ("QQ", f"F_{work.prime}"):
+            more = {"certainty": Certainty.PROVED, "prime": None, "field": over}
+            work.say("degree", formula.value, "formula", formula.citation, **more)
+    if not known or work.thorough:
         if work.prime < _SMALLEST_SECTION_PRIME:
             work.lacks(f"an independent count of the degree: {work.prime} is too small for random sections")
-        elif not _count_on_parametrization(work) and formula is None:
+        elif not _count_on_parametrization(work) and not known:
             work.lacks(
                 "an independent count of the degree: no formula, and no section of the parametrization in time"
             )

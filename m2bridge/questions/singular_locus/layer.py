@@ -23,7 +23,6 @@ from m2bridge.linear.residues import rational
 from m2bridge.models import Lightning, Mod, Model
 from m2bridge.protocol import Values
 from m2bridge.questions.closure import Equation, interpolate
-from m2bridge.questions.closure.accounting import formula_degree
 from m2bridge.questions.closure.image import image_of
 from m2bridge.questions.closure.result import equation
 from m2bridge.questions.dimension import Dimension, dimension
@@ -304,6 +303,6 @@ def closure_evidence(
         ]
     if "degree" in values:
         evidence.append(sent.said("degree", values.integer("degree"), source))
-        if (counted := formula_degree(model)) is not None:
-            evidence.append(counted)
+        counted = model.closure_degree
+        evidence.append(proves("degree", counted.value, "formula", counted.citation))
     return evidence
