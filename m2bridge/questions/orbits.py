@@ -91,13 +91,16 @@ def differential(model: Lightning, A: IntMatrix, V: IntMatrix) -> np.ndarray:
 
 def orbit_dim(model: Lightning, A: IntMatrix, V: IntMatrix) -> int:
     """Dimension of the image of the orbit of (A, V): rank over QQ of the Lie algebra's action on the image point."""
-    d, dp = model.d, model.dp
+    return rank_over_q(group_moves(A, V) @ differential(model, A, V))
+
+
+def group_moves(A: IntMatrix, V: IntMatrix) -> np.ndarray:
+    """How the Lie algebra moves (A, V), flattened: one row for each unit matrix of its three parts."""
+    d, dp = len(A), len(V)
     units = np.eye(d * d, dtype=np.int64).reshape(-1, d, d)
-    still_a, still_v = np.zeros_like(A), np.zeros_like(V)
-    moves = [pair for e in units for pair in ((e @ A, V @ e.T), (A @ e, still_v))]
-    moves += [(still_a, e @ V) for e in np.eye(dp * dp, dtype=np.int64).reshape(-1, dp, dp)]
-    flat = np.array([np.concatenate([da.ravel(), dv.ravel()]) for da, dv in moves])
-    return rank_over_q(flat @ differential(model, A, V))
+    moves = [np.append(e @ A, V @ e.T) for e in units] + [np.append(A @ e, 0 * V) for e in units]
+    moves += [np.append(0 * A, e @ V) for e in np.eye(dp * dp, dtype=np.int64).reshape(-1, dp, dp)]
+    return np.stack(moves)
 
 
 def exchanged(A: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

@@ -13,6 +13,7 @@ from m2bridge.errors import InputError
 from m2bridge.models import Lightning
 from m2bridge.questions import over_q
 from m2bridge.questions.boundary.criterion import Where
+from m2bridge.questions.critical_points.losses import linear_in_coordinates
 from m2bridge.questions.membership.points import number, written_point
 from m2bridge.questions.point import given_point
 
@@ -53,21 +54,8 @@ def as_point(model: Lightning, value: Any, source: str = "the point") -> Coordin
 
 
 def span_matrix(model: Lightning) -> np.ndarray:
-    """The linear map from Segre coordinates to all coefficients of the network: an integer matrix.
-
-    Coordinates of both kinds are bilinear in (A, V), so products of unit matrices determine it.
-    """
-    full = replace(model, coordinate_system="full")
-    units_a = np.eye(model.d**2, dtype=np.int64).reshape(-1, model.d, model.d)
-    units_v = np.eye(model.dp * model.d, dtype=np.int64).reshape(-1, model.dp, model.d)
-    units = [{"A": A, "V": V} for A in units_a for V in units_v]
-    small, large = (np.array([m.coordinates(unit) for unit in units]) for m in (model, full))
-    # small @ L = large has a solution because the Segre coordinates determine the network (Proposition A.5)
-    independent = over_q.echelon(small.T)[0]
-    solution = over_q.solve(small[independent], large[independent])
-    if solution is None:
-        raise AssertionError("the Segre coordinates do not determine the network")
-    return over_q.integral(solution.T)
+    """The linear map from Segre coordinates, which determine the network (Proposition A.5), to all its coefficients."""
+    return linear_in_coordinates(model, replace(model, coordinate_system="full").coordinates)
 
 
 def from_ambient(model: Lightning, numbers: Sequence[Fraction], source: str) -> Coordinates:

@@ -26,7 +26,7 @@ from m2bridge.models import Lightning, Linear, Model
 from m2bridge.models.custom import PolynomialMap, terms_of
 from m2bridge.models.evaluation import random_image_points
 from m2bridge.models.symbolic import rational_variables, sparse, symbolic_map, variable_array
-from m2bridge.questions.orbits import all_orbits
+from m2bridge.questions.orbits import all_orbits, group_moves
 from m2bridge.questions.over_q import kernel
 
 Matrix = NDArray[np.int64]
@@ -237,11 +237,7 @@ def orbit_pairs_dim(model: Model, p: int) -> int | None:
         A, V = orbit.representative(d, dp)
         lost = full - rank_mod(model.coordinate_jacobian({"A": Mod(A, p), "V": Mod(V, p)}).values, p)
         if lost:
-            unit = np.eye(d * d, dtype=np.int64).reshape(-1, d, d)
-            moves = [np.append(g @ A, V @ g.T) for g in unit]
-            moves += [np.append(A @ h, 0 * V) for h in unit]
-            moves += [np.append(0 * A, k @ V) for k in np.eye(dp * dp, dtype=np.int64).reshape(-1, dp, dp)]
-            found = max(found, rank_mod(np.stack(moves), p) - 2 + lost - 1)
+            found = max(found, rank_mod(group_moves(A, V), p) - 2 + lost - 1)
     return found
 
 
