@@ -10,13 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property, reduce
 from hashlib import sha256
 from math import prod
 from operator import add, mul
 
-from m2bridge.errors import NotPolynomialError
 from m2bridge.linear.primes import GivenNumbers
 from m2bridge.programs.instructions import (
     ANALYTIC,
@@ -283,27 +281,6 @@ def degree_in(program: Program, *kinds: str, only: str | None = None) -> int:
             counts = item.operation in kinds and only in (None, *item.constants)
             found.append(max(operands, default=int(counts)))
     return max(found[place] for _, place in program.outputs)
-
-
-def program_for_macaulay2(program: Program) -> dict[str, object]:
-    """The instructions as words and integers for the partial ``_program``: no name of a user reaches a script."""
-    if not program.polynomial:
-        raise NotPolynomialError("Macaulay2 interprets polynomial programs only")
-    return {
-        "instructions": [
-            [item.operation, item.shape, item.operands, _constants(item)] for item in program.instructions
-        ],
-        "outputPlaces": [place for _, place in program.outputs],
-    }
-
-
-def _constants(item: Instruction) -> list[object]:
-    if item.operation in ("weight", "input"):
-        return []
-    if item.operation == "einsum":
-        terms, result = item.constants
-        return [[ord(letter) - ord("a") for letter in word] for word in (*terms, result)]
-    return [[c.numerator, c.denominator] if isinstance(c, Fraction) else c for c in item.constants]
 
 
 def multiplications(program: Program) -> int:

@@ -7,17 +7,18 @@ whole Jacobian.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 from hashlib import sha256
 
 import numpy as np
 
-from m2bridge.errors import EngineError, NoEngineError
+from m2bridge.errors import EngineError, NoEngineError, NotPolynomialError
 from m2bridge.models import Model
 from m2bridge.models.custom import PolynomialMap
 from m2bridge.models.own import OwnNetwork
 from m2bridge.programs.points import draw_inputs
-from m2bridge.programs.program import multiplications, program_for_macaulay2
+from m2bridge.programs.program import Instruction, Program, multiplications
 from m2bridge.programs.proofs import Probe
 from m2bridge.protocol import Values
 from m2bridge.questions.kernel import Asking
@@ -38,6 +39,27 @@ MOST_NUMBERS = 64
 """More numbers than this are compared by a hash of them."""
 
 
+def _for_macaulay2(program: Program) -> dict[str, object]:
+    """The instructions as words and integers for the partial ``_program``: no name of a user reaches a script."""
+    if not program.polynomial:
+        raise NotPolynomialError("Macaulay2 interprets polynomial programs only")
+    return {
+        "instructions": [
+            [item.operation, item.shape, item.operands, _constants(item)] for item in program.instructions
+        ],
+        "outputPlaces": [place for _, place in program.outputs],
+    }
+
+
+def _constants(item: Instruction) -> list[object]:
+    if item.operation in ("weight", "input"):
+        return []
+    if item.operation == "einsum":
+        terms, result = item.constants
+        return [[ord(letter) - ord("a") for letter in word] for word in (*terms, result)]
+    return [[c.numerator, c.denominator] if isinstance(c, Fraction) else c for c in item.constants]
+
+
 def _script(free: Model, probe: Probe) -> Script:
     """The question to Macaulay2 at the same weights, direction and inputs; more inputs follow for the whole Jacobian."""
     program, whole, shown = free.program, _whole_jacobian(free), len(probe.outputs())
@@ -48,7 +70,7 @@ def _script(free: Model, probe: Probe) -> Script:
     ]
     own = isinstance(free, OwnNetwork)
     partial = "_program" if own else free.m2_partial
-    sizes = program_for_macaulay2(program) if own else free.m2_parameters
+    sizes = _for_macaulay2(program) if own else free.m2_parameters
     values = {
         "p": probe.p,
         "point": free.flatten(probe.weights),
