@@ -8,6 +8,7 @@ linear map of those of f and g, and zero on what a symmetry moves.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -20,7 +21,7 @@ from m2bridge.linear.modular import eliminate
 from m2bridge.programs.arithmetics import Objects, object_array
 from m2bridge.programs.instructions import ANALYTIC
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
-from m2bridge.programs.program import Degrees, Program
+from m2bridge.programs.program import HEADER, Degrees, Program
 from m2bridge.programs.run import Lettered, evaluate
 from m2bridge.symmetry.equations import Bound, equations_bound, flattening_bound
 from m2bridge.symmetry.fields import VectorField, jacobian_at, product_mod
@@ -200,21 +201,19 @@ def _behind_hypersurface(program: Program, cut: Cut) -> Bound | None:
 # -- programs of known forms -----------------------------------------------------------------------------
 
 
+_ONE_HIDDEN_LAYER = re.compile(
+    rf"{HEADER}\n%0 = weight \w+ \[(\d+),(\d+)\]\n%1 = weight \w+ \[(\d+),\d+\]\n%2 = input \w+ \[\d+\]\n"
+    r"%3 = einsum ab,b->a %0 %2\n%4 = power (\d+) %3\n%5 = einsum ab,b->a %1 %4\noutput \w+ %5\n"
+)
+
+
 def one_hidden_layer(program: Program) -> tuple[int, int, int, int] | None:
     """(n, k, m, r) of a program x -> W_2 (W_1 x)^r, or None."""
-    items = program.instructions
-    if [item.operation for item in items] != ["weight", "weight", "input", "einsum", "power", "einsum"]:
+    found = _ONE_HIDDEN_LAYER.fullmatch(program.text) if len(program.instructions) == 6 else None
+    if found is None:
         return None
-    if (
-        items[3].constants != MATRIX_VECTOR
-        or items[5].constants != MATRIX_VECTOR
-        or len(program.outputs) != 1
-    ):
-        return None
-    if (items[3].operands, items[4].operands, items[5].operands) != ((0, 2), (3,), (1, 4)):
-        return None
-    (k, n), (m, _) = items[0].shape, items[1].shape
-    return n, k, m, int(items[4].constants[0])
+    k, n, m, r = map(int, found.groups())
+    return n, k, m, r
 
 
 def _by_coordinates(program: Program) -> Bound:

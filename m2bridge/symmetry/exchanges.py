@@ -28,7 +28,7 @@ from m2bridge.programs.instructions import flat_parts
 from m2bridge.programs.points import INPUTS, WEIGHTS, Integers, integers
 from m2bridge.programs.program import Program
 from m2bridge.symmetry.fields import outputs_at
-from m2bridge.symmetry.finite import FiniteSymmetry, symmetric_group
+from m2bridge.symmetry.finite import FiniteSymmetry, slices_permuted, symmetric_group
 
 MOST_WEIGHTS = 24
 """Weights up to which answers of other weights are looked for; polynomials are expanded to verify them."""
@@ -207,7 +207,7 @@ class _SmallMap:
                 yield symmetric_group(n, [*words, *self._told(moved, answers[0])])
 
     def _slices(self, known: Sequence[FiniteSymmetry]) -> Iterator[Trial]:
-        """Slices along axes of one length, permuted together: a swap and a turn generate all permutations."""
+        """Slices along axes of one length, permuted together."""
         shapes = self.program.parameters
         for n in sorted({length for shape in shapes.values() for length in shape if length > 1}):
             axes = {name: shape.index(n) for name, shape in shapes.items() if shape.count(n) == 1}
@@ -215,8 +215,7 @@ class _SmallMap:
             equal = [set(item.acts_on) for item in known if item.group == f"S_{n}"]
             shown = set[str]().union(*(own for own in equal if own <= set(words)))
             if axes and shown != set(words) and not any(set(words) <= own for own in equal):
-                several = ([1, 0, *range(2, n)], [*range(1, n), 0])[: n - 1]
-                yield n, words, axes, [self._sliced(axes, order) for order in several]
+                yield n, words, axes, slices_permuted(self.program, n, axes.items())
 
     def _swaps(self, known: Sequence[Pairs]) -> Iterator[Trial]:
         for pairs in islice(_candidates(self.program), MOST_EXCHANGES // 10):
@@ -224,13 +223,6 @@ class _SmallMap:
             seen = any(set(other) <= set(pairs) or set(pairs) <= set(other) for other in known)
             if not seen and len(moved) < len(self.parts):
                 yield 2, [" <-> ".join(pair) for pair in pairs], moved, [_order(self.program, pairs)]
-
-    def _sliced(self, axes: Mapping[str, int], order: list[int]) -> Integers:
-        found = np.arange(self.program.parameter_count)
-        for name, axis in axes.items():
-            shape, part = self.parts[name]
-            found[part] = np.take(found[part].reshape(shape), order, axis=axis).reshape(-1)
-        return found
 
     def _answer(self, order: Integers, moved: Collection[str]) -> Affine | None:
         """How the weights that are not moved answer a permutation of the others; None if no affine map does."""

@@ -21,6 +21,7 @@ import numpy as np
 from m2bridge.models.symmetries import SignedPermutation
 from m2bridge.programs.arithmetics import Objects, object_array
 from m2bridge.programs.instructions import flat_parts
+from m2bridge.programs.points import Integers
 from m2bridge.programs.program import Instruction, Program
 from m2bridge.programs.run import Lettered, evaluate
 from m2bridge.symmetry.names import entry_name, slice_name
@@ -172,6 +173,18 @@ def finite_group(
     return permuting_elements(program, permuted_axes(program), [*signs, *more], most=most)
 
 
+def slices_permuted(program: Program, n: int, axes: Iterable[tuple[str, int]]) -> list[Integers]:
+    """Where flat weights come from when n slices along axes are permuted together: by a swap and a turn, which generate all."""
+    found, along = [], list(axes)
+    for moved in ([1, 0, *range(2, n)], [*range(1, n), 0])[: n - 1]:
+        order = np.arange(program.parameter_count)
+        for name, shape, part in flat_parts(program.parameters):
+            for axis in (k for other, k in along if other == name):
+                order[part] = np.take(order[part].reshape(shape), moved, axis=axis).reshape(-1)
+        found.append(order)
+    return found
+
+
 def permuting_elements(
     program: Program,
     permuted: Iterable[tuple[int, list[tuple[str, int]]]],
@@ -180,16 +193,10 @@ def permuting_elements(
     most: int,
 ) -> tuple[SignedPermutation, ...]:
     """Elements of the group that permutations along axes, and more generators, generate: the identity first, at most so many."""
-    same, plus = np.arange(program.parameter_count), (1,) * program.parameter_count
-    generators = list(more)
-    for n, axes in permuted:
-        for moved in ([1, 0, *range(2, n)], [*range(1, n), 0])[: n - 1]:
-            order = same.copy()
-            for name, shape, part in flat_parts(program.parameters):
-                for axis in (k for other, k in axes if other == name):
-                    order[part] = np.take(order[part].reshape(shape), moved, axis=axis).reshape(-1)
-            generators.append(SignedPermutation(tuple(order.tolist()), plus))
-    found = [SignedPermutation(tuple(same.tolist()), plus)]
+    size, plus = program.parameter_count, (1,) * program.parameter_count
+    orders = [order for n, axes in permuted for order in slices_permuted(program, n, axes)]
+    generators = [*more, *(SignedPermutation(tuple(order.tolist()), plus) for order in orders)]
+    found = [SignedPermutation(tuple(range(size)), plus)]
     for element in found:
         found += [new for step in generators if (new := step.after(element)) not in found][
             : most - len(found)
