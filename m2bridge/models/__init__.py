@@ -23,27 +23,7 @@ from m2bridge.models.softmax import Softmax
 from m2bridge.models.symbolic import symbolic_map
 
 __all__ = [
-    "FAMILIES",
-    "MLP",
-    "Convolution",
-    "DeepLightning",
-    "Family",
-    "Formula",
-    "Lightning",
-    "Linear",
-    "Mod",
-    "Model",
-    "OwnNetwork",
-    "PolynomialMap",
-    "Softmax",
-    "Symmetry",
-    "coordinate_jacobian",
-    "from_callable",
-    "from_sympy",
-    "from_text",
-    "jacobian",
-    "output_jacobian",
-    "parse_spec",
-    "read_map",
-    "symbolic_map",
-]
+    "FAMILIES", "MLP", "Convolution", "DeepLightning", "Family", "Formula", "Lightning", "Linear", "Mod", "Model", "OwnNetwork",
+    "PolynomialMap", "Softmax", "Symmetry", "coordinate_jacobian", "from_callable", "from_sympy", "from_text", "jacobian",
+    "output_jacobian", "parse_spec", "read_map", "symbolic_map",
+]  # fmt: skip
