@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, sqrt
+from math import ceil, comb, sqrt
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -35,6 +35,28 @@ def attention_dim(a: int, d: int, *, symmetric: bool = False) -> int:
     rank = min(a, d)
     full, s = rank * (2 * d - rank), min(2 * rank, d)
     return min(full, s * d - s * (s - 1) // 2) if symmetric else full
+
+
+def coordinates_each(d: int, t: int) -> int:
+    """How many coordinates an output of a layer has: those of Sym^2 (x) C^d, and with one token those of Sym^3."""
+    return comb(d + 2, 3) if t == 1 else d * comb(d + 1, 2)
+
+
+def layer_dim(d: int, dp: int, a: int, heads: int, t: int) -> int:
+    """An upper bound of the dimension of the functions of a layer of lightning attention with several heads.
+
+    A layer is determined by sum_h A_h (x) V_h, with one token by the symmetric parts of the A_h. That is H pairs up to scaling,
+    (dim D_a + d d' - 1) each; a matrix with d d' columns and rank at most H; and it is seen only through its coordinates. With
+    one output row (d' = 1) these are forms in the ideal of the H rows V_h, a linear space of codimension n = min(H, d).
+    """
+    matrices = comb(d + 1, 2) if t == 1 else d * d
+    h, n = min(heads, matrices, d * dp), min(heads, d)
+    pairs = heads * (attention_dim(a, d, symmetric=t == 1) + d * dp - 1)
+    found = [pairs, h * (matrices + d * dp - h), dp * coordinates_each(d, t)]
+    if dp == 1:
+        outside = comb(d - n + 2, 3) if t == 1 else d * comb(d - n + 1, 2)
+        found.append(n * (d - n) + coordinates_each(d, t) - outside)
+    return min(found)
 
 
 class Attention(NetworkModel):

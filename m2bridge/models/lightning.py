@@ -22,6 +22,8 @@ from m2bridge.models.attention import (
     attention_dim,
     bottleneck_hypotheses,
     bottleneck_value,
+    coordinates_each,
+    layer_dim,
     normal_matrix,
     one_layer,
 )
@@ -274,7 +276,7 @@ class DeepLightning(LightningNetwork):
         """The sum over the layers of what a layer's function can depend on, minus the changes of basis between layers.
 
         The outputs of a layer are combinations of the H d rows of X X^T A_h X, and have so many coordinates each as
-        :func:`_coordinates` says. So they span at most e <= d' dimensions, and without skip connections a network with these
+        :func:`coordinates_each` says. So they span at most e <= d' dimensions, and without skip connections a network with these
         widths has the same functions. GL(e) between two layers then acts on the functions of both and not on their composition.
         At least min(e, d min(H, d)) outputs of some layer are independent (A_h = u_h^T u_h for unit vectors u_h), so of a
         generic one: its orbits have dimension e times that number or more.
@@ -282,33 +284,11 @@ class DeepLightning(LightningNetwork):
         total, d = 0, self.d[0]
         for i, (_, dp, a, heads) in zip(self.layer_numbers, self.layer_sizes, strict=True):
             inside = i < self.layers and not self.skip
-            e = min(dp, heads * d, _coordinates(d, self.t)) if inside else dp
-            total += _layer_dim(d, e, a, heads, self.t)
+            e = min(dp, heads * d, coordinates_each(d, self.t)) if inside else dp
+            total += layer_dim(d, e, a, heads, self.t)
             total -= e * min(e, d * min(heads, d)) if inside else 0
             d = e
         return known(total, "symmetries and coordinates of each layer, changes of basis between them")
-
-
-def _coordinates(d: int, t: int) -> int:
-    """How many coordinates an output of a layer has: those of Sym^2 (x) C^d, and with one token those of Sym^3."""
-    return comb(d + 2, 3) if t == 1 else d * comb(d + 1, 2)
-
-
-def _layer_dim(d: int, dp: int, a: int, heads: int, t: int) -> int:
-    """An upper bound of the dimension of the functions of a layer with several heads.
-
-    A layer is determined by sum_h A_h (x) V_h, with one token by the symmetric parts of the A_h. That is H pairs up to scaling,
-    (dim D_a + d d' - 1) each; a matrix with d d' columns and rank at most H; and it is seen only through its coordinates. With
-    one output row (d' = 1) these are forms in the ideal of the H rows V_h, a linear space of codimension n = min(H, d).
-    """
-    matrices = comb(d + 1, 2) if t == 1 else d * d
-    h, n = min(heads, matrices, d * dp), min(heads, d)
-    pairs = heads * (attention_dim(a, d, symmetric=t == 1) + d * dp - 1)
-    found = [pairs, h * (matrices + d * dp - h), dp * _coordinates(d, t)]
-    if dp == 1:
-        outside = comb(d - n + 2, 3) if t == 1 else d * comb(d - n + 1, 2)
-        found.append(n * (d - n) + _coordinates(d, t) - outside)
-    return min(found)
 
 
 # -- Segre coordinates of one layer (Proposition A.5) -----------------------------------------------------

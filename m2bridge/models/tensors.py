@@ -88,11 +88,18 @@ class TensorTrain(TensorFormat):
 
     @property
     def formula(self) -> Formula:
-        """The cores minus GL(r_k) between them, where all ranks are reached."""
-        r = (1, *self.ranks, 1)
-        reached = all(r[k + 1] <= r[k] * n and r[k] <= n * r[k + 1] for k, n in enumerate(self.sizes))
-        value = self.parameter_count - sum(rank**2 for rank in self.ranks)
-        return known(value, HOLTZ, ("r_k <= r_(k-1) n_k and r_(k-1) <= n_k r_k for all cores", reached))
+        """The cores minus GL(r_k) between them, with the ranks that can be reached: r_k <= r_(k-1) n_k and r_(k-1) <= n_k r_k."""
+        n, r = self.sizes, [1, *self.ranks, 1]
+        for k in range(1, len(n)):
+            r[k] = min(r[k], r[k - 1] * n[k - 1])
+        for k in range(len(n) - 1, 0, -1):
+            r[k] = min(r[k], n[k] * r[k + 1])
+        cores = sum(r[k] * size * r[k + 1] for k, size in enumerate(n))
+        return known(cores - sum(rank**2 for rank in r[1:-1]), HOLTZ)
+
+    @property
+    def dimension_bound(self) -> Formula:
+        return self.formula
 
 
 @dataclass(frozen=True, kw_only=True)

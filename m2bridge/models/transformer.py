@@ -12,7 +12,7 @@ from math import comb
 from typing import Any, ClassVar, Literal
 
 from m2bridge.errors import SpecError
-from m2bridge.models.attention import PAPER, Attention, attention_dim, one_layer
+from m2bridge.models.attention import PAPER, Attention, attention_dim, layer_dim, one_layer
 from m2bridge.models.base import Formula, Model, NetworkModel, Shape, Symmetry, known
 from m2bridge.models.lightning import DeepLightning
 from m2bridge.models.softmax import Softmax
@@ -216,14 +216,11 @@ class Transformer(OptionalAttention):
 
     @property
     def dimension_bound(self) -> Formula:
-        """The sum over blocks of what attention and perceptron can depend on.
-
-        A perceptron is d forms of degree r in d variables. Lightning attention is the sum over the heads of V_h (x) A_h,
-        symmetric in the two places of x_j.
-        """
+        """The sum over blocks of what attention and perceptron can depend on; a perceptron is d forms of degree r."""
         d, r = self.d, self.r
-        attention = self.heads * (attention_dim(self.a, d) + d * d - (not self.softmax))
-        attention = attention if self.softmax else min(attention, d * d * comb(d + 1, 2))
+        attention = layer_dim(d, d, self.a, self.heads, self.t)
+        if self.softmax:  # with one token it is the sum of the V_h
+            attention = d * d if self.t == 1 else self.heads * (attention_dim(self.a, d) + d * d)
         perceptron = min(2 * d * self.hidden - self.hidden, d * comb(d + r - 1, r))
         positions = d * self.t if self.positions else 0
         return known(

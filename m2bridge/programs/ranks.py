@@ -87,6 +87,7 @@ def generic_rank(
     upper: int | None = None,
     samples: int | None = None,
     grow: bool = True,
+    whole: bool = False,
     memory_limit: int | None = MEMORY_LIMIT,
     report: Report | None = None,
 ) -> GenericRank:
@@ -102,6 +103,8 @@ def generic_rank(
         How many inputs to begin with; a bad guess costs time, never the answer.
     grow
         Whether to go on with more inputs; without, the rank is only that of the first ones.
+    whole
+        Whether the columns of a last layer stay in the matrix, and are not eliminated.
     memory_limit
         Bytes; a rank that needs more is refused before it starts.
 
@@ -113,7 +116,7 @@ def generic_rank(
     start = time.perf_counter()
     free = program.parameter_count - held.count
     most = free if upper is None else min(upper, free)
-    work = _RankWork(program, p, seed, held)
+    work = _RankWork(program, p, seed, held, whole=whole)
     size = work.first_size(samples)
     best: GenericRank | None = None
     unchanged = 0
@@ -149,9 +152,9 @@ class _Size(NamedTuple):
 class _RankWork:
     """A rank that is being computed: the point, and the columns that are asked for."""
 
-    def __init__(self, program: Program, p: int, seed: int, held: Held) -> None:
+    def __init__(self, program: Program, p: int, seed: int, held: Held, *, whole: bool) -> None:
         self.program, self.p, self.seed, self.held = program, p, seed, held
-        self.layer = last_layer(program, held) if p < BLAS_BELOW else None
+        self.layer = last_layer(program, held) if p < BLAS_BELOW and not whole else None
         self.arithmetic = residues_for(program, p, seed)
         self.weights = entered(self.arithmetic, draw_weights(program, p, seed, held))
         self.columns = free_columns(program, held, self.layer)

@@ -278,3 +278,19 @@ def test_several_heads_in_several_layers_are_proved(sizes: str, expected: int) -
     found = dimension(f"deep-lightning({sizes})", engine=False)
     assert (found.image_dim, found.certainty) == (expected, Certainty.PROVED)
     assert verify(json.dumps(found.certificate))[0] == 0
+
+
+def test_parts_of_high_degree_do_not_drown_the_others() -> None:
+    """At normal weights float64 saw 43 columns with a clear gap: outputs reach 10^51 there."""
+    found = dimension("transformer(d=3,a=1,t=3,hidden=1,r=3,layers=2,positions=true)", engine=False)
+    assert (found.image_dim, found.numeric_rank, found.agreement) == (45, 45, True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"), [("softmax(d=[2,3,3],a=1,t=1)", 6), ("softmax(d=[2,4,2,5],a=2,t=2)", 22)]
+)
+def test_wide_layers_of_softmax_are_proved_by_balls(spec: str, expected: int) -> None:
+    """Tokens before the last layer cannot have full rank there; with one token nothing else proves the lower bound."""
+    found = dimension(spec, engine=False)
+    assert (found.lower_bound, found.certainty) == (expected, Certainty.PROVED)
+    assert verify(json.dumps(found.certificate))[0] == 0

@@ -43,8 +43,8 @@ def test_equation_16() -> None:
 @pytest.mark.parametrize(
     ("spec", "value"),
     [
-        ("softmax(d=[1,3,1],a=[1,1],t=2)", 3),  # (m_1, m_2, l), three numbers
-        ("softmax(d=[2,3,2],a=[2,2],t=2)", 12),  # M_1, M_2 and L are arbitrary 2 x 2 matrices
+        # M_1, M_2 of rank 3, and L with 20^2 entries; a layer with more rows than tokens can span, too wide for balls
+        ("softmax(d=[20,24,20],a=[3,3],t=3)", 2 * (2 * 3 * 20 - 9) + 20 * 20),
         # Equation 16: 4 layers of 2*8*64 - 8^2 and L with 64^2 entries
         ("softmax(d=[64,64,64,64,64],a=[8,8,8,8],t=8)", 4 * (2 * 8 * 64 - 64) + 64 * 64),
     ],
@@ -64,6 +64,8 @@ def test_what_balls_do_not_reach_is_proved_by_the_theorem_and_says_so(spec: str,
         "softmax(d=[3,3,3],a=[2,2],t=3)",
         "softmax(d=[4,3,5],a=[2,3],t=2)",
         "softmax(d=[3,3,3,3],a=[2,2,2],t=3)",
+        "softmax(d=[1,3,1],a=[1,1],t=2)",
+        "softmax(d=[2,3,2],a=[2,2],t=2)",
     ],
 )
 def test_balls_and_virtual_weights_agree_where_both_run(spec: str) -> None:

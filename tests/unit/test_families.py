@@ -240,13 +240,22 @@ def test_dimensions_of_tensor_formats(spec: str, expected: int) -> None:
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ("cp(sizes=[2,2,4],rank=3)", 15),  # singular 4 x 4 matrices
+        ("cp(sizes=[2,2,4],rank=3)", 15),  # flattenings are singular 4 x 4 matrices
         ("cp(sizes=[2,2,5],rank=3)", 18),  # 4 x 5 matrices of rank 3
         ("cp(sizes=[2,3,7],rank=5)", 40),  # 6 x 7 matrices of rank 5
+        (
+            "tensor-train(sizes=[3,3,3],ranks=[2,4])",
+            20,
+        ),  # a rank of 4 cannot be reached beside a core with 3 columns
+        (
+            "transformer(d=2,a=1,t=1,hidden=1,r=2,layers=2,heads=2)",
+            22,
+        ),  # one token: twice two cubic forms and one neuron
+        ("transformer(d=3,a=2,t=1,hidden=1,r=3,heads=2,positions=true)", 26 + 5 + 3),
         ("cp(sizes=[3,3,3],rank=3)", 21),  # no flattening is smaller than three points and their scalings
     ],
 )
-def test_long_tensors_are_bounded_by_their_flattenings(spec: str, expected: int) -> None:
+def test_bounds_that_the_rank_meets(spec: str, expected: int) -> None:
     model = parse_spec(spec)
     bound = model.dimension_bound
     assert bound is not None

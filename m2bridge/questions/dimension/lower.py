@@ -30,7 +30,11 @@ from m2bridge.results import Certainty, Evidence, said
 _image_dim = partial(said, "image_dim", scope="generic")
 MOST_NUMERIC_COLUMNS = 700
 MOST_BALL_COLUMNS = 6000
+_MOST_WHOLE = 400
 _REPEATS = 2
+_SCALES = (1.0, 0.5, 0.25)
+"""Of a real point, tried in turn until float64 sees the rank: where layers skip, parts of high degree drown the others."""
+_NOTHING = NumericRank(rank=None, gap=0.0, candidate=0)
 
 Report = Callable[[str], None]
 
@@ -51,10 +55,13 @@ def lower_bounds(
     """The rank of the network's Jacobian at a random point: proved, or for analytic networks a heuristic and a proof by balls."""
     free = model.free
     samples = free.samples_needed()
-    found = generic_rank(
-        free.program, p=p, seed=seed, held=free.gauge, upper=upper, samples=samples,
-        memory_limit=limits.memory_bytes, report=report,
+    rank = partial(
+        generic_rank, free.program, p=p, seed=seed, held=free.gauge, upper=upper, memory_limit=limits.memory_bytes, report=report
     )  # fmt: skip
+    found = rank(samples=samples)
+    layer = found.layer
+    if found.heuristic and layer and len(found.token_pivots) < layer.width and found.rank <= _MOST_WHOLE:
+        found = rank(whole=True)  # balls need either tokens of full rank or all columns
     method = "Jacobian rank at a random integer point" + (" of the slice" if free.gauge.count else "")
     if found.heuristic:
         method = "heuristic: Jacobian rank with random units for exponentials"
@@ -151,27 +158,31 @@ def float_witness(
         report("float64 rank")
     start = time.perf_counter()
     samples = math.ceil(1.5 * found.samples) + 1
-    weights, inputs = free.real_point(samples, seed)
-    given = {name: Lettered("", value) for name, value in weights.items()}
-    given |= {name: Lettered("N", value) for name, value in inputs.items()}
-    size, told = (0, width), NumericRank(rank=None, gap=0.0, candidate=0)
     rest = (layer.outputs - outputs) * layer.width if layer else 0
-    try:
-        with np.errstate(over="raise", under="raise", invalid="raise", divide="raise"):
-            entries = (
-                None
-                if layer or not inputs
-                else _some_entries(program.output_count, found.outputs, samples, seed)
-            )
-            block: dict[str, Any] = {"layer": layer, "outputs": outputs, "entries": entries}
-            matrix = jacobian_block(program, Floats(), given, columns, **block)
-        size, told = matrix.shape, numeric_rank(matrix)
-        more = told.rank is not None and told.rank + rest > found.rank
-        unsure = more and more_by_rounding(program, given, columns, **block)
-    except FloatingPointError:  # out of float64's range: no contradiction, no answer
-        unsure = True
-    if unsure or (rest and len(found.token_pivots) < (layer.width if layer else 0)):
-        told = NumericRank(rank=None, gap=told.gap, candidate=told.candidate)
+    entries = None
+    if not layer and program.inputs:
+        entries = _some_entries(program.output_count, found.outputs, samples, seed)
+    block: dict[str, Any] = {"layer": layer, "outputs": outputs, "entries": entries}
+    size, told, seen = (0, width), _NOTHING, set[int | None]()
+    for scale in _SCALES:
+        weights, inputs = free.real_point(samples, seed)
+        given = {name: Lettered("", scale * value) for name, value in weights.items()}
+        given |= {name: Lettered("N", scale * value) for name, value in inputs.items()}
+        try:
+            with np.errstate(over="raise", under="raise", invalid="raise", divide="raise"):
+                matrix = jacobian_block(program, Floats(), given, columns, **block)
+            size, told = matrix.shape, numeric_rank(matrix)
+            more = told.rank is not None and told.rank + rest > found.rank
+            unsure = more and more_by_rounding(program, given, columns, **block)
+        except FloatingPointError:  # out of float64's range: no contradiction, no answer
+            unsure = True
+        if unsure or (rest and len(found.token_pivots) < (layer.width if layer else 0)):
+            told = replace(told, rank=None)
+        seen.add(told.rank)
+        if told.rank is not None and told.rank + rest >= found.rank:
+            break
+    else:  # fewer at every scale, which is no answer where they are not the same
+        told = told if len(seen) == 1 else replace(told, rank=None)
     rank = None if told.rank is None else told.rank + rest
     gap = told.gap if math.isfinite(told.gap) else None
     item = _image_dim(
