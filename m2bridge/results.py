@@ -284,13 +284,18 @@ def _better(item: Evidence, than: Evidence) -> bool:
 
 
 def whole_number(result: Result, quantity: str) -> int | None:
-    """What the answer says of a quantity where that is a whole number and a field of its own; None otherwise.
+    """What the answer says of a quantity where that is a whole number and a field of its own; None otherwise."""
+    value = _said(result, quantity)
+    return value if type(value) is int else None
+
+
+def _said(result: Result, quantity: str) -> Any:
+    """The field of this name, or None.
 
     Properties are not asked: that of a closure which is called like the quantity ``generators`` needs equations, and a record may
     hold none.
     """
-    value = getattr(result, quantity) if quantity in {item.name for item in fields(result)} else None
-    return value if type(value) is int else None
+    return getattr(result, quantity) if quantity in {item.name for item in fields(result)} else None
 
 
 def altered(result: Result) -> str | None:
@@ -301,8 +306,9 @@ def altered(result: Result) -> str | None:
     if result.agreement is False:
         return None
     for item in result.evidence:
-        said, proved = whole_number(result, item.quantity), item.value
-        if item.certainty is not Certainty.PROVED or said is None or type(proved) is not int:
+        said, proved = _said(result, item.quantity), item.value
+        comparable = isinstance(said, int) and type(proved) is type(said)  # numbers, or yes and no
+        if item.certainty is not Certainty.PROVED or not comparable:
             continue
         if not {"=": said == proved, ">=": said >= proved, "<=": said <= proved}[item.relation]:
             return (

@@ -6,10 +6,11 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ from m2bridge.errors import DisagreementError, InputError
 from m2bridge.questions.canonical import canonical
 from m2bridge.questions.dimension import Dimension, dimension
 from m2bridge.report.cite import _place, bibliography, sentence
-from m2bridge.results import Certainty
+from m2bridge.results import Certainty, Evidence, Result, altered
+from m2bridge.views import View
 
 HOSTILE = r"50% \input{/etc/passwd} $x_1^2$ & #{}~ \end{document} é ☃ < > \"|" + chr(7)
 
@@ -109,6 +111,33 @@ def test_an_altered_record_is_not_explained(
     )
     assert main(["explain", str(records.save(replace(wrong, certificate=None), tmp_path / "bare"))]) == 7
     assert "it was altered" in capsys.readouterr().out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YesOrNo(Result):
+    ANALYSIS: ClassVar[str] = "yes-or-no"
+
+    holds: bool
+
+    def view(self) -> View:
+        return View(answer="yes" if self.holds else "no", to_prove="")
+
+
+def test_yes_and_no_are_compared_with_what_is_proved_too() -> None:
+    shown = Evidence(
+        witness="substitution", quantity="holds", value=True, certainty=Certainty.PROVED, method="values"
+    )
+    said = YesOrNo(
+        model="map:t->t",
+        certainty=Certainty.PROVED,
+        agreement=None,
+        evidence=(shown,),
+        seed=0,
+        seconds=0.0,
+        holds=True,
+    )
+    assert altered(said) is None
+    assert "it was altered" in (altered(replace(said, holds=False)) or "")
 
 
 def test_latex_of_everything_compiles(answer: Dimension, tmp_path: Path) -> None:
