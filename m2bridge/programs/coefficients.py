@@ -45,9 +45,15 @@ class Form:
     def __getitem__(self, key: Any) -> Form:
         """Some of the polynomials, without the monomials that do not occur in them."""
         found = self.coefficients[(slice(None), *(key if isinstance(key, tuple) else (key,)))]
-        kept = found.astype(bool).any(axis=tuple(range(1, found.ndim)))
+        kept = _nonzero(found)
         kept[:1] |= not kept.any()  # zero has a monomial too
         return Form(self.exponents[kept], found[kept])
+
+
+def _nonzero(coefficients: Array) -> np.ndarray:
+    """Of which monomials some coefficient is not zero."""
+    found: np.ndarray = coefficients.astype(bool).any(axis=tuple(range(1, coefficients.ndim)))
+    return found
 
 
 class InputPolynomials(Floats):
@@ -200,12 +206,14 @@ def output_form(
 
 
 def coefficient_table(over: Floats, form: Form, exponents: np.ndarray) -> Array:
-    """Coefficients of the given monomials, which contain those of the form: entry by entry of the last axis, monomial by
-    monomial.
+    """Coefficients of the given monomials, which contain those that occur in the form: entry by entry of the last axis, monomial
+    by monomial.
     """
     row = {monomial.tobytes(): i for i, monomial in enumerate(np.ascontiguousarray(exponents))}
     table = over.zeros((len(exponents), *form.shape))
-    table[[row[m.tobytes()] for m in np.ascontiguousarray(form.exponents)]] = form.coefficients
+    occur = _nonzero(form.coefficients)  # a form that is zero at these weights has some monomial all the same
+    found = np.ascontiguousarray(form.exponents[occur])
+    table[[row[monomial.tobytes()] for monomial in found]] = form.coefficients[occur]
     last = (*form.shape[:-1], form.shape[-1] * len(exponents))
     return table.transpose(*range(1, len(last) + 1), 0).reshape(last)
 
