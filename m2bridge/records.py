@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Literal, Union
 
 from m2bridge._version import __version__
-from m2bridge.errors import InputError, RecordError
+from m2bridge.errors import InputError, M2BridgeError, RecordError
 from m2bridge.migrations import ENVELOPE, from_version_1, of_present_version
 from m2bridge.questions import find, questions
 from m2bridge.results import RESULT_TYPES, Result
@@ -40,7 +40,20 @@ def to_document(result: Result) -> dict[str, Any]:
     """The JSON document of a result."""
     kind = type(result)
     envelope = dict(zip(ENVELOPE, (SCHEMA_VERSION, kind.ANALYSIS, kind.VERSION, __version__), strict=True))
-    return {**envelope, **_encode(result)}
+    body = _encode(result)
+    if not kind.__module__.startswith("m2bridge."):
+        _check_types(kind, body)
+    return {**envelope, **body}
+
+
+def _check_types(kind: type[Result], body: dict[str, Any]) -> None:
+    """An error where a question of another package answers with values that are not of the types it declares."""
+    try:
+        _decode(kind, body, kind.ANALYSIS)
+    except RecordError as error:
+        raise M2BridgeError(
+            f"{kind.__module__}.{kind.__name__} declares other types than its question answers with: {error.message}"
+        ) from None
 
 
 def from_document(document: Any) -> Result:

@@ -45,6 +45,8 @@ def parameters_of(question: Question[Any, Any], given: Mapping[str, Any]) -> dic
             raise InputError(f"{question.name} has no option {word!r}; {known}", argument=word)
         if not _fits(options[word][0], value):
             raise InputError(f"{question.name}: {word} cannot be {value!r}", argument=word)
+    own = {word: value for word, value in given.items() if word in question.options}
+    question.check(own, given.get("prime"), given.get("seed", 0))
     parameters = {name: given.get(name, default) for name, (_, default) in options.items()}
     missing = sorted(name for name, value in parameters.items() if value is inspect.Parameter.empty)
     if missing:

@@ -60,6 +60,21 @@ class OwnOption:
         """The value on the command line when it is not given."""
         return self.default if self.option.unasked is None else self.option.unasked
 
+    def check(self, value: Any) -> None:
+        """An InputError where a whole number is declared and `value` is none, or is smaller than the least."""
+        if self.kind == int | None and value is None:
+            return
+        if self.kind in (int, int | None):
+            check_number(self.name, value, self.option.least)
+
+
+def check_number(name: str, value: Any, least: int | None) -> None:
+    """An InputError where an option's value is no whole number (NumPy's are), or is smaller than the least."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InputError(f"{name} should be an integer, not {value!r}", argument=name)
+    if least is not None and value < least:
+        raise InputError(f"{name} should be at least {least}, not {value}", argument=name)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject(Generic[S]):

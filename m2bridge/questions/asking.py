@@ -32,8 +32,12 @@ Progress = Callable[[str], None]
 _LEAST_SECONDS = 1.0
 
 
-class LimitReached(Exception):  # noqa: N818 - an outcome, not a mistake
-    """Time or memory ran out inside a computation of ours; `reason` says which."""
+class LimitReached(BaseException):
+    """Time or memory ran out inside a computation of ours; `reason` says which.
+
+    Like an interrupt it is no Exception: the bell may ring inside a network that is being recorded, or a question of another
+    package, where every Exception is taken for the author's mistake.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -29,7 +29,7 @@ from m2bridge.errors import InputError, LimitError, NoEngineError
 from m2bridge.linear.primes import LARGE_PRIME
 from m2bridge.models import Model, parse_spec
 from m2bridge.models.spec import suggestion
-from m2bridge.questions import SPEC, ForceOption, Option, OwnOption, Subject
+from m2bridge.questions import SPEC, ForceOption, Option, OwnOption, Subject, check_number
 from m2bridge.questions.asking import Asking, LimitReached, Progress, bell, prime_between
 from m2bridge.questions.cost import Cost, Estimate, from_program
 from m2bridge.results import RESULT_TYPES, Result, register_result
@@ -139,7 +139,7 @@ class Question(Generic[S, R]):
                 f"{self.name} takes {', '.join(['a model', *places])} without their names, each once"
             )
         options |= zip(places, given, strict=False)
-        self._check(options, prime)
+        self.check(options, prime, seed)
         allowed = limits or Limits()
         if timeout is not None:
             allowed = replace(allowed, wall_seconds=parse_seconds(timeout))
@@ -162,12 +162,16 @@ class Question(Generic[S, R]):
             if steps is not None:
                 steps.close()
 
-    def _check(self, options: Mapping[str, Any], prime: int | None) -> None:
+    def check(self, options: Mapping[str, Any], prime: int | None, seed: int = 0) -> None:
+        """An InputError, with the field `argument`, where an option is unknown or its value is impossible."""
         if unknown := sorted(set(options) - set(self.options)):
             raise InputError(
                 f"{self.name} has no option {unknown[0]!r}; {suggestion(unknown[0], [*self.options, *COMMON])}",
                 argument=unknown[0],
             )
+        for name, value in options.items():
+            self.options[name].check(value)
+        check_number("seed", seed, 0)
         if prime is not None and not self.takes_prime:
             raise InputError(f"{self.name} takes no prime: it computes over QQ", argument="prime")
         if prime is not None:
@@ -180,7 +184,7 @@ class Question(Generic[S, R]):
         >>> find("dimension").estimate("lightning(d=2,dp=1)").rests_on
         '10 weights and 50 multiplications of the network'
         """
-        self._check(options, prime)
+        self.check(options, prime)
         without = "this question has no answer"
         if not self.needs_engine:
             without = "the whole answer, with its proof where bounds meet; Macaulay2 is a further witness"

@@ -123,7 +123,15 @@ def test_a_partial_answer_survives_a_worse_attempt() -> None:
 def test_an_analysis_says_which_options_it_has() -> None:
     question = registry.job("closure")
     assert registry.parameters_of(question, {"prime": 31991})["prime"] == 31991
-    for bad in ({"method": 1}, {"cross_check": "yes"}, {"unknown": 1}, {"max_degree": [1]}):
+    for bad in (
+        {"method": 1},
+        {"cross_check": "yes"},
+        {"unknown": 1},
+        {"max_degree": [1]},
+        {"max_degree": 0},
+        {"seed": -1},
+        {"prime": 8},
+    ):
         with pytest.raises(InputError):
             registry.parameters_of(question, bad)
     with pytest.raises(InputError, match="did you mean closure"):

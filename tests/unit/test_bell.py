@@ -11,6 +11,7 @@ import pytest
 
 from m2bridge.errors import LimitError
 from m2bridge.models import Model
+from m2bridge.programs import record
 from m2bridge.questions import asking as bells
 from m2bridge.questions.asking import Clock, LimitReached, bell, silence
 from m2bridge.questions.dimension import Dimension
@@ -38,6 +39,11 @@ def clock(seconds: float) -> Clock:
 def test_it_interrupts_what_does_not_look_at_the_clock() -> None:
     with pytest.raises(LimitReached, match="time limit"), bell(0.05, clock(0.05).check):
         endless()
+
+
+def test_what_it_interrupts_does_not_take_it_for_a_mistake_in_a_network() -> None:
+    with pytest.raises(LimitReached), bell(0.05, clock(0.05).check):
+        record(lambda W: endless(), {"W": (2,)})
 
 
 def test_it_rings_again_where_the_first_ring_was_not_enough() -> None:

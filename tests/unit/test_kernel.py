@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from m2bridge import records, schemas
 from m2bridge.engine import Limits
 from m2bridge.engine.base import Outcome
-from m2bridge.errors import InputError, LimitError, NoEngineError
+from m2bridge.errors import InputError, LimitError, M2BridgeError, NoEngineError
 from m2bridge.models import Model
 from m2bridge.questions import find, questions, sentences
 from m2bridge.questions.asking import LimitReached
@@ -113,6 +113,15 @@ def test_options_are_checked() -> None:
         double_weights(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="takes no prime"):
         find("boundary")(LAYER, prime=101)
+    for wrong in ({"more": -1}, {"more": "many"}, {"more": 1.5}, {"more": True}, {"seed": -1}, {"seed": "x"}):
+        with pytest.raises(InputError, match="should be"):
+            double_weights(LAYER, **wrong)
+
+
+def test_an_answer_of_other_types_than_declared_is_no_record(engine: ReplayEngine) -> None:
+    found = double_weights(LAYER, engine=engine)
+    with pytest.raises(M2BridgeError, match=r"test_kernel\.Double declares other types .* should be int"):
+        records.to_document(replace(found, double="twenty"))
 
 
 def test_no_engine_and_no_time() -> None:
