@@ -213,7 +213,7 @@ def _characteristic(field: int | str | None, given: GivenIdeal) -> int:
 
     The default divides none of them.
     """
-    stated = given.characteristic if field is None else 0 if field == "QQ" else int(field)
+    stated = given.characteristic if field is None else 0 if field == "QQ" else int(read_field(str(field)))
     if stated == 0:
         return 0
     default = prime_for(numbers_in(given.polynomials), chosen=None, default=MACAULAY2_PRIME)

@@ -12,7 +12,7 @@ import sympy
 
 from m2bridge.cli import main
 from m2bridge.errors import InputError
-from m2bridge.questions.closure import FORMATS, Closure, Equation
+from m2bridge.questions.closure import FORMATS, Closure, Equation, closure
 from m2bridge.questions.closure.result import equation
 from m2bridge.records import from_document, save, to_document
 from m2bridge.results import Certainty, Evidence
@@ -119,3 +119,8 @@ def test_a_record_without_equations_is_explained_cited_and_reported(tmp_path: Pa
     path = str(save(bare, tmp_path))
     for command in (["explain", path], ["cite", path], ["report", path, "-o", str(tmp_path / "page.html")]):
         assert main(command) == 0, command
+
+
+def test_a_field_that_is_none_is_refused_in_python_too() -> None:
+    with pytest.raises(InputError, match="neither QQ nor a prime"):
+        closure("lightning(d=2,dp=1)", field="ZZ", engine=False)  # type: ignore[arg-type]

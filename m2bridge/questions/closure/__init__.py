@@ -113,7 +113,7 @@ def closure(
     if max_degree is not None and max_degree < 1:
         raise InputError(f"--max-degree {max_degree}: a positive degree is needed")
     field = ask.prime if field is None else field
-    chosen = None if field is None or field == "QQ" else check_prime(int(field))
+    chosen = None if field is None or field == "QQ" else int(read_field(str(field)))
     image = image_of(model)
     prime = prime_for(image.numbers, chosen=chosen, default=MACAULAY2_PRIME)
     equations_of_source = bool(image.source.constraints)
