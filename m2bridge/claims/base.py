@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from m2bridge.engine import Engine, Limits
-from m2bridge.errors import OutOfReachError
+from m2bridge.errors import LimitError, OutOfReachError
 from m2bridge.models import Model
 from m2bridge.results import Certainty, Evidence
 
@@ -70,21 +70,30 @@ Witnesses = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The outcome of one check: the quantities that were compared (JSON values), for a failure what a reader needs to see it fail,
-    and one sentence for people.
+    """What became of a claim at one size: the quantities that were compared (JSON values), for a failure what a reader needs to
+    see it fail, and one sentence for people.
 
     `witnesses` are those that the computation itself named, else those of the claim; `cached` says that all answers had been
-    computed for an earlier row. :meth:`Claim.check` fills in the last two fields.
+    computed for an earlier row; `recorded` is the status in the baseline, None where that has no such row. A check says its
+    status, certainty and reason, and what was computed; :meth:`Claim.check` and the ledger fill in the rest.
     """
 
+    claim: str = ""
+    size: Mapping[str, Any] = field(default_factory=dict)
     status: Status
     certainty: Certainty
     computed: Mapping[str, Any] = field(default_factory=dict)
     witness: Mapping[str, Any] | None = None
-    reason: str = ""
     witnesses: Witnesses = field(default_factory=dict)
+    reason: str = ""
     seconds: float = 0.0
     cached: bool = False
+    recorded: Status | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the status differs from the recorded one."""
+        return self.recorded is not None and self.recorded is not self.status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,8 +200,12 @@ class Claim:
             verdict = self.run(size, context)
         except WitnessesDisagreeError as error:
             verdict = disagreement(error.conflicts)
+        except (LimitError, OutOfReachError) as error:
+            verdict = replace(out_of_reach(str(error)), witnesses=self.witnesses)
         return replace(
             verdict,
+            claim=self.id,
+            size=dict(size),
             status=self.kind.status(verdict.status),
             witnesses=verdict.witnesses or by_ancestry(context.said, *self.about) or self.witnesses,
             seconds=time.perf_counter() - start,

@@ -9,34 +9,11 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, ClassVar
 
-from m2bridge.claims.base import Claim, Context, Size, Status, Verdict, out_of_reach
-from m2bridge.errors import LimitError, OutOfReachError
+from m2bridge.claims.base import Claim, Context, Size, Status, Verdict
 from m2bridge.results import Certainty, EngineUse, Result, register_result
 
 BASELINE = "ledger.json"
 """The file of recorded verdicts, of all papers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One statement at one size: what was found, and what the baseline recorded (None where it has no such entry)."""
-
-    claim: str
-    size: Mapping[str, Any]
-    status: Status
-    certainty: Certainty
-    computed: Mapping[str, Any]
-    witness: Mapping[str, Any] | None
-    witnesses: Mapping[str, Any]
-    reason: str
-    seconds: float
-    cached: bool
-    recorded: Status | None
-
-    @property
-    def changed(self) -> bool:
-        """Whether the verdict differs from the recorded one."""
-        return self.recorded is not None and self.recorded is not self.status
 
 
 @register_result
@@ -47,10 +24,10 @@ class Ledger(Result):
     ANALYSIS: ClassVar[str] = "verify"
     VERSION: ClassVar[int] = 2
 
-    entries: tuple[Entry, ...]
+    entries: tuple[Verdict, ...]
 
     @property
-    def changed(self) -> tuple[Entry, ...]:
+    def changed(self) -> tuple[Verdict, ...]:
         """Entries whose verdict is not the recorded one."""
         return tuple(entry for entry in self.entries if entry.changed)
 
@@ -75,7 +52,7 @@ def verify(
     quick: bool = False,
     max_d: int | None = None,
     progress: Callable[[str], None] | None = None,
-    finished: Callable[[Claim, Entry], None] | None = None,
+    finished: Callable[[Claim, Verdict], None] | None = None,
 ) -> Ledger:
     """Check every claim at every size and compare with the baseline.
 
@@ -86,22 +63,13 @@ def verify(
     """
     start = time.perf_counter()
     recorded = baseline()
-    entries: list[Entry] = []
+    entries: list[Verdict] = []
     for claim in claims:
         for size in select_sizes(claim, quick=quick, max_d=max_d):
             if progress is not None:
                 progress(f"{claim.id} {describe(size)}")
-            verdict = _checked(claim, size, context)
-            copied = ("status", "certainty", "reason", "seconds", "cached")
-            entry = Entry(
-                claim=claim.id,
-                size=dict(size),
-                computed=dict(verdict.computed),
-                witness=None if verdict.witness is None else dict(verdict.witness),
-                witnesses={name: list(who) for name, who in verdict.witnesses.items()},
-                recorded=recorded.get(_key(claim.id, size)),
-                **{name: getattr(verdict, name) for name in copied},
-            )
+            status = recorded.get(_key(claim.id, size))
+            entry = replace(claim.check(size, context), recorded=status)
             entries.append(entry)
             if finished is not None:
                 finished(claim, entry)
@@ -116,15 +84,6 @@ def verify(
         seed=context.seed,
         seconds=time.perf_counter() - start,
     )
-
-
-def _checked(claim: Claim, size: Size, context: Context) -> Verdict:
-    start = time.perf_counter()
-    try:
-        return claim.check(size, context)
-    except (LimitError, OutOfReachError) as error:
-        seconds = time.perf_counter() - start
-        return replace(out_of_reach(str(error)), witnesses=claim.witnesses, seconds=seconds)
 
 
 def describe(size: Size) -> str:

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from m2bridge.claims import PAPERS, claim, claims_of
-from m2bridge.claims.base import Claim, Context, Status
-from m2bridge.claims.ledger import Entry, Ledger, describe, select_sizes, verify
+from m2bridge.claims.base import Claim, Context, Status, Verdict
+from m2bridge.claims.ledger import Ledger, describe, select_sizes, verify
 from m2bridge.cli import common
 from m2bridge.engine import open_engine
 from m2bridge.errors import InputError
@@ -80,7 +80,7 @@ def register(app: typer.Typer) -> None:
         limits = common.parse_limits(timeout, memory)
         out = common.console()
 
-        def finished(item: Claim, entry: Entry) -> None:
+        def finished(item: Claim, entry: Verdict) -> None:
             if not as_json:
                 out.print(_line(item, entry))
 
@@ -127,7 +127,7 @@ def _check_report(report: Path | None) -> None:
         raise InputError(f"--report {report}: there is no such directory; create it first")
 
 
-def _line(item: Claim, entry: Entry) -> str:
+def _line(item: Claim, entry: Verdict) -> str:
     colour, _ = _LOOKS[entry.status]
     changed = f" [bold](recorded: {entry.recorded})[/]" if entry.changed else ""
     size = escape(describe(entry.size))

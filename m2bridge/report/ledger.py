@@ -9,8 +9,8 @@ from typing import Any
 
 from m2bridge._version import __version__
 from m2bridge.claims import claim
-from m2bridge.claims.base import Status
-from m2bridge.claims.ledger import Entry, Ledger, describe
+from m2bridge.claims.base import Status, Verdict
+from m2bridge.claims.ledger import Ledger, describe
 from m2bridge.report.templates import written
 
 _WORD = {
@@ -34,14 +34,14 @@ def ledger_html(ledger: Ledger) -> str:
     return written("ledger.html", **_values(ledger))
 
 
-def verdict_words(entry: Entry) -> str:
+def verdict_words(entry: Verdict) -> str:
     """The verdict, and how sure it is where it is one."""
     open_ones = (Status.OUT_OF_REACH, Status.DISAGREEMENT)
     sure = "" if entry.status in open_ones else f", {entry.certainty.value}"
     return _WORD[entry.status] + sure
 
 
-def duration(entry: Entry) -> str:
+def duration(entry: Verdict) -> str:
     """Seconds, or that everything had been computed for an earlier row."""
     if entry.cached:
         return "cached"
@@ -50,9 +50,9 @@ def duration(entry: Entry) -> str:
     return f"{entry.seconds:.1f}" if entry.seconds >= 0.1 else f"{entry.seconds:.3f}"
 
 
-def entries_by_claim(ledger: Ledger) -> dict[str, list[Entry]]:
+def entries_by_claim(ledger: Ledger) -> dict[str, list[Verdict]]:
     """The rows of each claim, in the order of the ledger."""
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[Verdict]] = {}
     for entry in ledger.entries:
         found.setdefault(entry.claim, []).append(entry)
     return found
@@ -72,7 +72,7 @@ def _values(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _group(name: str, entries: list[Entry]) -> dict[str, Any]:
+def _group(name: str, entries: list[Verdict]) -> dict[str, Any]:
     """A claim with its rows, and where one is false, the computed witness of the first and the correction."""
     item = claim(name)
     witnesses = _named(item.witnesses)
