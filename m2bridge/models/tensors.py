@@ -14,10 +14,14 @@ from m2bridge.models.mlp import determinantal
 
 HOLTZ = "Holtz, Rohwedder, Schneider, Numer. Math. 120 (2012)"
 BINARY = "Catalisano, Geramita, Gimigliano, J. Algebraic Geom. 20 (2011): (P^1)^n is defective for n = 4, rank 3 only"
+INDUCTION = "Abo, Ottaviani, Peterson, Trans. Amer. Math. Soc. 361 (2009): a defective Segre variety"
 _DEFECTIVE = {
     ((2, 2, 2, 2), 3): (14, BINARY),
     ((3, 3, 3), 4): (26, "Strassen, Linear Algebra Appl. 52 (1983): a hypersurface of degree 9"),
+    ((3, 4, 4), 5): (44, INDUCTION),
+    ((2, 2, 3, 3), 5): (34, INDUCTION),
 }
+"""By sizes in ascending order, and rank."""
 MOST_ENTRIES = 100_000
 
 
@@ -145,20 +149,24 @@ class CP(TensorFormat):
         return tuple(found)
 
     @property
+    def _case(self) -> tuple[tuple[int, ...], int]:
+        return tuple(sorted(n for n in self.sizes if n > 1)), self.rank
+
+    @property
     def formula(self) -> Formula:
-        """Matrices, tensors with all sizes two, and Strassen's exception; others are not classified."""
+        """Matrices, tensors with all sizes two, and some exceptions; others are not classified."""
         if len(self.sizes) == 2:
             return determinantal(self.rank, *self.sizes)
-        if (self.sizes, self.rank) in _DEFECTIVE:
-            return known(*_DEFECTIVE[self.sizes, self.rank])
+        if self._case in _DEFECTIVE:
+            return known(*_DEFECTIVE[self._case])
         value = min(self.rank * (len(self.sizes) + 1), prod(self.sizes))
         return known(value, BINARY, ("all sizes are 2", set(self.sizes) == {2}))
 
     @property
     def dimension_bound(self) -> Formula:
         """Rank-one tensors are counted; and as a matrix, some axes its rows, the tensor has this rank at most."""
-        if (self.sizes, self.rank) in _DEFECTIVE:
-            return known(*_DEFECTIVE[self.sizes, self.rank])
+        if self._case in _DEFECTIVE:
+            return known(*_DEFECTIVE[self._case])
         entries, rows = prod(self.sizes), {1}
         for n in self.sizes:
             rows |= {n * row for row in rows}

@@ -221,10 +221,14 @@ class Transformer(OptionalAttention):
         attention = layer_dim(d, d, self.a, self.heads, self.t)
         if self.softmax:  # with one token it is the sum of the V_h
             attention = d * d if self.t == 1 else self.heads * (attention_dim(self.a, d) + d * d)
-        perceptron = min(2 * d * self.hidden - self.hidden, d * comb(d + r - 1, r))
+        perceptrons = self.layers * min(2 * d * self.hidden - self.hidden, d * comb(d + r - 1, r))
+        if (
+            r == 1
+        ):  # linear, and may change places with attention, which is then by other weights: all of them are one matrix
+            perceptrons = min(perceptrons, d * d)
         positions = d * self.t if self.positions else 0
         return known(
-            positions + self.layers * (attention + perceptron), "what each layer's function can depend on"
+            positions + self.layers * attention + perceptrons, "what each layer's function can depend on"
         )
 
 

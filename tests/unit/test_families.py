@@ -252,6 +252,12 @@ def test_dimensions_of_tensor_formats(spec: str, expected: int) -> None:
             22,
         ),  # one token: twice two cubic forms and one neuron
         ("transformer(d=3,a=2,t=1,hidden=1,r=3,heads=2,positions=true)", 26 + 5 + 3),
+        (
+            "transformer(d=2,a=1,t=2,hidden=2,r=1,layers=2,positions=true)",
+            2 * (3 + 4 - 1) + 4 + 4,
+        ),  # one matrix
+        ("cp(sizes=[4,3,4],rank=5)", 44),  # defective: Abo, Ottaviani, Peterson, 2009
+        ("cp(sizes=[2,3,1,3,2],rank=5)", 34),
         ("cp(sizes=[3,3,3],rank=3)", 21),  # no flattening is smaller than three points and their scalings
     ],
 )
