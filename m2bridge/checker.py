@@ -2597,6 +2597,8 @@ def verify(text: str) -> tuple[int, list[str]]:
         if given is None or given == []:
             claims = " It calls itself proved." if document.get("certainty") == "proved" else ""
             nothing = "Nothing was checked, and nothing is known to be wrong."
+            if document.get("agreement") is False:
+                nothing = "Nothing was checked; it says itself that its witnesses contradict each other."
             return 8, [f"Not proved: there is no certificate in this record. {nothing}{claims}"]
         several = given if type(given) is list else [given]
         limit(len(several), 1000)

@@ -36,6 +36,7 @@ Exit codes: 0 answered (a theorem that fails is an answer); 1 unexpected error; 
 4 no Macaulay2; 5 a limit was reached, what was found is printed; 6 a recorded verdict changed; 7 a certificate was rejected; \
 8 nothing is proved, or not known to the checker; 130 interrupted."""
 
+_RENDER = "Print the Macaulay2 script behind a question; as the option --script of the question."
 SUMMARY = "From a polynomial network to its geometry, with proof."
 _OPTIONS = {
     "--version": "Print the version and exit.",
@@ -64,7 +65,11 @@ def listing() -> str:
     from m2bridge.questions import sentences
 
     width = max(40, min(shutil.get_terminal_size((100, 24)).columns, 120))
-    groups = {"Options": _OPTIONS, "Questions": sentences(), "Commands": command_sentences()}
+    groups = {
+        "Options": _OPTIONS,
+        "Questions": sentences(),
+        "Commands": command_sentences() | {"render": _RENDER},
+    }
     column = 4 + max(len(name) for names in groups.values() for name in names)
     lines = ["Usage: m2bridge [OPTIONS] COMMAND [ARGS]...", "", SUMMARY]
     for group, names in groups.items():
@@ -170,6 +175,10 @@ def _dispatch(given: list[str]) -> int:
     from m2bridge.questions import sentences
 
     if given[:1] == ["render"]:  # the older name of --script
+        if given[1:] in (["-h"], ["--help"]):
+            print(f"Usage: m2bridge render QUESTION SPEC [OPTIONS]\n\n  {_RENDER}\n")
+            print("  Example: m2bridge render singular-locus --d 2 --dp 1")
+            return 0
         if given[1:2] == [] or given[1].startswith("-"):
             raise InputError("render needs a question: m2bridge render singular-locus --d 2 --dp 1")
         given = [*given[1:], "--script"]

@@ -303,6 +303,9 @@ def test_render_prints_the_script_and_nothing_else(capsys: pytest.CaptureFixture
     assert first.out.rstrip().endswith("emitEnd();")
     assert main(["render", "singular-locus", "lightning(d=2,dp=1)"]) == 0
     assert capsys.readouterr().out == first.out
+    for word in ("-h", "--help"):
+        assert main(["render", word]) == 0
+        assert capsys.readouterr().out.startswith("Usage: m2bridge render QUESTION SPEC [OPTIONS]")
     assert main(["render", "singular-locus", *LAYER, "--seed", "1"]) == 0
     assert capsys.readouterr().out != first.out
 

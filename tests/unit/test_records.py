@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from m2bridge import records
+from m2bridge import checker, records
 from m2bridge.errors import InputError, RecordError
 from m2bridge.questions.singular_locus import Component, SingularLocus, Stratum
 from m2bridge.results import RESULT_TYPES, Certainty, EngineUse, Evidence, ScriptUse, TheoremCheck
@@ -255,3 +255,20 @@ def test_a_failed_save_leaves_the_old_record_and_no_other_file(
         records.save(replace(RESULT, seconds=2.0), tmp_path)
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_bytes() == before
+
+
+def test_what_would_prove_a_singular_locus_depends_on_what_is_undecided() -> None:
+    decided = replace(RESULT, strata=(), undecided=(), theorem=None)
+    assert "complete over QQ" in decided.view().to_prove
+    assert "undecided strata" in replace(decided, undecided=("rk A = 1",)).view().to_prove
+
+
+def test_the_checker_says_that_a_record_without_certificate_contradicts_itself() -> None:
+    document = {**records.to_document(RESULT), "certificate": None}
+    for agreement, words in (
+        (True, "nothing is known to be wrong"),
+        (False, "witnesses contradict each other"),
+    ):
+        code, said = checker.verify(records.dumps({**document, "agreement": agreement}))
+        assert code == 8
+        assert words in said[0]

@@ -160,10 +160,13 @@ class SingularLocus(Result):
         if self.theorem is not None and self.theorem.witness is not None:
             notes.append(f"Theorem as printed fails: {self.theorem.witness['reason']}.")
         notes += [f"- undecided: {sentence}" for sentence in self.undecided]
+        to_prove = "equations that are proved complete over QQ (m2bridge closure --field QQ), and the components over QQ"
+        if self.undecided or any(s.verdict == "undecided" for s in self.strata):
+            to_prove = "undecided strata need more equations or curves; a longer --timeout"
         return View(
             answer=answer, facts=tuple(facts), tables=(self._rows() if self.strata else self._place_rows(),), notes=tuple(notes),
             details=tuple(map(self._reason, self.strata)),
-            to_prove="undecided strata need more equations or curves; a longer --timeout",
+            to_prove=to_prove,
         )  # fmt: skip
 
     def _reason(self, s: Stratum) -> str:
