@@ -256,6 +256,7 @@ def test_dimensions_of_tensor_formats(spec: str, expected: int) -> None:
             "transformer(d=2,a=1,t=2,hidden=2,r=1,layers=2,positions=true)",
             2 * (3 + 4 - 1) + 4 + 4,
         ),  # one matrix
+        ("transformer(d=3,a=2,t=3,hidden=1,r=1,layers=2,causal=true)", 2 * (8 + 9 - 1) + 8),  # of rank 2
         ("cp(sizes=[4,3,4],rank=5)", 44),  # defective: Abo, Ottaviani, Peterson, 2009
         ("cp(sizes=[2,3,1,3,2],rank=5)", 34),
         ("cp(sizes=[3,3,3],rank=3)", 21),  # no flattening is smaller than three points and their scalings
