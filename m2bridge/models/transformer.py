@@ -222,10 +222,9 @@ class Transformer(OptionalAttention):
         if self.softmax:  # with one token it is the sum of the V_h
             attention = d * d if self.t == 1 else self.heads * (attention_dim(self.a, d) + d * d)
         perceptrons = self.layers * min(2 * d * self.hidden - self.hidden, d * comb(d + r - 1, r))
-        if (
-            r == 1
-        ):  # linear, and may change places with attention, which is then by other weights: all of them are one matrix
-            perceptrons = min(perceptrons, d * d)
+        if r == 1:
+            # X -> X + U W X may change places with attention by other weights: together X plus a matrix of bounded rank
+            perceptrons = min(perceptrons, attention_dim(self.layers * self.hidden, d))
         positions = d * self.t if self.positions else 0
         return known(
             positions + self.layers * attention + perceptrons, "what each layer's function can depend on"
