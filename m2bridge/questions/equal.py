@@ -44,7 +44,7 @@ class Comparison:
 
     @property
     def evidence(self) -> Evidence:
-        more = {"certainty": self.certainty, "scope": "at-point"}
+        more = {"certainty": self.certainty, "scope": "at-point", "ancestry": "program"}
         return said("same_function", self.same, self.witness, self.method, **more)
 
 

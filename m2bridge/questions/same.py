@@ -109,7 +109,7 @@ def same(
     if carried:
         ask.say(
             "same_function", True, "symmetry", "one normal form under the known symmetries", certainty=Certainty.PROVED,
-            scope="at-point", ancestry="symmetries",
+            scope="at-point", ancestry="construction",
         )  # fmt: skip
     proved = found.certainty is Certainty.PROVED or bool(carried)
     return ask.answer(

@@ -95,7 +95,7 @@ def test_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     jobs.write_text('[[job]]\nanalysis = "dimension"\n')
     assert main(["batch", str(jobs), "--dry-run"]) == 2
     assert "say which model" in capsys.readouterr().err
-    assert main(["render", "--help"]) == 2
+    assert main(["render", "--d", "2"]) == 2
     assert "render needs a question" in capsys.readouterr().err
     assert main(["symmetries", PERCEPTRON, "--script"]) == 2
     assert "asks Macaulay2 nothing here" in capsys.readouterr().err

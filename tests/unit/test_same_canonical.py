@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from m2bridge.programs.arithmetics import object_array
 from m2bridge.questions.canonical import acted, canonical
 from m2bridge.questions.point import random_point
 from m2bridge.questions.same import same
-from m2bridge.records import save
+from m2bridge.records import load, save
 
 SPECS = [
     "lightning(d=3,dp=2,a=2)",
@@ -123,3 +124,10 @@ def test_what_is_missing_is_said():
         same("mlp(widths=[1,2,1],r=2)", at={"W1": [[3], [2]], "W2": [[1, 1]]}, engine=False)
     with pytest.raises(InputError, match="names no symmetries"):
         canonical("map:x,y->x*y", engine=False)
+
+
+def test_the_record_of_weights_that_a_symmetry_carries_over_is_read_again(tmp_path: Path) -> None:
+    weights = {"Q": [[1, 0], [0, 1]], "K": [[1, 2], [0, 1]], "V": [[1, 1]]}
+    found = same("lightning(d=2,dp=1)", at=weights, other=weights)
+    assert found.agreement is True
+    assert load(save(found, tmp_path)) == found
