@@ -111,14 +111,20 @@ class _Bell:
 
     def __init__(self, ring: Callable[[], None], grace: float) -> None:
         self.ring, self.grace, self.silent = ring, grace, False
+        self.raised: BaseException | None = None
 
     def wind(self, seconds: float) -> float:
         """Ring after so many seconds, and again and again; how many were left before."""
         return signal.setitimer(signal.ITIMER_REAL, seconds, self.grace if seconds else 0.0)[0]
 
     def __call__(self, *_: object) -> None:
-        if not self.silent:
+        if self.silent:
+            return
+        try:
             self.ring()
+        except BaseException as error:
+            self.raised = error
+            raise
 
 
 def _ringable() -> bool:
@@ -147,6 +153,11 @@ def bell(seconds: float | None, ring: Callable[[], None], grace: float | None = 
     try:
         try:
             yield
+        except SystemError:
+            # a loop of NumPy over objects goes on after the exception, and Python complains of that
+            if own.raised is None:
+                raise
+            raise own.raised from None
         finally:
             own.silent = True
     finally:  # also when it rang between the two

@@ -46,6 +46,21 @@ def test_what_it_interrupts_does_not_take_it_for_a_mistake_in_a_network() -> Non
         record(lambda W: endless(), {"W": (2,)})
 
 
+def test_a_loop_of_numpy_that_goes_on_after_the_ring_is_interrupted_all_the_same() -> None:
+    """Loops over objects call the next multiplication with the exception set, and Python makes a SystemError of it."""
+
+    def goes_on() -> None:
+        try:
+            endless()
+        except LimitReached as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    with pytest.raises(LimitReached), bell(0.05, clock(0.05).check):
+        goes_on()
+    with pytest.raises(SystemError), bell(60, clock(60).check):
+        raise SystemError("one that no bell has made")
+
+
 def test_it_rings_again_where_the_first_ring_was_not_enough() -> None:
     rings = 0
     with bell(0.05, clock(0.05).check):
