@@ -75,7 +75,7 @@ def test_displays() -> None:
     assert "complete" in answer(equations=None)._repr_latex_()
 
 
-def test_a_record_without_equations_is_explained_and_reported(
+def test_a_record_without_equations_is_explained_cited_and_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What evidence calls "generators" are counts; the polynomials of this name are not asked for."""
@@ -91,6 +91,7 @@ def test_a_record_without_equations_is_explained_and_reported(
     )
     assert main(["explain", str(record)]) == 0
     assert "codimension 1" in capsys.readouterr().out
+    assert main(["cite", str(record)]) == 0
     assert main(["report", str(record), "-o", str(tmp_path / "report.html")]) == 0
     assert "codimension 1" in (tmp_path / "report.html").read_text()
 
@@ -110,15 +111,6 @@ def test_in_documents_generators_are_counted() -> None:
     assert document["generators"] == {"2": 1}
     assert "generator_counts" not in document
     assert from_document(json.loads(json.dumps(document))) == answer()
-
-
-def test_a_record_without_equations_is_explained_cited_and_reported(tmp_path: Path) -> None:
-    """As `closure --save` leaves it without `--equations`: `generators` then has no value, and nothing must ask for it."""
-    said = Evidence(quantity="generators", witness="modular", method="interpolation", value=[[2, 1]])
-    bare = replace(answer(equations=None), model="map:s,t->s^2;s*t;t^2", evidence=(said,))
-    path = str(save(bare, tmp_path))
-    for command in (["explain", path], ["cite", path], ["report", path, "-o", str(tmp_path / "page.html")]):
-        assert main(command) == 0, command
 
 
 def test_a_field_that_is_none_is_refused_in_python_too() -> None:

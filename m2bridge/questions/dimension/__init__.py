@@ -27,6 +27,7 @@ from m2bridge.questions.dimension.macaulay2 import ask_macaulay2
 from m2bridge.questions.dimension.result import Dimension, FormulaCheck, NumericWitness, rank_at
 from m2bridge.questions.dimension.softmax import THEOREM, virtual_evidence
 from m2bridge.questions.dimension.upper import (
+    SEARCH_SECONDS,
     ambient_dim,
     found_bound,
     span_bound,
@@ -91,9 +92,10 @@ def dimension(
         numeric, numeric_evidence = float_witness(model, found.rank, seed=ask.seed, report=ask.progress)
     searched = None
     if found and found.likely < min(e.value for e in proved_above if e.witness != "literature"):
-        # also where only the literature closes the gap, because it has no certificate
+        # also, but not for long, where only the literature closes the gap, because it has no certificate
         ask.announce("searching symmetries")
-        searched = found_bound(model, p=p, seed=ask.seed, lower=found.likely)
+        seconds = SEARCH_SECONDS if found.likely < upper else SEARCH_SECONDS / 5
+        searched = found_bound(model, p=p, seed=ask.seed, lower=found.likely, seconds=seconds)
     if searched is not None:
         uppers.append(searched.evidence)
         upper = min(upper, searched.evidence.value)
