@@ -20,6 +20,7 @@ from m2bridge.models import Lightning, Model, from_text, symbolic_map
 from m2bridge.models.custom import PolynomialMap, terms_of
 from m2bridge.models.symbolic import rational_variables, sparse
 from m2bridge.questions.critical_points import CriticalPoints
+from m2bridge.questions.least_squares import descended
 
 KINDS = {
     "minimum": ("o", plotting.GREEN, "minimum"),
@@ -103,10 +104,8 @@ def scene(
     kinds = tuple(point.kind for point in answer.real_points)
     weights = tuple(_preimages(plane, y, window) for y in functions)
     minima = [(i, w) for i, kind in enumerate(kinds) if kind == "minimum" for w in weights[i]]
-    flows, ends = [], []
-    for start in _starts(window):
-        line = _flow(plane, goal, start, window)
-        flows.append(line)
+    flows, ends = _flows(plane, goal, window), []
+    for line in flows:
         near = [(float(np.linalg.norm(line[-1] - w)), i) for i, w in minima]
         ends.append(min(near)[1] if near and min(near)[0] < 0.05 * window else -1)
     singular, marks = _umbrella_axis(plane, window)
@@ -120,46 +119,52 @@ def _values(plane: PolynomialMap, weights: np.ndarray) -> np.ndarray:
     return np.asarray(plane.coordinates({"x": np.asarray(weights, dtype=np.float64)}))
 
 
-def _gradient(plane: PolynomialMap, goal: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    jacobian = plane.coordinate_jacobian({"x": weights})
-    return np.asarray((_values(plane, weights) - goal) @ jacobian)
+def _gradients(plane: PolynomialMap, goal: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Half of the gradient of the loss at weights, one a row."""
+    jacobian = np.asarray(plane.coordinate_jacobian({"x": weights}))
+    return np.asarray(np.einsum("nc,ncw->nw", _values(plane, weights) - goal, jacobian))
 
 
-def _starts(window: float) -> list[np.ndarray]:
+def _starts(window: float) -> np.ndarray:
     ticks = np.linspace(-0.94 * window, 0.94 * window, _STARTS)
-    return [np.array([a, b]) for a in ticks for b in ticks]
+    return np.array([[a, b] for a in ticks for b in ticks])
 
 
-def _flow(plane: PolynomialMap, goal: np.ndarray, start: np.ndarray, window: float) -> np.ndarray:
-    """A line of steepest descent by arc length, until it stands still or is far outside."""
-    step, here, line = 0.006 * window, start, [start]
+def _flows(plane: PolynomialMap, goal: np.ndarray, window: float) -> list[np.ndarray]:
+    """Lines of steepest descent by arc length from a grid, each until it stands still or is far outside."""
+    step, here = 0.006 * window, _starts(window)
+    lines = [[start.copy()] for start in here]
+    moving = np.arange(len(here))
     for _ in range(_STEPS):
-        first = _gradient(plane, goal, here)
-        size = float(np.linalg.norm(first))
-        if size < 1e-3 or np.abs(here).max() > 1.6 * window:
+        first = _gradients(plane, goal, here[moving])
+        size = np.linalg.norm(first, axis=1, keepdims=True)
+        goes_on = (size[:, 0] >= 1e-3) & (np.abs(here[moving]).max(axis=1) <= 1.6 * window)
+        moving, first, size = moving[goes_on], first[goes_on], size[goes_on]
+        if not len(moving):
             break
-        half = here - 0.5 * step * first / size
-        second = _gradient(plane, goal, half)
-        here = here - step * second / max(float(np.linalg.norm(second)), size * 0.2)
-        line.append(here)
-        if float(first @ second) < 0:  # stepped across the end of the valley
-            break
-    return np.array(line)
+        second = _gradients(plane, goal, here[moving] - 0.5 * step * first / size)
+        here[moving] -= step * second / np.maximum(np.linalg.norm(second, axis=1, keepdims=True), size * 0.2)
+        for i in moving:
+            lines[i].append(here[i].copy())
+        moving = moving[(first * second).sum(axis=1) >= 0]  # others stepped across the end of the valley
+    return [np.array(line) for line in lines]
 
 
 def _preimages(plane: PolynomialMap, function: np.ndarray, window: float) -> np.ndarray:
-    """All real weights of a function in the window, by Gauss-Newton from a grid."""
+    """All real weights of a function in the window, by least squares from a grid."""
+
+    def residuals(weights: np.ndarray) -> np.ndarray:
+        return np.asarray(_values(plane, weights) - function)
+
+    def jacobian(weights: np.ndarray) -> np.ndarray:
+        return np.swapaxes(np.asarray(plane.coordinate_jacobian({"x": weights})), 1, 2)
+
+    scale = 1 + float(function @ function)
+    starts = _starts(1.3 * window)
+    ends, cost = descended(residuals, jacobian, starts, floor=1e-30 * scale, steps=60, all_of_them=True)
     found: list[np.ndarray] = []
-    for start in _starts(1.3 * window):
-        here = start
-        for _ in range(60):
-            jacobian = plane.coordinate_jacobian({"x": here})
-            move = np.linalg.lstsq(jacobian, _values(plane, here) - function, rcond=None)[0]
-            here = here - move
-            if np.linalg.norm(move) < 1e-12 or np.abs(here).max() > 4 * window:
-                break
-        close = np.linalg.norm(_values(plane, here) - function) < 1e-6 * (1 + np.linalg.norm(function))
-        if close and np.abs(here).max() <= window and all(np.linalg.norm(here - w) > 1e-4 for w in found):
+    for here in ends[(cost < 1e-12 * scale) & (np.abs(ends).max(axis=1) <= window)]:
+        if all(np.linalg.norm(here - w) > 1e-4 for w in found):
             found.append(here)
     return np.array(found).reshape(-1, 2)
 
