@@ -2206,6 +2206,8 @@ def layers_bound(network: Network | None) -> int:
             e = min(rows, heads * d, forms(d, d, single))
             total -= e * min(e, d * heads, d * d)
         total += one_layer(a, heads, d, e, single)
+        # after outputs v u^T, layers act on v and keep u
+        single |= heads == min(a, d) == 1 and not network.skip
         d = e
     return total
 

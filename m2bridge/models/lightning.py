@@ -279,14 +279,17 @@ class DeepLightning(LightningNetwork):
         :func:`coordinates_each` says. So they span at most e <= d' dimensions, and without skip connections a network with these
         widths has the same functions. GL(e) between two layers then acts on the functions of both and not on their composition.
         At least min(e, d min(H, d)) outputs of some layer are independent (A_h = u_h^T u_h for unit vectors u_h), so of a
-        generic one: its orbits have dimension e times that number or more.
+        generic one: its orbits have dimension e times that number or more. After one head with one row of Q the outputs have
+        rank one, and what follows acts on them as on one token.
         """
-        total, d = 0, self.d[0]
+        total, d, t = 0, self.d[0], self.t
         for i, (_, dp, a, heads) in zip(self.layer_numbers, self.layer_sizes, strict=True):
             inside = i < self.layers and not self.skip
-            e = min(dp, heads * d, coordinates_each(d, self.t)) if inside else dp
-            total += layer_dim(d, e, a, heads, self.t)
+            e = min(dp, heads * d, coordinates_each(d, t)) if inside else dp
+            total += layer_dim(d, e, a, heads, t)
             total -= e * min(e, d * min(heads, d)) if inside else 0
+            if inside and heads == min(a, d) == 1:  # tokens are multiples of one, here and after
+                t = 1
             d = e
         return known(total, "symmetries and coordinates of each layer, changes of basis between them")
 

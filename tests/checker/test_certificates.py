@@ -235,6 +235,7 @@ def test_layer_bounds_that_are_met() -> None:
         ([3, 3], [3], 1, [2], False, 2 * (6 + 9 - 2)),
         ([3, 2, 1], [2, 1], 2, [1, 2], False, (8 + 6 - 1) + 6 - 4),  # GL(2) between the layers
         ([2, 3, 2], [2, 2], 2, [1, 2], False, (4 + 4 - 1) + 12 - 4),  # one head with two rows has two outputs
+        ([3, 2, 3], [1, 1], 2, [1, 2], False, (5 + 6 - 1) + 12 - 4),  # three cubic forms of one token
         ([1, 2, 2], [1, 3], 2, [3, 2], False, 1 + 2 - 1),  # one row: a multiple of |x|^2 x
     ):
         text = M.attention_text(widths, ranks, t, heads=heads, skip=skip)
