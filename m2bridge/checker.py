@@ -2193,9 +2193,10 @@ def orbit_dim(network: Network, symmetric: list[bool]) -> int:
 
 
 def layers_bound(network: Network | None) -> int:
-    """Lightning attention has at most the sum of the dimensions of its layers; without skip connections changes of basis between
-    layers act on both and are subtracted. Outputs of a layer are combinations of the d rows of X X^T A X of each head, and
-    forms: so many as are independent at all are kept, and for A = E_11, E_22, ... as many as said below are independent.
+    """Lightning attention has at most the sum of the dimensions of its layers. Without skip connections a change of basis between
+    two layers acts on both and leaves the network: its orbits are subtracted. There the width is e, so many dimensions as
+    the outputs of a layer can span: they are combinations of the d rows of X X^T A X of each head, and forms. Of them
+    min(e, d heads, d d) are independent for A = E_11, E_22, ..., and so in general.
     """
     if network is None or not network.ranks or network.family == "softmax":
         raise Rejected("a bound by layers rests on a spec of lightning attention")
