@@ -68,7 +68,7 @@ def register(app: typer.Typer) -> None:
     figures.command("landscape")(landscape_command)
 
 
-class Target:
+class Destination:
     """The place that ``-o`` names, checked before any work is done.
 
     `picture` is the text of ``--format``, which belongs to standard output only; `allowed` are the endings that can be drawn.
@@ -145,7 +145,7 @@ def figure1_command(
 
     Example: m2bridge figure 1 -o figure-1.pdf
     """
-    target = Target(output, picture)
+    target = Destination(output, picture)
     if cut is not None and random_slice:
         raise InputError("give either --slice or --random-slice, not both")
     chosen = slices.random_slice(seed) if random_slice else slices.read_slice(cut or slices.DEFAULT)
@@ -192,7 +192,7 @@ def orbits_command(
 
     Example: m2bridge figure theorem-3.4 --d 3 --dp 2 --a 2 -o orbits.pdf
     """
-    target = Target(output, picture, plotting.STATIC)
+    target = Destination(output, picture, plotting.STATIC)
     edge: Boundary | None
     if record:
         loaded = _load(record, SingularLocus, Boundary)
@@ -247,7 +247,7 @@ def slice_command(
 
     Example: m2bridge figure slice 'map:s,t->s*t;s;t^2' -o umbrella.png
     """
-    target = Target(output, picture)
+    target = Destination(output, picture)
     if (spec is None) == (not record):
         raise InputError("give a model, or a record of singular-locus with --record")
     if record:
@@ -295,7 +295,7 @@ def widths_command(
 
     Example: m2bridge figure 3 -o figure-3.pdf --paper-method float32
     """
-    target = Target(output, picture)
+    target = Destination(output, picture)
     common.check_directories(save=save)
     if paper_method is not None and paper_method not in charts.PRECISIONS:
         raise InputError(f"--paper-method {paper_method!r}: use {' or '.join(charts.PRECISIONS)}")
@@ -345,7 +345,7 @@ def sweep_command(
 
     Example: m2bridge figure sweep STORE --x h --y image_dim -o sweep.png
     """
-    target = Target(output, picture)
+    target = Destination(output, picture)
     points = charts.points_of(Store.open(store).rows(where), x, y, by)
     with target.file() as file:
         charts.draw_sweep(points, file, x=x, y=y)
@@ -372,7 +372,7 @@ def landscape_command(
 
     Example: m2bridge figure landscape 'lightning(d=2,dp=1)' -o landscape.png
     """
-    place = Target(output, picture)
+    place = Destination(output, picture)
     plane, title = landscape.plane_of(parse_spec(spec), seed)
     goal = landscape.target_of(plane, seed) if target is None else read_target(target)
     limits = common.parse_limits(timeout, memory)
