@@ -238,11 +238,11 @@ def test_single_numbers_in_an_array_are_taken_as_the_whole_array_is(function: Ca
 def test_coordinates_at_weights_where_a_layer_vanishes() -> None:
     """Windows of a padded array that is zero keep its constant monomial, which no coordinate has."""
 
-    def two_convolutions(k: Any, l: Any, x: Any) -> Any:  # noqa: E741
-        return np.correlate(np.correlate(x, k) ** 2, l)
+    def two_convolutions(k: Any, m: Any, x: Any) -> Any:
+        return np.correlate(np.correlate(x, k) ** 2, m)
 
-    model = from_callable(two_convolutions, {"k": (2,), "l": (2,)}, inputs={"x": (4,)})
-    at = {"k": np.array([0, 0], dtype=object), "l": np.array([1, 2], dtype=object)}
+    model = from_callable(two_convolutions, {"k": (2,), "m": (2,)}, inputs={"x": (4,)})
+    at = {"k": np.array([0, 0], dtype=object), "m": np.array([1, 2], dtype=object)}
     assert not np.asarray(model.coordinates(at)).any()
     assert not np.asarray(model.coordinate_jacobian(at)).any()
 
